@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `convert`: profiles read, merged, filtered, named, and written by exporters. Everything after the inputs are
- * open happens without root's rights. The user who called sudo writes the outputs himself; who is root
- * without sudo becomes nobody, who may write nowhere: then outputs are opened before, and filled with what was
- * written into a directory of nobody's.
+ * `convert`: profiles read, merged, filtered, named, and written by exporters. Everything after the
+ * inputs are open happens without root's rights. The user who called sudo writes the outputs
+ * himself; who is root without sudo becomes nobody, who may write nowhere: then outputs are opened
+ * before, and filled with what was written into a directory of nobody's.
  */
 #include "core/base/log.h"
 #include "core/cli/commands.h"
@@ -31,7 +31,7 @@ struct convert {
 	struct ep_batch *batch;
 };
 
-/* --- outputs ----------------------------------------------------------------------------------- */
+/* --- outputs --------------------------------------------------------------------------------- */
 
 static bool becomes_nobody(void)
 {
@@ -50,11 +50,15 @@ static enum ep_exit keep_outputs(struct convert *convert)
 
 		if (strcmp(path, "-") == 0)
 			continue;
-		convert->kept[i] = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | how, 0644);
+		convert->kept[i] =
+			open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | how, 0644);
 		if (convert->kept[i] < 0) {
-			fprintf(stderr, errno == EEXIST ? "ebpf-profiler: %s exists; give another -o FILE, or --force to "
-							  "replace it\n"
-							: "ebpf-profiler: %s: cannot be written: %m\n", path);
+			fprintf(stderr,
+				errno == EEXIST
+					? "ebpf-profiler: %s exists; give another -o FILE, or --force to "
+					  "replace it\n"
+					: "ebpf-profiler: %s: cannot be written: %m\n",
+				path);
 			return EP_EXIT_FAILED;
 		}
 	}
@@ -90,7 +94,8 @@ static int finish_outputs(struct convert *convert)
 			r = ep_stdout_file_finish_to(convert->files.paths[i], convert->kept[i]);
 		ep_closep(&convert->kept[i]);
 		if (r < 0)
-			fprintf(stderr, "ebpf-profiler: %s: %s\n", convert->files.shown[i], ep_strerror(r));
+			fprintf(stderr, "ebpf-profiler: %s: %s\n", convert->files.shown[i],
+				ep_strerror(r));
 		result = result ? result : r;
 	}
 	return result;
@@ -124,7 +129,7 @@ static void say_written(const struct convert *convert)
 		fprintf(stderr, "\n");
 }
 
-/* --- names ------------------------------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------------------------------- */
 
 static enum ep_exit add_symbols(struct convert *convert)
 {
@@ -137,7 +142,9 @@ static enum ep_exit add_symbols(struct convert *convert)
 	if (convert->args->debuginfod) {
 		r = ep_debuginfod_open(&client);
 		if (r < 0)
-			return r == -EPERM ? EP_EXIT_PERMISSION : r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
+			return r == -EPERM    ? EP_EXIT_PERMISSION
+			       : r == -EINVAL ? EP_EXIT_USAGE
+					      : EP_EXIT_FAILED;
 		sources.fetch = ep_debuginfod_fetch;
 		sources.arg = client;
 	}
@@ -149,13 +156,14 @@ static enum ep_exit add_symbols(struct convert *convert)
 	ep_batch_unref(convert->batch);
 	convert->batch = named;
 	if (!convert->args->view.quiet)
-		fprintf(stderr, "symbols: %u of %u frames without a name have one now; a file was found for %u of %u "
-				"modules they are in\n",
+		fprintf(stderr,
+			"symbols: %u of %u frames without a name have one now; a file was found for %u of %u "
+			"modules they are in\n",
 			result.named, result.unnamed, result.modules_found, result.modules);
 	return EP_EXIT_OK;
 }
 
-/* --- the way of a file ------------------------------------------------------------------------- */
+/* --- the way of a file ----------------------------------------------------------------------- */
 
 static enum ep_exit give_up_root(struct convert *convert)
 {
@@ -177,11 +185,13 @@ static enum ep_exit open_outputs(struct convert *convert, const char *plugin_dir
 {
 	const struct ep_convert_args *args = convert->args;
 	bool force = args->force || convert->nobody; /* then it was looked at before */
-	enum ep_exit status = ep_output_files_name(&convert->files, &args->outputs, "", plugin_dir, force);
+	enum ep_exit status =
+		ep_output_files_name(&convert->files, &args->outputs, "", plugin_dir, force);
 
 	if (status == EP_EXIT_OK)
 		status = stage_outputs(convert);
-	if (status == EP_EXIT_OK && ep_output_files_open(&convert->files, &convert->outputs, force) < 0)
+	if (status == EP_EXIT_OK &&
+	    ep_output_files_open(&convert->files, &convert->outputs, force) < 0)
 		status = EP_EXIT_FAILED;
 	return status;
 }
@@ -189,7 +199,8 @@ static enum ep_exit open_outputs(struct convert *convert, const char *plugin_dir
 static enum ep_exit run(struct convert *convert, const char *plugin_dir)
 {
 	const struct ep_view_args *view = &convert->args->view;
-	enum ep_exit status = ep_view_files_open(&convert->inputs, view->files, view->n_files, view);
+	enum ep_exit status =
+		ep_view_files_open(&convert->inputs, view->files, view->n_files, view);
 
 	if (status == EP_EXIT_OK)
 		status = give_up_root(convert);
@@ -236,7 +247,8 @@ int ep_cmd_convert(const struct ep_args *args)
 	int r = ep_convert_args_parse(&options, args->rest_argc, args->rest_argv);
 
 	if (r < 0) {
-		fprintf(stderr, "ebpf-profiler: %s\n", options.view.error[0] ? options.view.error : ep_strerror(r));
+		fprintf(stderr, "ebpf-profiler: %s\n",
+			options.view.error[0] ? options.view.error : ep_strerror(r));
 		return r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
 	}
 	if (options.view.help) {

@@ -14,7 +14,8 @@
 
 #define LIBRARY "libdebuginfod.so.1"
 
-typedef int find_function(void *client, const unsigned char *build_id, int build_id_bytes, char **path);
+typedef int find_function(void *client, const unsigned char *build_id, int build_id_bytes,
+			  char **path);
 
 struct ep_debuginfod {
 	void *library, *client;
@@ -28,20 +29,26 @@ static int load(struct ep_debuginfod *debuginfod)
 
 	debuginfod->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!debuginfod->library) {
-		fprintf(stderr, "ebpf-profiler: --debuginfod needs " LIBRARY ": apt install libdebuginfod1\n");
+		fprintf(stderr, "ebpf-profiler: --debuginfod needs " LIBRARY
+				": apt install libdebuginfod1\n");
 		return -ENOTSUP;
 	}
 	begin = (void *(*)(void))dlsym(debuginfod->library, "debuginfod_begin");
 	debuginfod->end = (void (*)(void *))dlsym(debuginfod->library, "debuginfod_end");
-	debuginfod->find_debuginfo = (find_function *)dlsym(debuginfod->library, "debuginfod_find_debuginfo");
-	debuginfod->find_executable = (find_function *)dlsym(debuginfod->library, "debuginfod_find_executable");
-	if (!begin || !debuginfod->end || !debuginfod->find_debuginfo || !debuginfod->find_executable) {
-		fprintf(stderr, "ebpf-profiler: " LIBRARY " is not the one of elfutils: leave --debuginfod out\n");
+	debuginfod->find_debuginfo =
+		(find_function *)dlsym(debuginfod->library, "debuginfod_find_debuginfo");
+	debuginfod->find_executable =
+		(find_function *)dlsym(debuginfod->library, "debuginfod_find_executable");
+	if (!begin || !debuginfod->end || !debuginfod->find_debuginfo ||
+	    !debuginfod->find_executable) {
+		fprintf(stderr, "ebpf-profiler: " LIBRARY
+				" is not the one of elfutils: leave --debuginfod out\n");
 		return -ENOTSUP;
 	}
 	debuginfod->client = begin();
 	if (!debuginfod->client) {
-		fprintf(stderr, "ebpf-profiler: " LIBRARY " cannot begin: leave --debuginfod out\n");
+		fprintf(stderr,
+			"ebpf-profiler: " LIBRARY " cannot begin: leave --debuginfod out\n");
 		return -ENOTSUP;
 	}
 	return 0;
@@ -74,8 +81,9 @@ int ep_debuginfod_open(struct ep_debuginfod **ret_client)
 		return -EPERM;
 	}
 	if (!urls || !*urls) {
-		fprintf(stderr, "ebpf-profiler: --debuginfod asks the servers of DEBUGINFOD_URLS, which is not set: "
-				"export DEBUGINFOD_URLS=https://...\n");
+		fprintf(stderr,
+			"ebpf-profiler: --debuginfod asks the servers of DEBUGINFOD_URLS, which is not set: "
+			"export DEBUGINFOD_URLS=https://...\n");
 		return -EINVAL;
 	}
 	if (!home || access(home, W_OK) < 0)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug files from the servers that DEBUGINFOD_URLS names, by elfutils' own client, which also keeps what it
- * got in the user's cache. The library is loaded when it is asked for, so that nothing else here needs it,
- * and nothing here ever opens a connection without --debuginfod. It parses what a network sends: never as root.
+ * Debug files from the servers that DEBUGINFOD_URLS names, by elfutils' own client, which also
+ * keeps what it got in the user's cache. The library is loaded when it is asked for, so that
+ * nothing else here needs it, and nothing here ever opens a connection without --debuginfod. It
+ * parses what a network sends: never as root.
  */
 #ifndef EP_CLI_DEBUGINFOD_H
 #define EP_CLI_DEBUGINFOD_H

@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-static enum ep_exit print(const struct ep_report_args *options, const struct ep_batch *batch, const char *title)
+static enum ep_exit print(const struct ep_report_args *options, const struct ep_batch *batch,
+			  const char *title)
 {
 	struct ep_report report = options->report;
 	struct ep_summary_info style;
@@ -28,8 +29,10 @@ static enum ep_exit print(const struct ep_report_args *options, const struct ep_
 	report.sources = &options->sources;
 	r = ep_report_print(&report);
 	if (r == -ENOENT) {
-		fprintf(stderr, "ebpf-profiler: no function of this profile is called '%s': see those there are with "
-				"ebpf-profiler report -n 0\n", report.function);
+		fprintf(stderr,
+			"ebpf-profiler: no function of this profile is called '%s': see those there are with "
+			"ebpf-profiler report -n 0\n",
+			report.function);
 		return EP_EXIT_FAILED;
 	}
 	if (r == -EIO) /* a pager that was left early is no error */
@@ -47,7 +50,8 @@ static enum ep_exit run(const struct ep_report_args *options)
 	int r;
 
 	ep_view_files_init(&files);
-	status = ep_view_files_open(&files, options->view.files, options->view.n_files, &options->view);
+	status = ep_view_files_open(&files, options->view.files, options->view.n_files,
+				    &options->view);
 	if (status != EP_EXIT_OK)
 		return status;
 	r = ep_read_drop_root();
@@ -65,7 +69,8 @@ int ep_cmd_report(const struct ep_args *args)
 	int r = ep_report_args_parse(&options, args->rest_argc, args->rest_argv);
 
 	if (r < 0) {
-		fprintf(stderr, "ebpf-profiler: %s\n", options.view.error[0] ? options.view.error : ep_strerror(r));
+		fprintf(stderr, "ebpf-profiler: %s\n",
+			options.view.error[0] ? options.view.error : ep_strerror(r));
 		return r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
 	}
 	if (options.view.help) {

@@ -26,7 +26,7 @@ static void closedirp(DIR **directory)
 		closedir(*directory);
 }
 
-/* --- the newest -------------------------------------------------------------------------------- */
+/* --- the newest ------------------------------------------------------------------------------ */
 
 /* Written by `record` or by name one of ours: a page may be anything. */
 static bool is_profile(const char *name)
@@ -58,7 +58,8 @@ int ep_view_newest_here(const char *directory, char **ret_path)
 	while ((entry = readdir(dir)) != NULL) {
 		struct stat st;
 
-		if (!is_profile(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, 0) < 0 || !S_ISREG(st.st_mode))
+		if (!is_profile(entry->d_name) || fstatat(dirfd(dir), entry->d_name, &st, 0) < 0 ||
+		    !S_ISREG(st.st_mode))
 			continue;
 		if (newest && !is_newer(&st, &of_newest))
 			continue;
@@ -77,7 +78,7 @@ int ep_view_newest_here(const char *directory, char **ret_path)
 	return 0;
 }
 
-/* --- the agent's ------------------------------------------------------------------------------- */
+/* --- the agent's ----------------------------------------------------------------------------- */
 
 /* Start of the agent's file; false when the name is not of that form. */
 static bool parse_name(const char *name, uint64_t *ret_start_ns)
@@ -89,9 +90,11 @@ static bool parse_name(const char *name, uint64_t *ret_start_ns)
 
 	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !format)
 		return false;
-	/* The host's name may have dashes and digits as well: the stamp is the last of this form. */
+	/* The host's name may have dashes and digits as well: the stamp is the last of this form.
+	 */
 	for (const char *dash = strchr(name, '-'); dash; dash = strchr(dash + 1, '-')) {
-		if (strspn(dash + 1, "0123456789") == 8 && dash[9] == '-' && strspn(dash + 10, "0123456789") == 6 &&
+		if (strspn(dash + 1, "0123456789") == 8 && dash[9] == '-' &&
+		    strspn(dash + 10, "0123456789") == 6 &&
 		    (dash[1 + STAMP_BYTES] == '.' || dash[1 + STAMP_BYTES] == '-'))
 			stamp = dash + 1;
 	}
@@ -115,7 +118,7 @@ static void dated_fini(struct ep_vec *files)
 {
 	struct dated *file;
 
-	ep_vec_each(files, file)
+	ep_vec_each (files, file)
 		free(file->name);
 	ep_vec_fini(files);
 }
@@ -137,7 +140,8 @@ static int list(const char *directory, struct ep_vec *files)
 		if (!file)
 			return files->len == files->max ? -E2BIG : -ENOMEM;
 		file->start_ns = start_ns;
-		file->has_times = ep_output_format_of(entry->d_name) != ep_output_format_find("pprof");
+		file->has_times =
+			ep_output_format_of(entry->d_name) != ep_output_format_find("pprof");
 		file->name = strdup(entry->d_name);
 		if (!file->name)
 			return -ENOMEM;
@@ -149,8 +153,9 @@ static int list(const char *directory, struct ep_vec *files)
 }
 
 /*
- * A file ends where the next begins; names are cut to the second, so that a part of one more may belong to it,
- * where samples can be told apart. The newest has no end that is known before it is read.
+ * A file ends where the next begins; names are cut to the second, so that a part of one more may
+ * belong to it, where samples can be told apart. The newest has no end that is known before it is
+ * read.
  */
 static uint64_t end_of(const struct dated *files, size_t n, size_t i)
 {
@@ -168,7 +173,8 @@ static int push_path(struct ep_vec *paths, const char *directory, const char *na
 	return asprintf(path, "%s/%s", directory, name) < 0 ? (*path = NULL, -ENOMEM) : 0;
 }
 
-int ep_view_directory_choose(const char *directory, const struct ep_view_filter *filter, struct ep_vec *paths)
+int ep_view_directory_choose(const char *directory, const struct ep_view_filter *filter,
+			     struct ep_vec *paths)
 {
 	ep_cleanup(dated_fini) struct ep_vec list_of = {0};
 	const struct dated *files;

@@ -22,7 +22,7 @@ void ep_view_files_fini(struct ep_view_files *files)
 {
 	struct ep_input **input;
 
-	ep_vec_each(&files->inputs, input)
+	ep_vec_each (&files->inputs, input)
 		ep_input_close(*input);
 	ep_vec_fini(&files->inputs);
 }
@@ -39,7 +39,7 @@ static enum ep_exit fail_errno(const char *path, int r)
 	return r == -EACCES || r == -EPERM ? EP_EXIT_PERMISSION : EP_EXIT_FAILED;
 }
 
-/* --- open -------------------------------------------------------------------------------------- */
+/* --- open ------------------------------------------------------------------------------------ */
 
 static enum ep_exit open_file(struct ep_view_files *files, const char *path)
 {
@@ -64,12 +64,13 @@ static void paths_fini(struct ep_vec *paths)
 {
 	char **path;
 
-	ep_vec_each(paths, path)
+	ep_vec_each (paths, path)
 		free(*path);
 	ep_vec_fini(paths);
 }
 
-static enum ep_exit open_directory(struct ep_view_files *files, const char *directory, const struct ep_view_args *args)
+static enum ep_exit open_directory(struct ep_view_files *files, const char *directory,
+				   const struct ep_view_args *args)
 {
 	ep_cleanup(paths_fini) struct ep_vec paths = {0};
 	enum ep_exit status = EP_EXIT_OK;
@@ -79,24 +80,29 @@ static enum ep_exit open_directory(struct ep_view_files *files, const char *dire
 	ep_vec_init(&paths, sizeof(char *), EP_VIEW_MAX_FILES);
 	r = ep_view_directory_choose(directory, args->filter, &paths);
 	if (r == -ENOENT) {
-		fprintf(stderr, "ebpf-profiler: %s: no profile of the agent is in it (profile-HOST-TIME.pb.gz): give "
-				"a file, or the directory that the configuration names\n", directory);
+		fprintf(stderr,
+			"ebpf-profiler: %s: no profile of the agent is in it (profile-HOST-TIME.pb.gz): give "
+			"a file, or the directory that the configuration names\n",
+			directory);
 		return EP_EXIT_FAILED;
 	}
 	if (r == -E2BIG) {
-		fprintf(stderr, "ebpf-profiler: %s: more than %d files are in that range: ask for less with --from "
-				"and --to\n", directory, EP_VIEW_MAX_FILES);
+		fprintf(stderr,
+			"ebpf-profiler: %s: more than %d files are in that range: ask for less with --from "
+			"and --to\n",
+			directory, EP_VIEW_MAX_FILES);
 		return EP_EXIT_FAILED;
 	}
 	if (r < 0)
 		return fail_errno(directory, r);
 	if (paths.len == 0) {
-		fprintf(stderr, "ebpf-profiler: %s: no file is of that time: see `ls %s` for those there are\n",
+		fprintf(stderr,
+			"ebpf-profiler: %s: no file is of that time: see `ls %s` for those there are\n",
 			directory, directory);
 		return EP_EXIT_NO_SAMPLES;
 	}
 	files->by_file = true;
-	ep_vec_each(&paths, path)
+	ep_vec_each (&paths, path)
 		status = status == EP_EXIT_OK ? open_file(files, *path) : status;
 	return status;
 }
@@ -107,7 +113,8 @@ static enum ep_exit open_newest(struct ep_view_files *files)
 	int r = ep_view_newest_here(".", &path);
 
 	if (r == -ENOENT)
-		return fail("no profile is here: name a FILE, or record one: ebpf-profiler record -d 10");
+		return fail(
+			"no profile is here: name a FILE, or record one: ebpf-profiler record -d 10");
 	return r < 0 ? fail_errno(".", r) : open_file(files, path);
 }
 
@@ -129,8 +136,8 @@ static bool is_directory(const char *path)
 	return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-enum ep_exit ep_view_files_open(struct ep_view_files *files, const char *const *paths, size_t n_paths,
-				const struct ep_view_args *args)
+enum ep_exit ep_view_files_open(struct ep_view_files *files, const char *const *paths,
+				size_t n_paths, const struct ep_view_args *args)
 {
 	enum ep_exit status = EP_EXIT_OK;
 	size_t all;
@@ -142,17 +149,19 @@ enum ep_exit ep_view_files_open(struct ep_view_files *files, const char *const *
 	if (n_paths == 0)
 		status = open_newest(files);
 	for (size_t i = 0; i < n_paths && status == EP_EXIT_OK; i++)
-		status = is_directory(paths[i]) ? open_directory(files, paths[i], args) : open_file(files, paths[i]);
+		status = is_directory(paths[i]) ? open_directory(files, paths[i], args)
+						: open_file(files, paths[i]);
 	all = files->inputs.len;
 	if (status == EP_EXIT_OK && all > 1) {
 		size_t bytes = strlen(files->title);
 
-		snprintf(files->title + bytes, sizeof(files->title) - bytes, " and %zu more", all - 1);
+		snprintf(files->title + bytes, sizeof(files->title) - bytes, " and %zu more",
+			 all - 1);
 	}
 	return status;
 }
 
-/* --- read -------------------------------------------------------------------------------------- */
+/* --- read ------------------------------------------------------------------------------------ */
 
 static int read_all(struct ep_view_files *files, struct ep_batch **ret_batch, char *why)
 {
@@ -160,7 +169,7 @@ static int read_all(struct ep_view_files *files, struct ep_batch **ret_batch, ch
 	struct ep_input **input;
 	int r = ep_profile_builder_new(&builder);
 
-	ep_vec_each(&files->inputs, input) {
+	ep_vec_each (&files->inputs, input) {
 		if (r == 0)
 			r = ep_input_read(*input, builder, why);
 		ep_input_close(ep_take(*input));
@@ -173,8 +182,10 @@ static bool has_times(const struct ep_batch *batch)
 	return batch->n_samples == 0 || batch->sample_time_first[batch->n_samples] > 0;
 }
 
-/* Files that keep no times, as the agent's pprof ones, are a grain of their own: whole ones are shown. */
-static void forget_times(struct ep_view_files *files, const struct ep_batch *batch, const struct ep_view_args *args)
+/* Files that keep no times, as the agent's pprof ones, are a grain of their own: whole ones are
+ * shown. */
+static void forget_times(struct ep_view_files *files, const struct ep_batch *batch,
+			 const struct ep_view_args *args)
 {
 	static const struct ep_view_moment none;
 
@@ -183,15 +194,18 @@ static void forget_times(struct ep_view_files *files, const struct ep_batch *bat
 	ep_view_filter_set_from(args->filter, none);
 	ep_view_filter_set_to(args->filter, none);
 	if (!args->quiet)
-		fprintf(stderr, "ebpf-profiler: these files keep no time of a sample: those that touch the range are "
-				"taken whole\n");
+		fprintf(stderr,
+			"ebpf-profiler: these files keep no time of a sample: those that touch the range are "
+			"taken whole\n");
 }
 
 static enum ep_exit no_samples(bool filtered)
 {
-	fprintf(stderr, filtered ? "ebpf-profiler: no sample passes these filters: leave one out, or see what there is "
-				   "with --by process, thread, cpu or kind\n"
-				 : "ebpf-profiler: no samples are in there\n");
+	fprintf(stderr,
+		filtered
+			? "ebpf-profiler: no sample passes these filters: leave one out, or see what there is "
+			  "with --by process, thread, cpu or kind\n"
+			: "ebpf-profiler: no samples are in there\n");
 	return EP_EXIT_NO_SAMPLES;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules are judged once per row of the tables that they are about (processes, strings of thread names,
- * stacks, locations), when a batch comes: `bound` holds the verdicts. The builder then asks for each sample
- * and stack, which is a look into these columns.
+ * Rules are judged once per row of the tables that they are about (processes, strings of thread
+ * names, stacks, locations), when a batch comes: `bound` holds the verdicts. The builder then asks
+ * for each sample and stack, which is a look into these columns.
  */
 #include "core/view/filter.h"
 #include "core/base/clock.h"
@@ -17,12 +17,13 @@
 #include <string.h>
 #include <time.h>
 
-#define N_KEYS		 (EP_VIEW_DROP + 1)
-#define MAX_REGEX_BYTES	 (64u << 10) /* of a name that is looked at: names are hostile, and long ones slow */
+#define N_KEYS (EP_VIEW_DROP + 1)
+#define MAX_REGEX_BYTES                                                                            \
+	(64u << 10) /* of a name that is looked at: names are hostile, and long ones slow */
 #define SECONDS_PER_DAY 86400
 
 struct rule {
-	char *text; /* owned: a glob, the beginning of an id, a kind */
+	char *text;	      /* owned: a glob, the beginning of an id, a kind */
 	uint64_t first, last; /* numbers: pid, CPUs; of a thread its id, 1 to 0 when it is none */
 	regex_t regex;
 	bool has_regex;
@@ -76,7 +77,7 @@ void ep_view_filter_free(struct ep_view_filter *filter)
 	if (!filter)
 		return;
 	for (size_t key = 0; key < N_KEYS; key++) {
-		ep_vec_each(&filter->rules[key], rule)
+		ep_vec_each (&filter->rules[key], rule)
 			rule_fini(rule);
 		ep_vec_fini(&filter->rules[key]);
 	}
@@ -84,7 +85,7 @@ void ep_view_filter_free(struct ep_view_filter *filter)
 	free(filter);
 }
 
-/* --- rules are made ---------------------------------------------------------------------------- */
+/* --- rules are made -------------------------------------------------------------------------- */
 
 static int push_rule(struct ep_view_filter *filter, enum ep_view_key key, struct rule *rule)
 {
@@ -110,10 +111,12 @@ static int parse_range(const char *text, const char *end, bool spans, struct rul
 		pos++;
 		r = ep_parse_u64(&pos, end, 10, &rule->last);
 	}
-	return r < 0 || pos != end || rule->last < rule->first || rule->last > UINT32_MAX ? -EINVAL : 0;
+	return r < 0 || pos != end || rule->last < rule->first || rule->last > UINT32_MAX ? -EINVAL
+											  : 0;
 }
 
-static int add_numbers(struct ep_view_filter *filter, enum ep_view_key key, const char *value, bool excludes)
+static int add_numbers(struct ep_view_filter *filter, enum ep_view_key key, const char *value,
+		       bool excludes)
 {
 	int r;
 
@@ -130,7 +133,8 @@ static int add_numbers(struct ep_view_filter *filter, enum ep_view_key key, cons
 	}
 }
 
-static int add_text(struct ep_view_filter *filter, enum ep_view_key key, const char *text, size_t bytes, bool excludes)
+static int add_text(struct ep_view_filter *filter, enum ep_view_key key, const char *text,
+		    size_t bytes, bool excludes)
 {
 	struct rule rule = {.text = strndup(text, bytes), .first = 1, .excludes = excludes};
 
@@ -155,7 +159,8 @@ static int add_kinds(struct ep_view_filter *filter, const char *value, bool excl
 	}
 }
 
-static int add_regex(struct ep_view_filter *filter, enum ep_view_key key, const char *value, char *why)
+static int add_regex(struct ep_view_filter *filter, enum ep_view_key key, const char *value,
+		     char *why)
 {
 	struct rule rule = {0};
 	char text[128];
@@ -163,14 +168,16 @@ static int add_regex(struct ep_view_filter *filter, enum ep_view_key key, const 
 
 	if (r != 0) {
 		regerror(r, &rule.regex, text, sizeof(text));
-		snprintf(why, EP_VIEW_WHY_BYTES, "takes a regular expression, not '%.64s': %s", value, text);
+		snprintf(why, EP_VIEW_WHY_BYTES, "takes a regular expression, not '%.64s': %s",
+			 value, text);
 		return r == REG_ESPACE ? -ENOMEM : -EINVAL;
 	}
 	rule.has_regex = true;
 	return push_rule(filter, key, &rule);
 }
 
-int ep_view_filter_add(struct ep_view_filter *filter, enum ep_view_key key, const char *value, char *why)
+int ep_view_filter_add(struct ep_view_filter *filter, enum ep_view_key key, const char *value,
+		       char *why)
 {
 	static const char *const takes[N_KEYS] = {
 		[EP_VIEW_PID] = "process ids, like 1234,1235 or !1234",
@@ -190,7 +197,9 @@ int ep_view_filter_add(struct ep_view_filter *filter, enum ep_view_key key, cons
 	else if (key == EP_VIEW_KIND)
 		r = add_kinds(filter, rest, excludes);
 	else
-		r = rest[0] || key == EP_VIEW_CONTAINER ? add_text(filter, key, rest, strlen(rest), excludes) : -EINVAL;
+		r = rest[0] || key == EP_VIEW_CONTAINER
+			    ? add_text(filter, key, rest, strlen(rest), excludes)
+			    : -EINVAL;
 	if (r == -EINVAL)
 		snprintf(why, EP_VIEW_WHY_BYTES, "takes %s, not '%.64s'", takes[key], value);
 	return r;
@@ -219,9 +228,10 @@ bool ep_view_filter_is_empty(const struct ep_view_filter *filter)
 	return !ep_view_filter_has_times(filter);
 }
 
-/* --- times ------------------------------------------------------------------------------------- */
+/* --- times ----------------------------------------------------------------------------------- */
 
-/* The first such time of day, by the local clock, at or after start_ns; before it if none is by end_ns. */
+/* The first such time of day, by the local clock, at or after start_ns; before it if none is by
+ * end_ns. */
 static uint64_t time_of_day(uint64_t ns, uint64_t start_ns, uint64_t end_ns)
 {
 	time_t seconds = (time_t)(start_ns / EP_NS_PER_SEC), midnight;
@@ -240,12 +250,14 @@ static uint64_t time_of_day(uint64_t ns, uint64_t start_ns, uint64_t end_ns)
 		at.tm_isdst = -1;
 		midnight = mktime(&at);
 		found = midnight < 0 ? 0 : (uint64_t)midnight * EP_NS_PER_SEC + ns % EP_NS_PER_SEC;
-		if (day == 1 || found >= start_ns || end_ns < found + SECONDS_PER_DAY * EP_NS_PER_SEC)
+		if (day == 1 || found >= start_ns ||
+		    end_ns < found + SECONDS_PER_DAY * EP_NS_PER_SEC)
 			return found;
 	}
 }
 
-static uint64_t resolve(struct ep_view_moment moment, uint64_t otherwise, uint64_t start_ns, uint64_t end_ns)
+static uint64_t resolve(struct ep_view_moment moment, uint64_t otherwise, uint64_t start_ns,
+			uint64_t end_ns)
 {
 	uint64_t ns;
 
@@ -264,7 +276,8 @@ static uint64_t resolve(struct ep_view_moment moment, uint64_t otherwise, uint64
 	return otherwise;
 }
 
-struct ep_view_range ep_view_filter_range(const struct ep_view_filter *filter, uint64_t start_ns, uint64_t end_ns)
+struct ep_view_range ep_view_filter_range(const struct ep_view_filter *filter, uint64_t start_ns,
+					  uint64_t end_ns)
 {
 	return (struct ep_view_range){
 		.start_ns = resolve(filter->from, 0, start_ns, end_ns),
@@ -272,7 +285,7 @@ struct ep_view_range ep_view_filter_range(const struct ep_view_filter *filter, u
 	};
 }
 
-/* --- rules are judged -------------------------------------------------------------------------- */
+/* --- rules are judged ------------------------------------------------------------------------ */
 
 /* What rules are asked about: a number, a text, or both. */
 struct subject {
@@ -281,9 +294,11 @@ struct subject {
 	size_t bytes;
 };
 
-static bool rule_matches(const struct rule *rule, enum ep_view_key key, const struct subject *subject)
+static bool rule_matches(const struct rule *rule, enum ep_view_key key,
+			 const struct subject *subject)
 {
-	regmatch_t whole = {.rm_so = 0, .rm_eo = (regoff_t)EP_MIN(subject->bytes, (size_t)MAX_REGEX_BYTES)};
+	regmatch_t whole = {.rm_so = 0,
+			    .rm_eo = (regoff_t)EP_MIN(subject->bytes, (size_t)MAX_REGEX_BYTES)};
 
 	switch (key) {
 	case EP_VIEW_PID:
@@ -308,12 +323,13 @@ static bool rule_matches(const struct rule *rule, enum ep_view_key key, const st
 	return false;
 }
 
-static bool passes(const struct ep_view_filter *filter, enum ep_view_key key, const struct subject *subject)
+static bool passes(const struct ep_view_filter *filter, enum ep_view_key key,
+		   const struct subject *subject)
 {
 	const struct rule *rule;
 	bool wanted = true, found = false;
 
-	ep_vec_each(&filter->rules[key], rule) {
+	ep_vec_each (&filter->rules[key], rule) {
 		bool matches = (rule->excludes || !found) && rule_matches(rule, key, subject);
 
 		if (rule->excludes && matches)
@@ -365,10 +381,12 @@ static int bind_threads(struct ep_view_filter *filter, const struct ep_batch *ba
 		return -ENOMEM;
 	filter->bound.thread_ok = ok;
 	for (uint32_t i = 0; i < batch->n_samples; i++) {
-		struct subject thread = subject_of(batch, batch->sample_thread_name[i], batch->sample_tid[i]);
+		struct subject thread =
+			subject_of(batch, batch->sample_thread_name[i], batch->sample_tid[i]);
 		struct subject cpu = {.number = batch->sample_cpu[i]};
 
-		ok[i] = passes(filter, EP_VIEW_THREAD, &thread) && passes(filter, EP_VIEW_CPU, &cpu);
+		ok[i] = passes(filter, EP_VIEW_THREAD, &thread) &&
+			passes(filter, EP_VIEW_CPU, &cpu);
 	}
 	return 0;
 }
@@ -384,23 +402,25 @@ static uint8_t *match_functions(const struct ep_view_filter *filter, const struc
 	for (uint32_t i = 1; found && i < batch->n_functions; i++) {
 		struct subject name = subject_of(batch, batch->function_name[i], 0);
 
-		ep_vec_each(&filter->rules[EP_VIEW_KEEP], rule)
+		ep_vec_each (&filter->rules[EP_VIEW_KEEP], rule)
 			found[i] |= rule_matches(rule, EP_VIEW_KEEP, &name) ? WANTED : 0;
-		ep_vec_each(&filter->rules[EP_VIEW_DROP], rule)
+		ep_vec_each (&filter->rules[EP_VIEW_DROP], rule)
 			found[i] |= rule_matches(rule, EP_VIEW_DROP, &name) ? UNWANTED : 0;
 	}
 	return found;
 }
 
-static uint8_t stack_matches(const struct ep_batch *batch, uint32_t stack, const uint8_t *function_matches)
+static uint8_t stack_matches(const struct ep_batch *batch, uint32_t stack,
+			     const uint8_t *function_matches)
 {
 	uint8_t found = 0;
 
-	for (uint32_t i = batch->stack_location_first[stack]; i < batch->stack_location_first[stack + 1]; i++) {
+	for (uint32_t i = batch->stack_location_first[stack];
+	     i < batch->stack_location_first[stack + 1]; i++) {
 		uint32_t location = batch->stack_location[i];
 
-		for (uint32_t k = batch->location_line_first[location]; k < batch->location_line_first[location + 1];
-		     k++)
+		for (uint32_t k = batch->location_line_first[location];
+		     k < batch->location_line_first[location + 1]; k++)
 			found |= function_matches[batch->line_function[k]];
 	}
 	return found;
@@ -456,29 +476,35 @@ static int bind(struct ep_view_filter *filter, const struct ep_batch *batch)
 	return r == 0 ? bind_locations(filter, batch) : r;
 }
 
-/* --- the choice -------------------------------------------------------------------------------- */
+/* --- the choice ------------------------------------------------------------------------------ */
 
-static uint32_t choose_sample(void *arg, const struct ep_batch *batch, uint32_t row, uint64_t *times_ns)
+static uint32_t choose_sample(void *arg, const struct ep_batch *batch, uint32_t row,
+			      uint64_t *times_ns)
 {
 	const struct ep_view_filter *filter = arg;
 	const struct bound *bound = &filter->bound;
-	uint32_t first = batch->sample_time_first[row], end = batch->sample_time_first[row + 1], n = 0;
+	uint32_t first = batch->sample_time_first[row], end = batch->sample_time_first[row + 1],
+		 n = 0;
 
-	if (!bound->process_ok[batch->sample_process[row]] || (bound->thread_ok && !bound->thread_ok[row]) ||
+	if (!bound->process_ok[batch->sample_process[row]] ||
+	    (bound->thread_ok && !bound->thread_ok[row]) ||
 	    (bound->stack_ok && !bound->stack_ok[batch->sample_stack[row]]))
 		return 0;
 	for (uint32_t i = first; i < end; i++)
-		if (batch->sample_time_ns[i] >= bound->range.start_ns && batch->sample_time_ns[i] < bound->range.end_ns)
+		if (batch->sample_time_ns[i] >= bound->range.start_ns &&
+		    batch->sample_time_ns[i] < bound->range.end_ns)
 			times_ns[n++] = batch->sample_time_ns[i];
 	return first == end ? batch->sample_count[row] : n;
 }
 
-static uint32_t choose_locations(void *arg, const struct ep_batch *batch, uint32_t stack, uint32_t *ret)
+static uint32_t choose_locations(void *arg, const struct ep_batch *batch, uint32_t stack,
+				 uint32_t *ret)
 {
 	const struct ep_view_filter *filter = arg;
 	uint32_t n = 0;
 
-	for (uint32_t i = batch->stack_location_first[stack]; i < batch->stack_location_first[stack + 1]; i++)
+	for (uint32_t i = batch->stack_location_first[stack];
+	     i < batch->stack_location_first[stack + 1]; i++)
 		if (filter->bound.location_ok[batch->stack_location[i]])
 			ret[n++] = batch->stack_location[i];
 	return n;
@@ -487,7 +513,8 @@ static uint32_t choose_locations(void *arg, const struct ep_batch *batch, uint32
 static bool all_have_times(const struct ep_batch *batch)
 {
 	for (uint32_t i = 0; i < batch->n_samples; i++)
-		if (batch->sample_time_first[i + 1] - batch->sample_time_first[i] != batch->sample_count[i])
+		if (batch->sample_time_first[i + 1] - batch->sample_time_first[i] !=
+		    batch->sample_count[i])
 			return false;
 	return true;
 }
@@ -502,10 +529,11 @@ static uint64_t count_samples(const struct ep_batch *batch)
 }
 
 /*
- * Builds what passes. The header is the batch's, with the times clipped. What was lost is not known to have
- * been of those samples: it stays what it was, and so does what it is a share of.
+ * Builds what passes. The header is the batch's, with the times clipped. What was lost is not known
+ * to have been of those samples: it stays what it was, and so does what it is a share of.
  */
-static int build(struct ep_view_filter *filter, const struct ep_batch *batch, struct ep_batch **ret_batch)
+static int build(struct ep_view_filter *filter, const struct ep_batch *batch,
+		 struct ep_batch **ret_batch)
 {
 	ep_cleanup(ep_profile_builder_freep) struct ep_profile_builder *builder = NULL;
 	uint64_t start_ns = batch->start_ns, end_ns = start_ns + batch->duration_ns;
@@ -522,12 +550,14 @@ static int build(struct ep_view_filter *filter, const struct ep_batch *batch, st
 		return r;
 	clipped.due_samples = ep_batch_due_samples(batch, count_samples(batch));
 	clipped.start_ns = EP_MIN(EP_MAX(range->start_ns, start_ns), end_ns);
-	clipped.duration_ns = EP_MAX(EP_MIN(range->end_ns, end_ns), clipped.start_ns) - clipped.start_ns;
+	clipped.duration_ns =
+		EP_MAX(EP_MIN(range->end_ns, end_ns), clipped.start_ns) - clipped.start_ns;
 	r = ep_profile_add_batch(builder, &clipped, &choice);
 	return r < 0 ? r : ep_profile_finish(builder, ret_batch);
 }
 
-int ep_view_filter_apply(struct ep_view_filter *filter, struct ep_batch *batch, struct ep_batch **ret_batch, char *why)
+int ep_view_filter_apply(struct ep_view_filter *filter, struct ep_batch *batch,
+			 struct ep_batch **ret_batch, char *why)
 {
 	int r;
 
@@ -537,14 +567,16 @@ int ep_view_filter_apply(struct ep_view_filter *filter, struct ep_batch *batch, 
 		return 0;
 	}
 	if (ep_view_filter_has_times(filter) && !all_have_times(batch)) {
-		snprintf(why, EP_VIEW_WHY_BYTES,
-			 "--from and --to need the time of each sample, which pprof and folded stacks do not keep: "
-			 "leave them out, or record a .otlp.gz or .html file");
+		snprintf(
+			why, EP_VIEW_WHY_BYTES,
+			"--from and --to need the time of each sample, which pprof and folded stacks do not keep: "
+			"leave them out, or record a .otlp.gz or .html file");
 		return -ENODATA;
 	}
 	filter->bound.range = (struct ep_view_range){0};
 	r = bind(filter, batch);
-	filter->bound.range = ep_view_filter_range(filter, batch->start_ns, batch->start_ns + batch->duration_ns);
+	filter->bound.range =
+		ep_view_filter_range(filter, batch->start_ns, batch->start_ns + batch->duration_ns);
 	if (r == 0)
 		r = build(filter, batch, ret_batch);
 	bound_fini(&filter->bound);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which part of a profile is looked at: the filters --pid --comm --thread --container --cpu --kind -I -X and
- * the times --from --to, as the choice that the builder takes (core/profile/builder.h).
+ * Which part of a profile is looked at: the filters --pid --comm --thread --container --cpu --kind
+ * -I -X and the times --from --to, as the choice that the builder takes (core/profile/builder.h).
  *
- * Rules of one key add up, those of different keys must all hold, and one that begins with "!" excludes.
- * All but two decide about samples. A rule about kinds decides about frames: those of other kinds leave
- * their stacks, their time is then their callers', and a stack of which none is left goes. -I and -X look
- * at whole stacks, before frames leave.
+ * Rules of one key add up, those of different keys must all hold, and one that begins with "!"
+ * excludes. All but two decide about samples. A rule about kinds decides about frames: those of
+ * other kinds leave their stacks, their time is then their callers', and a stack of which none is
+ * left goes. -I and -X look at whole stacks, before frames leave.
  */
 #ifndef EP_VIEW_FILTER_H
 #define EP_VIEW_FILTER_H
@@ -25,8 +25,8 @@ enum ep_view_key {
 	EP_VIEW_CONTAINER, /* the beginning of its id; "" is what runs outside of any */
 	EP_VIEW_CPU,	   /* "0-3,7" */
 	EP_VIEW_KIND,	   /* "kernel", "native", a language's frames */
-	EP_VIEW_KEEP,	   /* -I: a frame of the stack has a name that this regular expression matches */
-	EP_VIEW_DROP,	   /* -X: no frame has */
+	EP_VIEW_KEEP, /* -I: a frame of the stack has a name that this regular expression matches */
+	EP_VIEW_DROP, /* -X: no frame has */
 };
 
 enum ep_view_moment_base {
@@ -56,10 +56,11 @@ static inline void ep_view_filter_freep(struct ep_view_filter **filter)
 }
 
 /*
- * 0, -E2BIG, -ENOMEM, or -EINVAL with what the value must be in `why`, of EP_VIEW_WHY_BYTES: "takes numbers
- * of CPUs, like 0-3,7, not 'x'".
+ * 0, -E2BIG, -ENOMEM, or -EINVAL with what the value must be in `why`, of EP_VIEW_WHY_BYTES: "takes
+ * numbers of CPUs, like 0-3,7, not 'x'".
  */
-int ep_view_filter_add(struct ep_view_filter *filter, enum ep_view_key key, const char *value, char *why);
+int ep_view_filter_add(struct ep_view_filter *filter, enum ep_view_key key, const char *value,
+		       char *why);
 void ep_view_filter_set_from(struct ep_view_filter *filter, struct ep_view_moment moment);
 void ep_view_filter_set_to(struct ep_view_filter *filter, struct ep_view_moment moment);
 
@@ -67,13 +68,15 @@ void ep_view_filter_set_to(struct ep_view_filter *filter, struct ep_view_moment 
 bool ep_view_filter_is_empty(const struct ep_view_filter *filter);
 bool ep_view_filter_has_times(const struct ep_view_filter *filter);
 /* What the times mean in a recording from start_ns to end_ns; all of time where there are none. */
-struct ep_view_range ep_view_filter_range(const struct ep_view_filter *filter, uint64_t start_ns, uint64_t end_ns);
+struct ep_view_range ep_view_filter_range(const struct ep_view_filter *filter, uint64_t start_ns,
+					  uint64_t end_ns);
 
 /*
- * A batch of its own that has what the filter lets through (gives a reference; of an empty filter the batch
- * itself, with one more). Its start and duration are those of the range. 0, -ENOMEM, or -ENODATA with the
- * reason in `why`: times are asked for and the batch has none.
+ * A batch of its own that has what the filter lets through (gives a reference; of an empty filter
+ * the batch itself, with one more). Its start and duration are those of the range. 0, -ENOMEM, or
+ * -ENODATA with the reason in `why`: times are asked for and the batch has none.
  */
-int ep_view_filter_apply(struct ep_view_filter *filter, struct ep_batch *batch, struct ep_batch **ret_batch, char *why);
+int ep_view_filter_apply(struct ep_view_filter *filter, struct ep_batch *batch,
+			 struct ep_batch **ret_batch, char *why);
 
 #endif

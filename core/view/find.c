@@ -8,8 +8,8 @@ static bool is_of_identifier(char c)
 {
 	unsigned char u = (unsigned char)c;
 
-	return u >= 0x80 || u == '_' || u == '$' || (u >= '0' && u <= '9') || (u >= 'a' && u <= 'z') ||
-	       (u >= 'A' && u <= 'Z');
+	return u >= 0x80 || u == '_' || u == '$' || (u >= '0' && u <= '9') ||
+	       (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z');
 }
 
 static bool is_exact(const char *name, const char *word)
@@ -36,9 +36,11 @@ static bool is_somewhere(const char *name, const char *word)
 	return strstr(name, word) != NULL;
 }
 
-int ep_view_find_functions(const struct ep_batch *batch, const char *word, uint8_t **ret_wanted, size_t *ret_n)
+int ep_view_find_functions(const struct ep_batch *batch, const char *word, uint8_t **ret_wanted,
+			   size_t *ret_n)
 {
-	static bool (*const ways[])(const char *, const char *) = {is_exact, is_last_part, is_somewhere};
+	static bool (*const ways[])(const char *, const char *) = {is_exact, is_last_part,
+								   is_somewhere};
 	uint8_t *wanted = calloc((size_t)batch->n_strings + 1, 1);
 	size_t n = 0;
 
@@ -48,8 +50,9 @@ int ep_view_find_functions(const struct ep_batch *batch, const char *word, uint8
 		for (uint32_t i = 1; i < batch->n_functions; i++) {
 			uint32_t name = batch->function_name[i];
 
-			if (wanted[name] || !(ways[way](batch->string_text[name], word) ||
-					      ways[way](batch->string_text[batch->function_system_name[i]], word)))
+			if (wanted[name] ||
+			    !(ways[way](batch->string_text[name], word) ||
+			      ways[way](batch->string_text[batch->function_system_name[i]], word)))
 				continue;
 			wanted[name] = 1;
 			n++;

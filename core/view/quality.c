@@ -9,7 +9,7 @@ static int add_reason(struct ep_vec *reasons, uint32_t text, uint64_t weight)
 {
 	struct ep_quality_reason *reason;
 
-	ep_vec_each(reasons, reason) {
+	ep_vec_each (reasons, reason) {
 		if (reason->text == text) {
 			reason->weight += weight;
 			return 0;
@@ -37,7 +37,8 @@ static void sort(struct ep_vec *reasons)
 		qsort(reasons->data, reasons->len, reasons->elem_bytes, by_weight);
 }
 
-static int add_stack(struct ep_quality *quality, const struct ep_batch *batch, uint32_t stack, uint64_t weight)
+static int add_stack(struct ep_quality *quality, const struct ep_batch *batch, uint32_t stack,
+		     uint64_t weight)
 {
 	bool complete = batch->stack_error[stack] == 0;
 	int r = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names are found mapping by mapping: the file is opened once, and all of its frames without a name are asked
- * for. What was found is a column beside the locations (`named`: an index of `names`, from 1). Then a batch
- * is drawn up that shares all columns with the old one but those of strings, functions and lines, which have
- * more rows, and the builder makes a batch of its own of it.
+ * Names are found mapping by mapping: the file is opened once, and all of its frames without a name
+ * are asked for. What was found is a column beside the locations (`named`: an index of `names`,
+ * from 1). Then a batch is drawn up that shares all columns with the old one but those of strings,
+ * functions and lines, which have more rows, and the builder makes a batch of its own of it.
  */
 #include "core/view/symbols.h"
 #include "core/base/parse.h"
@@ -19,10 +19,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_SEGMENTS	 16
-#define DEBUG_DIRECTORY	 "/usr/lib/debug"
-#define MIN_ID_HEX	 6 /* XX/YYYY: shorter ones are no build ids */
-#define MAX_NAMES	 (16u << 20)
+#define MAX_SEGMENTS	16
+#define DEBUG_DIRECTORY "/usr/lib/debug"
+#define MIN_ID_HEX	6 /* XX/YYYY: shorter ones are no build ids */
+#define MAX_NAMES	(16u << 20)
 
 struct name {
 	char *shown, *raw; /* owned */
@@ -31,7 +31,7 @@ struct name {
 struct naming {
 	const struct ep_batch *batch;
 	const struct ep_symbols_sources *sources;
-	uint32_t *named; /* by location: 0, or index of names + 1 */
+	uint32_t *named;     /* by location: 0, or index of names + 1 */
 	struct ep_vec names; /* struct name */
 	struct ep_symbols_result result;
 };
@@ -50,7 +50,7 @@ static void module_fini(struct module *module)
 	*module = (struct module){0};
 }
 
-/* --- files ------------------------------------------------------------------------------------- */
+/* --- files ----------------------------------------------------------------------------------- */
 
 static bool has_build_id(const struct ep_elf *elf, const char *build_id)
 {
@@ -97,7 +97,8 @@ static int try_path(struct module *module, const char *build_id, const char *pat
 	return use(module, elf, build_id, path[0] == '/' ? path : NULL);
 }
 
-static int try_fmt(struct module *module, const char *build_id, const char *fmt, ...) EP_PRINTF(3, 4);
+static int try_fmt(struct module *module, const char *build_id, const char *fmt, ...)
+	EP_PRINTF(3, 4);
 
 static int try_fmt(struct module *module, const char *build_id, const char *fmt, ...)
 {
@@ -111,13 +112,16 @@ static int try_fmt(struct module *module, const char *build_id, const char *fmt,
 	return n > 0 && (size_t)n < sizeof(path) ? try_path(module, build_id, path) : 1;
 }
 
-static int try_directory(struct module *module, const char *build_id, const char *path, const char *directory)
+static int try_directory(struct module *module, const char *build_id, const char *path,
+			 const char *directory)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-	int r = try_fmt(module, build_id, "%s/.build-id/%.2s/%s.debug", directory, build_id, build_id + 2);
+	int r = try_fmt(module, build_id, "%s/.build-id/%.2s/%s.debug", directory, build_id,
+			build_id + 2);
 
 	if (r == 1)
-		r = try_fmt(module, build_id, "%s/%.2s/%s.debug", directory, build_id, build_id + 2);
+		r = try_fmt(module, build_id, "%s/%.2s/%s.debug", directory, build_id,
+			    build_id + 2);
 	if (r == 1)
 		r = try_fmt(module, build_id, "%s/%s.debug", directory, build_id);
 	if (r == 1)
@@ -131,7 +135,8 @@ static int try_directory(struct module *module, const char *build_id, const char
 	return r;
 }
 
-static int try_fetch(struct module *module, const char *build_id, const struct ep_symbols_sources *sources)
+static int try_fetch(struct module *module, const char *build_id,
+		     const struct ep_symbols_sources *sources)
 {
 	int r = 1;
 
@@ -167,28 +172,32 @@ static int find_module(struct module *module, const char *build_id, const char *
 	for (size_t i = 0; i < sources->n_directories && r == 1; i++)
 		r = try_directory(module, build_id, path, sources->directories[i]);
 	if (r == 1)
-		r = try_fmt(module, build_id, DEBUG_DIRECTORY "/.build-id/%.2s/%s.debug", build_id, build_id + 2);
+		r = try_fmt(module, build_id, DEBUG_DIRECTORY "/.build-id/%.2s/%s.debug", build_id,
+			    build_id + 2);
 	return r == 1 ? try_fetch(module, build_id, sources) : r;
 }
 
-/* --- names ------------------------------------------------------------------------------------- */
+/* --- names ----------------------------------------------------------------------------------- */
 
 static bool wants_name(const struct ep_batch *batch, uint32_t location)
 {
 	uint32_t mapping = batch->location_mapping[location];
-	uint32_t first = batch->location_line_first[location], end = batch->location_line_first[location + 1];
+	uint32_t first = batch->location_line_first[location],
+		 end = batch->location_line_first[location + 1];
 
-	if (!mapping || (batch->mapping_flags[mapping] & EP_MAPPING_KERNEL) || !batch->location_address[location] ||
+	if (!mapping || (batch->mapping_flags[mapping] & EP_MAPPING_KERNEL) ||
+	    !batch->location_address[location] ||
 	    (batch->location_flags[location] & (EP_LOCATION_ERROR | EP_LOCATION_GAP)))
 		return false;
 	if (batch->location_flags[location] & EP_LOCATION_UNNAMED)
 		return true;
-	return end - first == 0 || (end - first == 1 && batch->function_name[batch->line_function[first]] == 0);
+	return end - first == 0 ||
+	       (end - first == 1 && batch->function_name[batch->line_function[first]] == 0);
 }
 
 /*
- * The ELF virtual address: as it is, in what is recorded here; others write that of a process, which the
- * mapping leads back to the file.
+ * The ELF virtual address: as it is, in what is recorded here; others write that of a process,
+ * which the mapping leads back to the file.
  */
 static uint64_t to_va(const struct ep_batch *batch, const struct ep_elf *elf, uint32_t location)
 {
@@ -235,7 +244,8 @@ static int name_location(struct naming *naming, const struct module *module, uin
 }
 
 /* `locations` are those of one mapping that want a name. */
-static int name_mapping(struct naming *naming, uint32_t mapping, const uint32_t *locations, size_t n)
+static int name_mapping(struct naming *naming, uint32_t mapping, const uint32_t *locations,
+			size_t n)
 {
 	const struct ep_batch *batch = naming->batch;
 	ep_cleanup(module_fini) struct module module = {0};
@@ -283,7 +293,7 @@ static int name_all(struct naming *naming)
 	return r;
 }
 
-/* --- the new batch ----------------------------------------------------------------------------- */
+/* --- the new batch --------------------------------------------------------------------------- */
 
 /* The columns that grow. Name i is function n_functions + i and strings n_strings + 2 i, + 1. */
 struct grown {
@@ -321,21 +331,25 @@ static void *grow(const void *column, size_t rows, size_t more, size_t bytes, bo
 static int grow_columns(const struct naming *naming, struct grown *grown)
 {
 	const struct ep_batch *batch = naming->batch;
-	const uint32_t *functions[] = {batch->function_name, batch->function_system_name, batch->function_file,
-				       batch->function_line};
+	const uint32_t *functions[] = {batch->function_name, batch->function_system_name,
+				       batch->function_file, batch->function_line};
 	size_t n = naming->names.len;
 	bool failed = false;
 
-	grown->string_text = grow(batch->string_text, batch->n_strings, 2 * n, sizeof(char *), &failed);
-	grown->string_bytes = grow(batch->string_bytes, batch->n_strings, 2 * n, sizeof(uint32_t), &failed);
+	grown->string_text =
+		grow(batch->string_text, batch->n_strings, 2 * n, sizeof(char *), &failed);
+	grown->string_bytes =
+		grow(batch->string_bytes, batch->n_strings, 2 * n, sizeof(uint32_t), &failed);
 	for (size_t i = 0; i < EP_LEN(functions); i++)
-		grown->function[i] = grow(functions[i], batch->n_functions, n, sizeof(uint32_t), &failed);
+		grown->function[i] =
+			grow(functions[i], batch->n_functions, n, sizeof(uint32_t), &failed);
 	for (size_t i = 0; i < EP_LEN(grown->line); i++)
 		grown->line[i] = grow(NULL, batch->n_lines, n, sizeof(uint32_t), &failed);
 	grown->line_first = grow(NULL, batch->n_locations, 1, sizeof(uint32_t), &failed);
-	grown->flags = grow(batch->location_flags, batch->n_locations, 0, sizeof(uint32_t), &failed);
-	grown->unnamed = grow(EP_HAS(batch, location_unnamed) ? batch->location_unnamed : NULL, batch->n_locations, 0,
-			      sizeof(uint32_t), &failed);
+	grown->flags =
+		grow(batch->location_flags, batch->n_locations, 0, sizeof(uint32_t), &failed);
+	grown->unnamed = grow(EP_HAS(batch, location_unnamed) ? batch->location_unnamed : NULL,
+			      batch->n_locations, 0, sizeof(uint32_t), &failed);
 	return failed ? -ENOMEM : 0;
 }
 
@@ -370,7 +384,8 @@ static uint32_t put_lines(const struct naming *naming, struct grown *grown)
 			grown->unnamed[i] = EP_UNNAMED_NONE;
 			continue;
 		}
-		for (uint32_t k = batch->location_line_first[i]; k < batch->location_line_first[i + 1]; k++, n++) {
+		for (uint32_t k = batch->location_line_first[i];
+		     k < batch->location_line_first[i + 1]; k++, n++) {
 			grown->line[0][n] = batch->line_function[k];
 			grown->line[1][n] = batch->line_line[k];
 			grown->line[2][n] = batch->line_column[k];
@@ -416,7 +431,7 @@ static void naming_fini(struct naming *naming)
 {
 	struct name *name;
 
-	ep_vec_each(&naming->names, name) {
+	ep_vec_each (&naming->names, name) {
 		free(name->shown);
 		free(name->raw);
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two steps, so that a stack is walked once however many samples it has: weights are added up by stack; then
- * each stack counts for the rows that its frames belong to. Which row that is, is looked up before, once for
- * each line or location of the batch (`row_of`), and beside each row stands the last stack that counted it.
+ * Two steps, so that a stack is walked once however many samples it has: weights are added up by
+ * stack; then each stack counts for the rows that its frames belong to. Which row that is, is
+ * looked up before, once for each line or location of the batch (`row_of`), and beside each row
+ * stands the last stack that counted it.
  */
 #include "core/view/tally.h"
 #include "core/base/map.h"
@@ -13,8 +14,9 @@
 #define NO_ROW UINT32_MAX
 
 static const char *const by_names[] = {
-	[EP_TALLY_FUNCTION] = "function",   [EP_TALLY_LINE] = "line",	  [EP_TALLY_MODULE] = "module",
-	[EP_TALLY_KIND] = "kind",	    [EP_TALLY_PROCESS] = "process", [EP_TALLY_THREAD] = "thread",
+	[EP_TALLY_FUNCTION] = "function",   [EP_TALLY_LINE] = "line",
+	[EP_TALLY_MODULE] = "module",	    [EP_TALLY_KIND] = "kind",
+	[EP_TALLY_PROCESS] = "process",	    [EP_TALLY_THREAD] = "thread",
 	[EP_TALLY_CONTAINER] = "container", [EP_TALLY_CPU] = "cpu",
 };
 
@@ -34,7 +36,7 @@ const char *ep_tally_by_name(enum ep_tally_by by)
 	return by_names[by];
 }
 
-/* --- by stack ---------------------------------------------------------------------------------- */
+/* --- by stack -------------------------------------------------------------------------------- */
 
 int ep_stack_weights_make(const struct ep_batch *batch, struct ep_stack_weights *ret_weights)
 {
@@ -62,11 +64,11 @@ void ep_stack_weights_fini(struct ep_stack_weights *weights)
 	*weights = (struct ep_stack_weights){0};
 }
 
-/* --- rows -------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------ */
 
 /* The row of a key, which is made of `row` when there is none. */
-static int find_row(struct ep_tally *tally, struct ep_map *index, uint64_t key, const struct ep_tally_row *row,
-		    uint32_t *ret_row)
+static int find_row(struct ep_tally *tally, struct ep_map *index, uint64_t key,
+		    const struct ep_tally_row *row, uint32_t *ret_row)
 {
 	const uint64_t *found = ep_map_find(index, key);
 	struct ep_tally_row *slot;
@@ -103,8 +105,10 @@ static int find_functions(struct ep_tally *tally, struct ep_map *index, uint32_t
 		};
 
 		r = find_row(tally, index, row.name, &row, &row_of[i]);
-		if (r == 0 && ep_vec_at(&tally->rows, struct ep_tally_row, row_of[i])->file != row.file)
-			ep_vec_at(&tally->rows, struct ep_tally_row, row_of[i])->file = EP_TALLY_SEVERAL;
+		if (r == 0 &&
+		    ep_vec_at(&tally->rows, struct ep_tally_row, row_of[i])->file != row.file)
+			ep_vec_at(&tally->rows, struct ep_tally_row, row_of[i])->file =
+				EP_TALLY_SEVERAL;
 	}
 	return r;
 }
@@ -122,7 +126,8 @@ static void note_mapping(struct ep_tally *tally, uint32_t row, uint32_t mapping)
 static int rows_of_functions(struct ep_tally *tally, struct ep_map *index, uint32_t *row_of)
 {
 	const struct ep_batch *batch = tally->batch;
-	ep_autofree uint32_t *function_row = calloc((size_t)batch->n_functions + 1, sizeof(*function_row));
+	ep_autofree uint32_t *function_row =
+		calloc((size_t)batch->n_functions + 1, sizeof(*function_row));
 	int r = function_row ? find_functions(tally, index, function_row) : -ENOMEM;
 
 	if (r < 0)
@@ -130,7 +135,8 @@ static int rows_of_functions(struct ep_tally *tally, struct ep_map *index, uint3
 	for (uint32_t i = 0; i < batch->n_lines; i++)
 		row_of[i] = function_row[batch->line_function[i]];
 	for (uint32_t i = 0; i < batch->n_locations; i++)
-		for (uint32_t k = batch->location_line_first[i]; k < batch->location_line_first[i + 1]; k++)
+		for (uint32_t k = batch->location_line_first[i];
+		     k < batch->location_line_first[i + 1]; k++)
 			note_mapping(tally, row_of[k], batch->location_mapping[i]);
 	return 0;
 }
@@ -159,7 +165,8 @@ static int rows_of_lines(struct ep_tally *tally, struct ep_map *index, uint32_t 
 
 		r = name ? 0 : ep_map_set(&names, key, number);
 		if (r == 0)
-			r = find_row(tally, index, pair((uint32_t)number, made.number), &made, &row_of[i]);
+			r = find_row(tally, index, pair((uint32_t)number, made.number), &made,
+				     &row_of[i]);
 	}
 	return r;
 }
@@ -182,14 +189,15 @@ static int rows_of_locations(struct ep_tally *tally, struct ep_map *index, uint3
 	return r;
 }
 
-/* --- counting ---------------------------------------------------------------------------------- */
+/* --- counting -------------------------------------------------------------------------------- */
 
 struct stack {
 	uint64_t weight, samples;
 	uint32_t number; /* of its row, from 1 */
 };
 
-static void count_row(struct ep_tally *tally, uint32_t *last, uint32_t row, const struct stack *stack, bool is_leaf)
+static void count_row(struct ep_tally *tally, uint32_t *last, uint32_t row,
+		      const struct stack *stack, bool is_leaf)
 {
 	struct ep_tally_row *to = ep_vec_at(&tally->rows, struct ep_tally_row, row);
 
@@ -205,8 +213,8 @@ static void count_row(struct ep_tally *tally, uint32_t *last, uint32_t row, cons
 }
 
 /*
- * What a location counts for, in one word, since there may be tens of millions of frames: its row, or that it
- * has several, which are those of its lines.
+ * What a location counts for, in one word, since there may be tens of millions of frames: its row,
+ * or that it has several, which are those of its lines.
  */
 #define CODE_SKIP    (1u << 31) /* counts where it is the leaf only */
 #define CODE_LINES   (1u << 30)
@@ -215,9 +223,13 @@ static void count_row(struct ep_tally *tally, uint32_t *last, uint32_t row, cons
 static uint32_t code_of(const struct ep_tally *tally, const uint32_t *row_of, uint32_t location)
 {
 	const struct ep_batch *batch = tally->batch;
-	uint32_t first = batch->location_line_first[location], n = batch->location_line_first[location + 1] - first;
+	uint32_t first = batch->location_line_first[location],
+		 n = batch->location_line_first[location + 1] - first;
 	bool skip = batch->location_flags[location] & (EP_LOCATION_ERROR | EP_LOCATION_GAP);
-	uint32_t code = tally->by > EP_TALLY_LINE ? row_of[location] : n == 0 ? 0 : n == 1 ? row_of[first] : CODE_LINES;
+	uint32_t code = tally->by > EP_TALLY_LINE ? row_of[location]
+			: n == 0		  ? 0
+			: n == 1		  ? row_of[first]
+						  : CODE_LINES;
 
 	return code | (skip ? CODE_SKIP : 0);
 }
@@ -238,19 +250,23 @@ struct counting {
 };
 
 /* Rows of all that are inlined there. */
-static void count_lines(const struct counting *counting, uint32_t location, const struct stack *stack, bool is_leaf)
+static void count_lines(const struct counting *counting, uint32_t location,
+			const struct stack *stack, bool is_leaf)
 {
 	const struct ep_batch *batch = counting->tally->batch;
-	uint32_t first = batch->location_line_first[location], end = batch->location_line_first[location + 1];
+	uint32_t first = batch->location_line_first[location],
+		 end = batch->location_line_first[location + 1];
 
 	for (uint32_t i = first; i < end; i++)
-		count_row(counting->tally, counting->last, counting->row_of[i], stack, is_leaf && i == first);
+		count_row(counting->tally, counting->last, counting->row_of[i], stack,
+			  is_leaf && i == first);
 }
 
 static void count_stack(const struct counting *counting, uint32_t row, const struct stack *stack)
 {
 	const struct ep_batch *batch = counting->tally->batch;
-	uint32_t first = batch->stack_location_first[row], end = batch->stack_location_first[row + 1];
+	uint32_t first = batch->stack_location_first[row],
+		 end = batch->stack_location_first[row + 1];
 
 	for (uint32_t i = first; i < end; i++) {
 		uint32_t location = batch->stack_location[i], code = counting->codes[location];
@@ -260,7 +276,8 @@ static void count_stack(const struct counting *counting, uint32_t row, const str
 		if (code & CODE_LINES)
 			count_lines(counting, location, stack, i == first);
 		else
-			count_row(counting->tally, counting->last, code & CODE_MAX_ROW, stack, i == first);
+			count_row(counting->tally, counting->last, code & CODE_MAX_ROW, stack,
+				  i == first);
 	}
 }
 
@@ -304,7 +321,7 @@ static int tally_frames(struct ep_tally *tally, struct ep_map *index)
 	return count_stacks(&(struct counting){tally, row_of, codes, last});
 }
 
-/* --- by sample --------------------------------------------------------------------------------- */
+/* --- by sample ------------------------------------------------------------------------------- */
 
 static void describe_sample(const struct ep_batch *batch, enum ep_tally_by by, uint32_t sample,
 			    struct ep_tally_row *row, uint64_t *ret_key)
@@ -356,18 +373,20 @@ static int tally_samples(struct ep_tally *tally, struct ep_map *index)
 	return r;
 }
 
-/* --- order ------------------------------------------------------------------------------------- */
+/* --- order ----------------------------------------------------------------------------------- */
 
 static int descending(uint64_t a, uint64_t b)
 {
 	return a > b ? -1 : a < b;
 }
 
-static int by_text(const struct ep_tally_row *a, const struct ep_tally_row *b, const struct ep_batch *batch)
+static int by_text(const struct ep_tally_row *a, const struct ep_tally_row *b,
+		   const struct ep_batch *batch)
 {
 	int order = strcmp(batch->string_text[a->name], batch->string_text[b->name]);
 
-	if (order == 0 && a->file != b->file && a->file != EP_TALLY_SEVERAL && b->file != EP_TALLY_SEVERAL)
+	if (order == 0 && a->file != b->file && a->file != EP_TALLY_SEVERAL &&
+	    b->file != EP_TALLY_SEVERAL)
 		order = strcmp(batch->string_text[a->file], batch->string_text[b->file]);
 	return order ? order : descending(b->number, a->number);
 }
@@ -393,7 +412,8 @@ static int by_total(const void *left, const void *right, void *arg)
 static void sort(struct ep_tally *tally, int (*compare)(const void *, const void *, void *))
 {
 	if (tally->rows.len > 1)
-		qsort_r(tally->rows.data, tally->rows.len, tally->rows.elem_bytes, compare, (void *)tally->batch);
+		qsort_r(tally->rows.data, tally->rows.len, tally->rows.elem_bytes, compare,
+			(void *)tally->batch);
 }
 
 void ep_tally_sort_total(struct ep_tally *tally)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The weight of a batch's samples (CPU time, in what is recorded here) by function, line, module and so on.
- * `self` is that of stacks with the thing at their leaf, `total` that of stacks it is anywhere in, once
- * however often: recursion counts once. Frames that say why others are missing count where they are the leaf.
+ * The weight of a batch's samples (CPU time, in what is recorded here) by function, line, module
+ * and so on. `self` is that of stacks with the thing at their leaf, `total` that of stacks it is
+ * anywhere in, once however often: recursion counts once. Frames that say why others are missing
+ * count where they are the leaf.
  *
  * Functions of equal name are one row, as in the summary of `record` and in pprof's -top.
  */
@@ -31,12 +32,14 @@ struct ep_tally_row {
 	uint64_t self, total;		      /* weight */
 	uint64_t self_samples, total_samples; /* how many samples that is */
 	/*
-	 * Row of strings: a function's name, a module's path, a kind, a thread's name, a container's id. Of a
-	 * module that no mapping has, the kind of its frames. 0 of a function: locations without a name.
+	 * Row of strings: a function's name, a module's path, a kind, a thread's name, a
+	 * container's id. Of a module that no mapping has, the kind of its frames. 0 of a function:
+	 * locations without a name.
 	 */
 	uint32_t name;
 	uint32_t file;	  /* row of strings: of a line; of a function, or EP_TALLY_SEVERAL */
-	uint32_t number;  /* line; tid; CPU; of a function its first line; of a module 1 if it has a mapping */
+	uint32_t number;  /* line; tid; CPU; of a function its first line; of a module 1 if it has a
+			     mapping */
 	uint32_t mapping; /* row of mappings: of a function, or EP_TALLY_SEVERAL */
 	uint32_t process; /* row of processes: of a process or thread */
 	uint32_t pad;
@@ -45,7 +48,7 @@ struct ep_tally_row {
 struct ep_tally {
 	const struct ep_batch *batch; /* borrowed */
 	enum ep_tally_by by;
-	struct ep_vec rows; /* struct ep_tally_row, none that was not sampled */
+	struct ep_vec rows;	  /* struct ep_tally_row, none that was not sampled */
 	uint64_t weight, samples; /* of all */
 };
 

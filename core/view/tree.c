@@ -52,7 +52,8 @@ static int push_name(struct growing *growing, uint32_t name)
 static int push_location(struct growing *growing, uint32_t location)
 {
 	const struct ep_batch *batch = growing->tree->batch;
-	uint32_t first = batch->location_line_first[location], end = batch->location_line_first[location + 1];
+	uint32_t first = batch->location_line_first[location],
+		 end = batch->location_line_first[location + 1];
 	int r = first == end ? push_name(growing, 0) : 0;
 
 	for (uint32_t i = first; i < end && r == 0; i++)
@@ -66,7 +67,8 @@ static int make_path(struct growing *growing, uint32_t stack)
 	int r = 0;
 
 	growing->path.len = 0;
-	for (uint32_t i = batch->stack_location_first[stack]; i < batch->stack_location_first[stack + 1] && r == 0; i++)
+	for (uint32_t i = batch->stack_location_first[stack];
+	     i < batch->stack_location_first[stack + 1] && r == 0; i++)
 		r = push_location(growing, batch->stack_location[i]);
 	return r;
 }
@@ -78,7 +80,8 @@ static void count(struct ep_tree_node *node, uint64_t weight, uint64_t samples)
 }
 
 /* Names from `from`, `n` of them, in steps of -1 or 1. */
-static int add_path(struct growing *growing, const uint32_t *from, size_t n, int step, uint64_t weight, uint64_t samples)
+static int add_path(struct growing *growing, const uint32_t *from, size_t n, int step,
+		    uint64_t weight, uint64_t samples)
 {
 	uint32_t node = 0;
 	int r = 0;
@@ -97,7 +100,8 @@ static int add_path(struct growing *growing, const uint32_t *from, size_t n, int
 	return r < 0 ? r : 0;
 }
 
-static int add_stack(struct growing *growing, const uint8_t *wanted, uint64_t weight, uint64_t samples)
+static int add_stack(struct growing *growing, const uint8_t *wanted, uint64_t weight,
+		     uint64_t samples)
 {
 	const uint32_t *names = growing->path.data;
 	size_t n = growing->path.len, i = 0;
@@ -111,7 +115,7 @@ static int add_stack(struct growing *growing, const uint8_t *wanted, uint64_t we
 	return i < n ? add_path(growing, names + i, n - i, 1, weight, samples) : 0;
 }
 
-/* --- order ------------------------------------------------------------------------------------- */
+/* --- order ----------------------------------------------------------------------------------- */
 
 /* Lightest first, since each is put in front of its siblings; then the last name. */
 static int by_weight(const void *left, const void *right, void *arg)

@@ -20,7 +20,8 @@ static const struct option options[] = {
 static int add_directory(struct ep_convert_args *args, const char *path, char *error)
 {
 	if (args->sources.n_directories == EP_SYMBOLS_MAX_DIRECTORIES) {
-		snprintf(error, ERROR_BYTES, "more than %d times --debug-dir: leave some out", EP_SYMBOLS_MAX_DIRECTORIES);
+		snprintf(error, ERROR_BYTES, "more than %d times --debug-dir: leave some out",
+			 EP_SYMBOLS_MAX_DIRECTORIES);
 		return -EINVAL;
 	}
 	args->sources.directories[args->sources.n_directories++] = path;
@@ -60,18 +61,27 @@ static int fail(struct ep_convert_args *args, const char *text)
 static int check(struct ep_convert_args *args)
 {
 	if (args->view.n_files == 0)
-		return fail(args, "convert needs a file to read: ebpf-profiler convert FILE -o OUT ('-' is standard input)");
+		return fail(
+			args,
+			"convert needs a file to read: ebpf-profiler convert FILE -o OUT ('-' is standard input)");
 	if (args->outputs.n == 0)
-		return fail(args, "convert needs a file to write: -o OUT, whose extension is the format, or -f FORMAT -o -");
+		return fail(
+			args,
+			"convert needs a file to write: -o OUT, whose extension is the format, or -f FORMAT -o -");
 	if (!args->symbols && (args->debuginfod || args->sources.n_directories))
-		return fail(args, "--debug-dir and --debuginfod say where --symbols looks: add --symbols");
+		return fail(
+			args,
+			"--debug-dir and --debuginfod say where --symbols looks: add --symbols");
 	return 0;
 }
 
 int ep_convert_args_parse(struct ep_convert_args *ret_args, int argc, char **argv)
 {
-	const struct ep_view_command command = {
-		.name = "convert", .letters = "o:f:", .options = options, .apply = apply, .arg = ret_args};
+	const struct ep_view_command command = {.name = "convert",
+						.letters = "o:f:",
+						.options = options,
+						.apply = apply,
+						.arg = ret_args};
 	int r;
 
 	*ret_args = (struct ep_convert_args){0};

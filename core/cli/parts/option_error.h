@@ -7,10 +7,11 @@
 #include <stddef.h>
 
 /*
- * For '?' and ':' of getopt_long, right after the call. `word` is the word of argv it stood at; help_name is
+ * For '?' and ':' of getopt_long, right after the call. `word` is the word of argv it stood at;
+ * help_name is
  * "" or "record ". Returns -EINVAL.
  */
-int ep_option_error(char *error, size_t size, const char *help_name, const struct option *options, int result,
-		    const char *word);
+int ep_option_error(char *error, size_t size, const char *help_name, const struct option *options,
+		    int result, const char *word);
 
 #endif

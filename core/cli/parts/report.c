@@ -10,7 +10,8 @@
 
 const char *ep_report_unit(const struct ep_batch *batch)
 {
-	return EP_HAS(batch, weight_unit) && batch->weight_unit ? batch->weight_unit : "nanoseconds";
+	return EP_HAS(batch, weight_unit) && batch->weight_unit ? batch->weight_unit
+								: "nanoseconds";
 }
 
 bool ep_report_is_time(const struct ep_batch *batch)
@@ -33,7 +34,7 @@ const char *ep_report_weight(const struct ep_batch *batch, uint64_t weight, char
 	return buf;
 }
 
-/* --- the source of functions ------------------------------------------------------------------- */
+/* --- the source of functions ----------------------------------------------------------------- */
 
 static int by_place(const void *left, const void *right, void *arg)
 {
@@ -71,13 +72,15 @@ static uint32_t start_line(const struct ep_batch *batch, uint32_t name, uint32_t
 	for (uint32_t i = 1; i < batch->n_functions; i++) {
 		uint32_t line = batch->function_line[i];
 
-		if (batch->function_name[i] == name && batch->function_file[i] == file && line && (!first || line < first))
+		if (batch->function_name[i] == name && batch->function_file[i] == file && line &&
+		    (!first || line < first))
 			first = line;
 	}
 	return first;
 }
 
-static int group(const struct ep_tally *lines, const struct ep_tally *functions, struct ep_vec *groups)
+static int group(const struct ep_tally *lines, const struct ep_tally *functions,
+		 struct ep_vec *groups)
 {
 	const struct ep_tally_row *rows = lines->rows.data, *function;
 	struct ep_report_function *last = NULL;
@@ -97,7 +100,7 @@ static int group(const struct ep_tally *lines, const struct ep_tally *functions,
 			.first_row = i,
 			.n_rows = 1,
 		};
-		ep_vec_each(&functions->rows, function)
+		ep_vec_each (&functions->rows, function)
 			if (function->name == last->name)
 				last->self = function->self, last->total = function->total;
 	}
@@ -113,7 +116,8 @@ static int by_group_total(const void *left, const void *right)
 	return a->first_row < b->first_row ? -1 : a->first_row > b->first_row;
 }
 
-static int print_functions(const struct ep_report *report, const struct ep_tally *lines, struct ep_vec *groups)
+static int print_functions(const struct ep_report *report, const struct ep_tally *lines,
+			   struct ep_vec *groups)
 {
 	const struct ep_report_function *function;
 	size_t n = 0;
@@ -121,7 +125,7 @@ static int print_functions(const struct ep_report *report, const struct ep_tally
 
 	if (groups->len > 1)
 		qsort(groups->data, groups->len, groups->elem_bytes, by_group_total);
-	ep_vec_each(groups, function) {
+	ep_vec_each (groups, function) {
 		if (report->rows && n == report->rows)
 			break;
 		r = report->json ? ep_report_json_function(report, lines, function, n == 0)
@@ -131,7 +135,9 @@ static int print_functions(const struct ep_report *report, const struct ep_tally
 		n++;
 	}
 	if (n < groups->len && !report->json)
-		fprintf(report->out, "\nand %zu more functions of such a name: -n 0 lists them all\n", groups->len - n);
+		fprintf(report->out,
+			"\nand %zu more functions of such a name: -n 0 lists them all\n",
+			groups->len - n);
 	return 0;
 }
 
@@ -158,7 +164,7 @@ static int print_list(const struct ep_report *report, const uint8_t *wanted)
 	return r;
 }
 
-/* --- the others -------------------------------------------------------------------------------- */
+/* --- the others ------------------------------------------------------------------------------ */
 
 static int print_table(const struct ep_report *report)
 {

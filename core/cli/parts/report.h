@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `report` prints: one profile as a table, as a tree, as the callers of a function, or as source with
- * its cost beside it; for people, or as JSON. Names are hostile: on a terminal only what is printable is
- * printed, and in JSON they are strings.
+ * What `report` prints: one profile as a table, as a tree, as the callers of a function, or as
+ * source with its cost beside it; for people, or as JSON. Names are hostile: on a terminal only
+ * what is printable is printed, and in JSON they are strings.
  */
 #ifndef EP_CLI_REPORT_H
 #define EP_CLI_REPORT_H
@@ -43,14 +43,15 @@ struct ep_report {
 /* 0, -ENOMEM, -EIO; -ENOENT: no function is called so (nothing is printed then). */
 int ep_report_print(const struct ep_report *report);
 
-/* --- between report*.c ------------------------------------------------------------------------- */
+/* --- between report*.c ----------------------------------------------------------------------- */
 
 /* Lines of one function in one file, which `list` shows together. */
 struct ep_report_function {
-	uint32_t name, file; /* rows of strings */
-	uint32_t start_line; /* 0: not known */
+	uint32_t name, file;  /* rows of strings */
+	uint32_t start_line;  /* 0: not known */
 	uint64_t self, total; /* of all functions of that name */
-	size_t first_row, n_rows; /* of the tally, which is sorted by function, file and line then */
+	size_t first_row,
+		n_rows; /* of the tally, which is sorted by function, file and line then */
 };
 
 bool ep_report_is_time(const struct ep_batch *batch);

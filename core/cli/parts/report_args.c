@@ -8,10 +8,20 @@
 #define ERROR_BYTES   512
 #define DEFAULT_ROWS  30
 #define TREE_ROWS     200
-#define LIST_ROWS     10  /* functions of one name */
+#define LIST_ROWS     10 /* functions of one name */
 #define DEFAULT_LEAST 50 /* of 10000: 0.5 % */
 
-enum { OPT_BY = 256, OPT_TREE, OPT_CALLERS, OPT_LIST, OPT_JSON, OPT_SORT, OPT_MIN, OPT_SOURCE, OPT_SOURCE_DIR };
+enum {
+	OPT_BY = 256,
+	OPT_TREE,
+	OPT_CALLERS,
+	OPT_LIST,
+	OPT_JSON,
+	OPT_SORT,
+	OPT_MIN,
+	OPT_SOURCE,
+	OPT_SOURCE_DIR
+};
 
 static const struct option options[] = {
 	{"by", required_argument, NULL, OPT_BY},
@@ -46,14 +56,20 @@ static int set_by(struct ep_report_args *args, const char *value, char *error)
 	nearest = ep_suggest(value, names, EP_LEN(names));
 	if (nearest)
 		return fail(error, "--by takes no such word: did you mean %s?", nearest);
-	return fail(error, "--by takes function, line, module, kind, process, thread, container or cpu, not '%.64s'", value);
+	return fail(
+		error,
+		"--by takes function, line, module, kind, process, thread, container or cpu, not '%.64s'",
+		value);
 }
 
-static int set_what(struct ep_report_args *args, enum ep_report_what what, const char *function, char *error)
+static int set_what(struct ep_report_args *args, enum ep_report_what what, const char *function,
+		    char *error)
 {
 	args->n_whats++;
 	if (args->n_whats > 1)
-		return fail(error, "--tree, --callers and --list are three reports: give one of them%s", "");
+		return fail(error,
+			    "--tree, --callers and --list are three reports: give one of them%s",
+			    "");
 	if (function && !function[0])
 		return fail(error, "%s takes the name of a function, or a part of it",
 			    what == EP_REPORT_LIST ? "--list" : "--callers");
@@ -81,7 +97,8 @@ static int set_least(struct ep_report_args *args, const char *value, char *error
 
 	end += *end == '%';
 	if (end == value || *end != '\0' || !(percent >= 0 && percent <= 100))
-		return fail(error, "--min takes per cent from 0 to 100, like 0.5, not '%.64s'", value);
+		return fail(error, "--min takes per cent from 0 to 100, like 0.5, not '%.64s'",
+			    value);
 	args->report.least_10000 = (uint32_t)(percent * 100 + 0.5);
 	return 0;
 }
@@ -94,8 +111,10 @@ static int add_source(struct ep_report_args *args, int option, const char *value
 	if (r == -E2BIG)
 		return fail(error, "--source and --source-dir can be given 64 times at most%s", "");
 	if (r < 0)
-		return fail(error, "--source takes OLD=NEW, beginnings of paths, like /build/app=/home/me/app, not '%.64s'",
-			    value);
+		return fail(
+			error,
+			"--source takes OLD=NEW, beginnings of paths, like /build/app=/home/me/app, not '%.64s'",
+			value);
 	return 0;
 }
 
@@ -141,8 +160,11 @@ static int check(struct ep_report_args *args)
 	};
 
 	if (args->has_by && args->n_whats && !args->view.help)
-		return fail(args->view.error, "--by is of the table, which --tree, --callers and --list replace: give one of "
-					      "them%s", "");
+		return fail(
+			args->view.error,
+			"--by is of the table, which --tree, --callers and --list replace: give one of "
+			"them%s",
+			"");
 	if (!args->has_rows)
 		args->report.rows = args->report.json ? 0 : rows[args->report.what];
 	return 0;
@@ -150,8 +172,11 @@ static int check(struct ep_report_args *args)
 
 int ep_report_args_parse(struct ep_report_args *ret_args, int argc, char **argv)
 {
-	const struct ep_view_command command = {
-		.name = "report", .letters = "n:", .options = options, .apply = apply, .arg = ret_args};
+	const struct ep_view_command command = {.name = "report",
+						.letters = "n:",
+						.options = options,
+						.apply = apply,
+						.arg = ret_args};
 	int r;
 
 	*ret_args = (struct ep_report_args){.report = {.least_10000 = DEFAULT_LEAST}};

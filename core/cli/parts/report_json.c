@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One object: what the profile says of itself, and the rows. Weights are integers in "unit", shares are left
- * to the reader. Nothing is cut, and no row left out unless -n says so.
+ * One object: what the profile says of itself, and the rows. Weights are integers in "unit", shares
+ * are left to the reader. Nothing is cut, and no row left out unless -n says so.
  */
 #include "core/base/clock.h"
 #include "core/cli/parts/report.h"
@@ -14,7 +14,11 @@
 /* Strings of a batch are UTF-8; of file names and arguments, what is none is replaced. */
 static size_t utf8_bytes(const unsigned char *text)
 {
-	size_t n = text[0] < 0x80 ? 1 : text[0] >= 0xf0 && text[0] < 0xf5 ? 4 : text[0] >= 0xe0 ? 3 : text[0] >= 0xc2 ? 2 : 0;
+	size_t n = text[0] < 0x80		       ? 1
+		   : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
+		   : text[0] >= 0xe0		       ? 3
+		   : text[0] >= 0xc2		       ? 2
+						       : 0;
 
 	for (size_t i = 1; i < n; i++)
 		if ((text[i] & 0xc0) != 0x80)
@@ -54,13 +58,14 @@ static void put_number(const struct ep_report *report, const char *key, uint64_t
 	fprintf(report->out, ", \"%s\": %" PRIu64, key, number);
 }
 
-static void put_reasons(const struct ep_report *report, const char *key, const struct ep_vec *reasons)
+static void put_reasons(const struct ep_report *report, const char *key,
+			const struct ep_vec *reasons)
 {
 	const struct ep_quality_reason *reason;
 	bool first = true;
 
 	fprintf(report->out, ",\n \"%s\": [", key);
-	ep_vec_each(reasons, reason) {
+	ep_vec_each (reasons, reason) {
 		fprintf(report->out, "%s{\"weight\": %" PRIu64, first ? "" : ", ", reason->weight);
 		put_string(report, "reason", reason->text);
 		fputc('}', report->out);
@@ -95,7 +100,7 @@ void ep_report_json_head(const struct ep_report *report, const struct ep_quality
 	put_reasons(report, "unnamed", &quality->unnamed);
 }
 
-/* --- tables ------------------------------------------------------------------------------------ */
+/* --- tables ---------------------------------------------------------------------------------- */
 
 static void put_function(const struct ep_report *report, const struct ep_tally_row *row)
 {
@@ -118,7 +123,8 @@ static void put_process(const struct ep_report *report, uint32_t process)
 	put_string(report, "container", batch->process_container_id[process]);
 }
 
-static void put_row(const struct ep_report *report, enum ep_tally_by by, const struct ep_tally_row *row)
+static void put_row(const struct ep_report *report, enum ep_tally_by by,
+		    const struct ep_tally_row *row)
 {
 	switch (by) {
 	case EP_TALLY_FUNCTION:
@@ -165,7 +171,7 @@ void ep_report_json_table(const struct ep_report *report, const struct ep_tally 
 	size_t n = 0;
 
 	fprintf(report->out, ",\n \"by\": \"%s\", \"rows\": [", ep_tally_by_name(tally->by));
-	ep_vec_each(&tally->rows, row) {
+	ep_vec_each (&tally->rows, row) {
 		if (report->rows && n == report->rows)
 			break;
 		fprintf(report->out, "%s\n  {", n++ ? "," : "");
@@ -176,7 +182,7 @@ void ep_report_json_table(const struct ep_report *report, const struct ep_tally 
 	fputc(']', report->out);
 }
 
-/* --- trees ------------------------------------------------------------------------------------- */
+/* --- trees ----------------------------------------------------------------------------------- */
 
 /* Closes `n` nodes with their lists of children. */
 static void close_nodes(const struct ep_report *report, int n)
@@ -187,19 +193,23 @@ static void close_nodes(const struct ep_report *report, int n)
 
 void ep_report_json_tree(const struct ep_report *report, const struct ep_tree *tree, uint64_t all)
 {
-	uint64_t least = EP_MAX((uint64_t)((unsigned __int128)all * report->least_10000 / 10000), 1ull);
+	uint64_t least =
+		EP_MAX((uint64_t)((unsigned __int128)all * report->least_10000 / 10000), 1ull);
 	int depth = -1, last = -1;
 	uint32_t n = 0;
 
-	fprintf(report->out, ",\n \"%s\": [", report->what == EP_REPORT_CALLERS ? "callers" : "tree");
-	for (uint32_t node = ep_tree_next(tree, 0, least, &depth); node; node = ep_tree_next(tree, node, least, &depth)) {
+	fprintf(report->out, ",\n \"%s\": [",
+		report->what == EP_REPORT_CALLERS ? "callers" : "tree");
+	for (uint32_t node = ep_tree_next(tree, 0, least, &depth); node;
+	     node = ep_tree_next(tree, node, least, &depth)) {
 		const struct ep_tree_node *at = ep_tree_at(tree, node);
 
 		if (report->rows && n++ == report->rows)
 			break;
 		if (depth <= last)
 			close_nodes(report, last - depth + 1);
-		fprintf(report->out, "%s\n  {\"self\": %" PRIu64, depth <= last ? "," : "", at->self);
+		fprintf(report->out, "%s\n  {\"self\": %" PRIu64, depth <= last ? "," : "",
+			at->self);
 		put_number(report, "total", at->total);
 		put_number(report, "self_samples", at->self_samples);
 		put_number(report, "total_samples", at->total_samples);
@@ -211,17 +221,18 @@ void ep_report_json_tree(const struct ep_report *report, const struct ep_tree *t
 	fputc(']', report->out);
 }
 
-/* --- source ------------------------------------------------------------------------------------ */
+/* --- source ---------------------------------------------------------------------------------- */
 
 int ep_report_json_function(const struct ep_report *report, const struct ep_tally *lines,
 			    const struct ep_report_function *function, bool first)
 {
 	const struct ep_batch *batch = report->batch;
-	const struct ep_tally_row *rows = ep_vec_at(&lines->rows, struct ep_tally_row, function->first_row);
+	const struct ep_tally_row *rows =
+		ep_vec_at(&lines->rows, struct ep_tally_row, function->first_row);
 	ep_cleanup(ep_source_fini) struct ep_source source = {0};
 	char text[4096];
-	int r = ep_source_read(report->sources, batch->string_text[function->file], batch->string_text[function->name],
-			       &source);
+	int r = ep_source_read(report->sources, batch->string_text[function->file],
+			       batch->string_text[function->name], &source);
 
 	if (r == -ENOMEM)
 		return r;
@@ -238,7 +249,8 @@ int ep_report_json_function(const struct ep_report *report, const struct ep_tall
 		put_weights(report, &rows[i]);
 		put_number(report, "line", rows[i].number);
 		fprintf(report->out, ", \"text\": ");
-		ep_report_json_string(report->out, ep_source_line(&source, rows[i].number, text, sizeof(text)));
+		ep_report_json_string(report->out,
+				      ep_source_line(&source, rows[i].number, text, sizeof(text)));
 		fputc('}', report->out);
 	}
 	fprintf(report->out, "]}");

@@ -51,9 +51,10 @@ static const char *string_at(const struct ep_batch *batch, uint32_t string)
 	return batch->string_text[string];
 }
 
-/* --- head -------------------------------------------------------------------------------------- */
+/* --- head ------------------------------------------------------------------------------------ */
 
-/* Prints one line of text as several that are no wider than the terminal; those after the first are indented. */
+/* Prints one line of text as several that are no wider than the terminal; those after the first are
+ * indented. */
 static void print_wrapped(const struct ep_report *report, const char *text)
 {
 	size_t width = width_of(report), column = 0;
@@ -85,15 +86,18 @@ static int print_buffer(const struct ep_report *report, struct ep_vec *text, int
 	return r == -E2BIG ? 0 : r;
 }
 
-static int say_totals(const struct ep_report *report, const struct ep_quality *quality, struct ep_vec *text)
+static int say_totals(const struct ep_report *report, const struct ep_quality *quality,
+		      struct ep_vec *text)
 {
 	const struct ep_batch *batch = report->batch;
 	char buf[EP_TEXT_BYTES], weight[WEIGHT_BYTES];
-	int r = ep_vec_printf(text, "%s: %" PRIu64 " sample%s", ep_text_fit(report->title, 200, buf), quality->samples,
+	int r = ep_vec_printf(text, "%s: %" PRIu64 " sample%s",
+			      ep_text_fit(report->title, 200, buf), quality->samples,
 			      quality->samples == 1 ? "" : "s");
 
 	if (r == 0 && batch->duration_ns)
-		r = ep_vec_printf(text, " in %.1f s", (double)batch->duration_ns / (double)EP_NS_PER_SEC);
+		r = ep_vec_printf(text, " in %.1f s",
+				  (double)batch->duration_ns / (double)EP_NS_PER_SEC);
 	if (r == 0 && batch->period_hz)
 		r = ep_vec_printf(text, " at %u Hz", batch->period_hz);
 	if (r == 0 && batch->host_name[0])
@@ -102,16 +106,19 @@ static int say_totals(const struct ep_report *report, const struct ep_quality *q
 	if (r == 0 && ep_report_is_time(batch))
 		r = ep_vec_printf(text, ": %s of CPU time", weight);
 	else if (r == 0)
-		r = ep_vec_printf(text, ": %s %s of %s", weight, ep_text_fit(ep_report_unit(batch), 64, buf),
-				  batch->sample_type);
+		r = ep_vec_printf(text, ": %s %s of %s", weight,
+				  ep_text_fit(ep_report_unit(batch), 64, buf), batch->sample_type);
 	if (r == 0 && batch->lost_samples)
-		r = ep_vec_printf(text, "; %" PRIu64 " sample%s lost%s (%.2f %% of the ticks due)", batch->lost_samples,
-				  batch->lost_samples == 1 ? "" : "s", report->filtered ? " in the whole recording" : "",
-				  percent(batch->lost_samples, ep_batch_due_samples(batch, quality->samples)));
+		r = ep_vec_printf(text, "; %" PRIu64 " sample%s lost%s (%.2f %% of the ticks due)",
+				  batch->lost_samples, batch->lost_samples == 1 ? "" : "s",
+				  report->filtered ? " in the whole recording" : "",
+				  percent(batch->lost_samples,
+					  ep_batch_due_samples(batch, quality->samples)));
 	return r;
 }
 
-static int say_reasons(const struct ep_report *report, const struct ep_vec *reasons, uint64_t all, struct ep_vec *text)
+static int say_reasons(const struct ep_report *report, const struct ep_vec *reasons, uint64_t all,
+		       struct ep_vec *text)
 {
 	const struct ep_quality_reason *reason = reasons->data;
 	char buf[EP_TEXT_BYTES];
@@ -120,10 +127,11 @@ static int say_reasons(const struct ep_report *report, const struct ep_vec *reas
 	for (size_t i = 0; i < EP_MIN(reasons->len, (size_t)MAX_REASONS) && r == 0; i++) {
 		const char *why = string_at(report->batch, reason[i].text);
 
-		r = ep_vec_printf(text, "%s %.2f %% %s", i ? "," : ";", percent(reason[i].weight, all),
+		r = ep_vec_printf(text, "%s %.2f %% %s", i ? "," : ";",
+				  percent(reason[i].weight, all),
 				  ep_text_fit(why[0] ? why : "for no known reason", 100, buf));
 	}
-	return r;
+	return r == 0 && reasons->len > MAX_REASONS ? ep_vec_printf(text, ", and others") : r;
 }
 
 int ep_report_text_head(const struct ep_report *report, const struct ep_quality *quality)
@@ -135,12 +143,14 @@ int ep_report_text_head(const struct ep_report *report, const struct ep_quality 
 	r = print_buffer(report, &text, say_totals(report, quality, &text));
 	if (r < 0 || !quality->weight)
 		return r;
-	r = ep_vec_printf(&text, "stacks: %.2f %% complete", percent_down(quality->complete, quality->weight));
+	r = ep_vec_printf(&text, "stacks: %.2f %% complete",
+			  percent_down(quality->complete, quality->weight));
 	r = r == 0 ? say_reasons(report, &quality->errors, quality->weight, &text) : r;
 	r = print_buffer(report, &text, r);
 	if (r < 0 || !quality->has_names)
 		return r;
-	r = ep_vec_printf(&text, "names: %.2f %% fully named", percent_down(quality->named, quality->weight));
+	r = ep_vec_printf(&text, "names: %.2f %% fully named",
+			  percent_down(quality->named, quality->weight));
 	if (r == 0 && quality->no_symbol)
 		r = ep_vec_printf(&text, " (%.2f %% with native code that has no symbol)",
 				  percent(quality->no_symbol, quality->weight));
@@ -148,7 +158,7 @@ int ep_report_text_head(const struct ep_report *report, const struct ep_quality 
 	return print_buffer(report, &text, r);
 }
 
-/* --- tables ------------------------------------------------------------------------------------ */
+/* --- tables ---------------------------------------------------------------------------------- */
 
 /* "libc.so.6+0x1234" says its module itself. */
 static bool is_made_of(const char *name, const char *module)
@@ -159,7 +169,8 @@ static bool is_made_of(const char *name, const char *module)
 }
 
 /* "  [libc.so.6]" or "  report.py:12", or nothing. */
-static const char *describe_function(const struct ep_batch *batch, const struct ep_tally_row *row, char *buf)
+static const char *describe_function(const struct ep_batch *batch, const struct ep_tally_row *row,
+				     char *buf)
 {
 	char text[EP_TEXT_BYTES];
 	const char *path;
@@ -168,26 +179,31 @@ static const char *describe_function(const struct ep_batch *batch, const struct 
 	if (row->mapping != EP_TALLY_SEVERAL && row->mapping && row->mapping < batch->n_mappings) {
 		path = base_name(string_at(batch, batch->mapping_path[row->mapping]));
 		if (path[0] && !is_made_of(string_at(batch, row->name), path))
-			snprintf(buf, WHERE_BYTES, path[0] == '[' ? "  %s" : "  [%s]", ep_text_fit(path, WHERE_COLUMNS, text));
+			snprintf(buf, WHERE_BYTES, path[0] == '[' ? "  %s" : "  [%s]",
+				 ep_text_fit(path, WHERE_COLUMNS, text));
 	} else if (row->file != EP_TALLY_SEVERAL && row->file) {
 		path = base_name(string_at(batch, row->file));
-		snprintf(buf, WHERE_BYTES, row->number ? "  %s:%u" : "  %s", ep_text_fit(path, WHERE_COLUMNS, text), row->number);
+		snprintf(buf, WHERE_BYTES, row->number ? "  %s:%u" : "  %s",
+			 ep_text_fit(path, WHERE_COLUMNS, text), row->number);
 	}
 	return buf;
 }
 
-static const char *describe_line(const struct ep_batch *batch, const struct ep_tally_row *row, char *buf)
+static const char *describe_line(const struct ep_batch *batch, const struct ep_tally_row *row,
+				 char *buf)
 {
 	char text[EP_TEXT_BYTES];
 
 	buf[0] = '\0';
 	if (row->file)
 		snprintf(buf, WHERE_BYTES, row->number ? "  %s:%u" : "  %s",
-			 ep_text_fit(base_name(string_at(batch, row->file)), WHERE_COLUMNS, text), row->number);
+			 ep_text_fit(base_name(string_at(batch, row->file)), WHERE_COLUMNS, text),
+			 row->number);
 	return buf;
 }
 
-static void print_named(const struct ep_report *report, const char *name, const char *where, unsigned int used)
+static void print_named(const struct ep_report *report, const char *name, const char *where,
+			unsigned int used)
 {
 	unsigned int taken = used + (unsigned int)strlen(where), width = width_of(report);
 	unsigned int room = taken + MIN_NAME < width ? width - taken : MIN_NAME;
@@ -196,13 +212,15 @@ static void print_named(const struct ep_report *report, const char *name, const 
 	fprintf(report->out, "%s%s\n", ep_text_fit(name[0] ? name : "[unknown]", room, buf), where);
 }
 
-static void print_frame_row(const struct ep_report *report, const struct ep_tally *tally, const struct ep_tally_row *row)
+static void print_frame_row(const struct ep_report *report, const struct ep_tally *tally,
+			    const struct ep_tally_row *row)
 {
 	char where[WHERE_BYTES] = "", weight[WEIGHT_BYTES];
 	const char *name = string_at(report->batch, row->name);
 	char bracketed[EP_TEXT_BYTES + 8], buf[EP_TEXT_BYTES];
 
-	ep_report_weight(report->batch, report->by_total ? row->total : row->self, weight, sizeof(weight));
+	ep_report_weight(report->batch, report->by_total ? row->total : row->self, weight,
+			 sizeof(weight));
 	fprintf(report->out, "  %6.2f %%  %6.2f %%  %9s  ", percent(row->self, tally->weight),
 		percent(row->total, tally->weight), weight);
 	if (tally->by == EP_TALLY_FUNCTION)
@@ -210,7 +228,8 @@ static void print_frame_row(const struct ep_report *report, const struct ep_tall
 	else if (tally->by == EP_TALLY_LINE)
 		describe_line(report->batch, row, where);
 	if (tally->by == EP_TALLY_MODULE && !row->number) {
-		snprintf(bracketed, sizeof(bracketed), "[%s]", ep_text_fit(name[0] ? name : "unknown", 100, buf));
+		snprintf(bracketed, sizeof(bracketed), "[%s]",
+			 ep_text_fit(name[0] ? name : "unknown", 100, buf));
 		name = bracketed;
 	}
 	print_named(report, name, where, 33);
@@ -228,14 +247,16 @@ static void print_sample_row(const struct ep_report *report, const struct ep_tal
 	switch (tally->by) {
 	case EP_TALLY_PROCESS:
 		path = string_at(batch, batch->process_exe_path[row->process]);
-		fprintf(report->out, path[0] ? "%8u  %-16s  " : "%8u  %s\n", batch->process_pid[row->process],
-			ep_text_fit(name, 16, text));
+		fprintf(report->out, path[0] ? "%8u  %-16s  " : "%8u  %s\n",
+			batch->process_pid[row->process], ep_text_fit(name, 16, text));
 		if (path[0])
 			print_named(report, path, "", 50);
 		return;
 	case EP_TALLY_THREAD:
 		fprintf(report->out, "%8u  %8u  ", batch->process_pid[row->process], row->number);
-		print_named(report, name[0] ? name : string_at(batch, batch->process_comm[row->process]), "", 43);
+		print_named(report,
+			    name[0] ? name : string_at(batch, batch->process_comm[row->process]),
+			    "", 43);
 		return;
 	case EP_TALLY_CONTAINER:
 		print_named(report, name[0] ? name : "(outside of any container)", "", 23);
@@ -248,20 +269,26 @@ static void print_sample_row(const struct ep_report *report, const struct ep_tal
 int ep_report_text_table(const struct ep_report *report, const struct ep_tally *tally)
 {
 	static const char *const headings[] = {
-		[EP_TALLY_FUNCTION] = "      self     total  %s  function", [EP_TALLY_LINE] = "      self     total  %s  line",
-		[EP_TALLY_MODULE] = "      self     total  %s  module",	   [EP_TALLY_KIND] = "      self     total  %s  kind of frame",
-		[EP_TALLY_PROCESS] = "     share  %s       pid  process",   [EP_TALLY_THREAD] = "     share  %s       pid       tid  thread",
-		[EP_TALLY_CONTAINER] = "     share  %s  container",	   [EP_TALLY_CPU] = "     share  %s  CPU",
+		[EP_TALLY_FUNCTION] = "      self     total  %s  function",
+		[EP_TALLY_LINE] = "      self     total  %s  line",
+		[EP_TALLY_MODULE] = "      self     total  %s  module",
+		[EP_TALLY_KIND] = "      self     total  %s  kind of frame",
+		[EP_TALLY_PROCESS] = "     share  %s       pid  process",
+		[EP_TALLY_THREAD] = "     share  %s       pid       tid  thread",
+		[EP_TALLY_CONTAINER] = "     share  %s  container",
+		[EP_TALLY_CPU] = "     share  %s  CPU",
 	};
 	const struct ep_tally_row *row;
 	char heading[128], weight[WEIGHT_BYTES];
 	size_t n = 0;
 
 	snprintf(weight, sizeof(weight), "%9s",
-		 tally->by >= EP_TALLY_PROCESS ? "time" : report->by_total ? "in total" : "by itself");
+		 tally->by >= EP_TALLY_PROCESS ? "time"
+		 : report->by_total	       ? "in total"
+					       : "by itself");
 	snprintf(heading, sizeof(heading), headings[tally->by], weight);
 	print_heading(report, heading);
-	ep_vec_each(&tally->rows, row) {
+	ep_vec_each (&tally->rows, row) {
 		if (report->rows && n == report->rows)
 			break;
 		if (tally->by < EP_TALLY_PROCESS)
@@ -275,21 +302,25 @@ int ep_report_text_table(const struct ep_report *report, const struct ep_tally *
 	return 0;
 }
 
-/* --- trees ------------------------------------------------------------------------------------- */
+/* --- trees ----------------------------------------------------------------------------------- */
 
 /*
- * Only where a stack parts is it indented: a node that is its parent's only one stands right below it. `last`
- * is the indentation of each depth, which a vector holds because depth comes from the profile.
+ * Only where a stack parts is it indented: a node that is its parent's only one stands right below
+ * it. `last` is the indentation of each depth, which a vector holds because depth comes from the
+ * profile.
  */
-static bool is_only_child(const struct ep_tree *tree, const struct ep_tree_node *node, uint64_t least)
+static bool is_only_child(const struct ep_tree *tree, const struct ep_tree_node *node,
+			  uint64_t least)
 {
-	const struct ep_tree_node *first = ep_tree_at(tree, ep_tree_at(tree, node->parent)->first_child);
+	const struct ep_tree_node *first =
+		ep_tree_at(tree, ep_tree_at(tree, node->parent)->first_child);
 
 	return first == node && (!node->next || ep_tree_at(tree, node->next)->total < least);
 }
 
-static int indent_of(struct ep_vec *indents, const struct ep_tree *tree, const struct ep_tree_node *node,
-		     uint64_t least, int depth, uint32_t *ret_indent)
+static int indent_of(struct ep_vec *indents, const struct ep_tree *tree,
+		     const struct ep_tree_node *node, uint64_t least, int depth,
+		     uint32_t *ret_indent)
 {
 	uint32_t above = depth ? *ep_vec_at(indents, uint32_t, depth - 1) : 0;
 	bool is_root = node->parent == 0;
@@ -299,8 +330,8 @@ static int indent_of(struct ep_vec *indents, const struct ep_tree *tree, const s
 	return ep_vec_append(indents, ret_indent, 1);
 }
 
-static void print_node(const struct ep_report *report, const struct ep_tree_node *node, uint64_t all, uint32_t indent,
-		       bool parts)
+static void print_node(const struct ep_report *report, const struct ep_tree_node *node,
+		       uint64_t all, uint32_t indent, bool parts)
 {
 	const char *name = string_at(report->batch, node->name);
 	uint32_t column = EP_MIN(indent, width_of(report) / 2 & ~1u);
@@ -310,22 +341,25 @@ static void print_node(const struct ep_report *report, const struct ep_tree_node
 		ep_report_weight(report->batch, node->total, first, sizeof(first));
 	else
 		snprintf(first, sizeof(first), "%.2f %%", percent(node->self, all));
-	fprintf(report->out, "  %9s  %6.2f %%  %*s%s%s\n", first, percent(node->total, all), (int)column, "",
-		parts ? "- " : "  ",
+	fprintf(report->out, "  %9s  %6.2f %%  %*s%s%s\n", first, percent(node->total, all),
+		(int)column, "", parts ? "- " : "  ",
 		ep_text_fit(name[0] ? name : "[unknown]", width_of(report) - 25 - column, buf));
 }
 
 int ep_report_text_tree(const struct ep_report *report, const struct ep_tree *tree, uint64_t all)
 {
-	uint64_t least = EP_MAX((uint64_t)((unsigned __int128)all * report->least_10000 / 10000), 1ull);
+	uint64_t least =
+		EP_MAX((uint64_t)((unsigned __int128)all * report->least_10000 / 10000), 1ull);
 	ep_cleanup(ep_vec_fini) struct ep_vec indents = {0};
 	int depth = -1, r;
 	uint32_t n = 0;
 
 	ep_vec_init(&indents, sizeof(uint32_t), EP_TREE_MAX_NODES);
-	print_heading(report, report->what == EP_REPORT_CALLERS ? "       time     share  called by"
-								: "       self     total  stacks from their roots");
-	for (uint32_t node = ep_tree_next(tree, 0, least, &depth); node; node = ep_tree_next(tree, node, least, &depth)) {
+	print_heading(report, report->what == EP_REPORT_CALLERS
+				      ? "       time     share  called by"
+				      : "       self     total  stacks from their roots");
+	for (uint32_t node = ep_tree_next(tree, 0, least, &depth); node;
+	     node = ep_tree_next(tree, node, least, &depth)) {
 		const struct ep_tree_node *at = ep_tree_at(tree, node);
 		uint32_t indent;
 
@@ -336,12 +370,13 @@ int ep_report_text_tree(const struct ep_report *report, const struct ep_tree *tr
 		r = indent_of(&indents, tree, at, least, depth, &indent);
 		if (r < 0)
 			return r;
-		print_node(report, at, all, indent, !is_only_child(tree, at, least) || at->parent == 0);
+		print_node(report, at, all, indent,
+			   !is_only_child(tree, at, least) || at->parent == 0);
 	}
 	return 0;
 }
 
-/* --- source ------------------------------------------------------------------------------------ */
+/* --- source ---------------------------------------------------------------------------------- */
 
 /* Of source the beginning matters: cut at the end, between code points. */
 static const char *cut(const char *text, unsigned int columns, char *buf)
@@ -355,8 +390,8 @@ static const char *cut(const char *text, unsigned int columns, char *buf)
 	return buf;
 }
 
-static void print_source_line(const struct ep_report *report, const struct ep_source *source, uint32_t line,
-			      const struct ep_tally_row *row)
+static void print_source_line(const struct ep_report *report, const struct ep_source *source,
+			      uint32_t line, const struct ep_tally_row *row)
 {
 	char self[WEIGHT_BYTES] = ".", total[WEIGHT_BYTES] = ".", number[16] = "?";
 	char text[EP_TEXT_BYTES], buf[EP_TEXT_BYTES];
@@ -375,13 +410,14 @@ static void print_source_line(const struct ep_report *report, const struct ep_so
 /* Where the listing begins: at the function, if that is not far above. */
 static uint32_t first_line(const struct ep_report_function *function, uint32_t line)
 {
-	if (function->start_line && function->start_line <= line && line - function->start_line <= 4 * LIST_GAP)
+	if (function->start_line && function->start_line <= line &&
+	    line - function->start_line <= 4 * LIST_GAP)
 		return function->start_line;
 	return line > LIST_CONTEXT ? line - LIST_CONTEXT : 1;
 }
 
-static void print_lines(const struct ep_report *report, const struct ep_source *source, const struct ep_tally_row *rows,
-			const struct ep_report_function *function)
+static void print_lines(const struct ep_report *report, const struct ep_source *source,
+			const struct ep_tally_row *rows, const struct ep_report_function *function)
 {
 	uint32_t next = 0; /* line that is to be printed; 0: none was yet */
 
@@ -405,7 +441,8 @@ static void print_lines(const struct ep_report *report, const struct ep_source *
 		print_source_line(report, source, line, &rows[i]);
 		next = line + 1;
 	}
-	for (uint32_t end = next + LIST_CONTEXT; next && next < end && next <= source->lines.len; next++)
+	for (uint32_t end = next + LIST_CONTEXT; next && next < end && next <= source->lines.len;
+	     next++)
 		print_source_line(report, source, next, NULL);
 }
 
@@ -413,24 +450,32 @@ int ep_report_text_function(const struct ep_report *report, const struct ep_tall
 			    const struct ep_report_function *function)
 {
 	const struct ep_batch *batch = report->batch;
-	const char *name = string_at(batch, function->name), *file = string_at(batch, function->file);
-	const struct ep_tally_row *rows = ep_vec_at(&lines->rows, struct ep_tally_row, function->first_row);
+	const char *name = string_at(batch, function->name),
+		   *file = string_at(batch, function->file);
+	const struct ep_tally_row *rows =
+		ep_vec_at(&lines->rows, struct ep_tally_row, function->first_row);
 	ep_cleanup(ep_source_fini) struct ep_source source = {0};
-	char buf[EP_TEXT_BYTES], text[EP_TEXT_BYTES], self[WEIGHT_BYTES], total[WEIGHT_BYTES], heading[4 * EP_TEXT_BYTES];
+	char buf[EP_TEXT_BYTES], text[EP_TEXT_BYTES], self[WEIGHT_BYTES], total[WEIGHT_BYTES],
+		heading[4 * EP_TEXT_BYTES];
 	int r = ep_source_read(report->sources, file, name, &source);
 
 	if (r == -ENOMEM)
 		return r;
 	snprintf(heading, sizeof(heading), "%s%s%s: %.2f %% by itself (%s), %.2f %% in total (%s)",
-		 ep_text_fit(name, 200, buf), file[0] ? " in " : "", ep_text_fit(source.path ? source.path : file, 200, text),
-		 percent(function->self, lines->weight), ep_report_weight(batch, function->self, self, sizeof(self)),
-		 percent(function->total, lines->weight), ep_report_weight(batch, function->total, total, sizeof(total)));
+		 ep_text_fit(name, 200, buf), file[0] ? " in " : "",
+		 ep_text_fit(source.path ? source.path : file, 200, text),
+		 percent(function->self, lines->weight),
+		 ep_report_weight(batch, function->self, self, sizeof(self)),
+		 percent(function->total, lines->weight),
+		 ep_report_weight(batch, function->total, total, sizeof(total)));
 	print_heading(report, heading);
 	if (!file[0])
-		fprintf(report->out, "  its source is not known: native code has lines only where its debug info was read\n");
+		fprintf(report->out,
+			"  its source is not known: native code has lines only where its debug info was read\n");
 	else if (!source.path)
-		fprintf(report->out, "  the file is not here, or may not be read: --source OLD=NEW replaces the beginning of its path, "
-				     "--source-dir DIR is searched for it\n");
+		fprintf(report->out,
+			"  the file is not here, or may not be read: --source OLD=NEW replaces the beginning of its path, "
+			"--source-dir DIR is searched for it\n");
 	fprintf(report->out, "       self      total    line\n");
 	print_lines(report, &source, rows, function);
 	return 0;

@@ -20,7 +20,8 @@ int ep_source_add_replacement(struct ep_source_rules *rules, const char *text)
 		return -EINVAL;
 	if (rules->n == EP_LEN(rules->rules))
 		return -E2BIG;
-	rules->rules[rules->n++] = (struct ep_source_rule){text, equals + 1, (size_t)(equals - text)};
+	rules->rules[rules->n++] =
+		(struct ep_source_rule){text, equals + 1, (size_t)(equals - text)};
 	return 0;
 }
 
@@ -58,8 +59,10 @@ static int read_joined(const char *directory, const char *path, struct ep_source
 	return n > 0 && (size_t)n < sizeof(joined) ? read_file(joined, source) : 1;
 }
 
-/* "com.example.Main.run(int)" and "Main.xy" is com/example/Main.xy; with slashes in the name as well. */
-static int read_of_package(const char *directory, const char *file, const char *function, struct ep_source *source)
+/* "com.example.Main.run(int)" and "Main.xy" is com/example/Main.xy; with slashes in the name as
+ * well. */
+static int read_of_package(const char *directory, const char *file, const char *function,
+			   struct ep_source *source)
 {
 	char package[PATH_MAX];
 	size_t bytes = strcspn(function, "(<$ :");
@@ -112,7 +115,8 @@ static int look_by_rule(const struct ep_source_rule *rule, const char *file, con
 	return r == 1 ? read_tails(rule->new, file, source) : r;
 }
 
-static int look(const struct ep_source_rules *rules, const char *file, const char *function, struct ep_source *source)
+static int look(const struct ep_source_rules *rules, const char *file, const char *function,
+		struct ep_source *source)
 {
 	int r = 1;
 
@@ -170,7 +174,8 @@ const char *ep_source_line(const struct ep_source *source, uint32_t line, char *
 	buf[0] = '\0';
 	if (line == 0 || line > source->lines.len)
 		return buf;
-	for (uint32_t i = *ep_vec_at(&source->lines, uint32_t, line - 1); i < source->bytes.len && n + TAB < size; i++) {
+	for (uint32_t i = *ep_vec_at(&source->lines, uint32_t, line - 1);
+	     i < source->bytes.len && n + TAB < size; i++) {
 		if (bytes[i] == '\n' || bytes[i] == '\0')
 			break;
 		do

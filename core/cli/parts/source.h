@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Source text of the functions of a profile, which may have been recorded elsewhere: files are looked for
- * where the profile says, with the beginnings of paths replaced as --source OLD=NEW says, and below the
- * directories of --source-dir, with every tail of the path; a runtime that knows only the name of a file, and
- * the package in the function's name, is looked for by that package. Paths are hostile: what is no regular
- * file, or larger than EP_SOURCE_MAX_BYTES, is none.
+ * Source text of the functions of a profile, which may have been recorded elsewhere: files are
+ * looked for where the profile says, with the beginnings of paths replaced as --source OLD=NEW
+ * says, and below the directories of --source-dir, with every tail of the path; a runtime that
+ * knows only the name of a file, and the package in the function's name, is looked for by that
+ * package. Paths are hostile: what is no regular file, or larger than EP_SOURCE_MAX_BYTES, is none.
  */
 #ifndef EP_CLI_SOURCE_H
 #define EP_CLI_SOURCE_H

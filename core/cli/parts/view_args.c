@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_OPTIONS 64
-#define MAX_LETTERS 64
+#define MAX_OPTIONS  64
+#define MAX_LETTERS  64
 #define DIGITS_OF_NS 9
 
 enum { OPT_FROM = EP_VIEW_OPTIONS_FIRST + EP_VIEW_DROP + 1, OPT_TO };
@@ -30,7 +30,7 @@ static const struct option view_options[] = {
 	{"help", no_argument, NULL, 'h'},
 };
 
-/* --- times ------------------------------------------------------------------------------------- */
+/* --- times ----------------------------------------------------------------------------------- */
 
 /* Exactly two digits, at most `max`. */
 static int parse_two(const char **pos, unsigned int max, unsigned int *ret)
@@ -95,8 +95,8 @@ static int parse_date(const char *text, struct ep_view_moment *ret_moment)
 	seconds = utc ? timegm(&tm) : mktime(&tm);
 	if (seconds < 0)
 		return -EINVAL;
-	*ret_moment = (struct ep_view_moment){EP_VIEW_WALL_CLOCK,
-					      (uint64_t)seconds * EP_NS_PER_SEC + clock_ns % EP_NS_PER_SEC};
+	*ret_moment = (struct ep_view_moment){
+		EP_VIEW_WALL_CLOCK, (uint64_t)seconds * EP_NS_PER_SEC + clock_ns % EP_NS_PER_SEC};
 	return 0;
 }
 
@@ -107,7 +107,8 @@ int ep_view_parse_moment(const char *text, struct ep_view_moment *ret_moment)
 	uint64_t ns;
 
 	if (ep_parse_duration(text + from_end, &ns) == 0) {
-		*ret_moment = (struct ep_view_moment){from_end ? EP_VIEW_FROM_END : EP_VIEW_FROM_START, ns};
+		*ret_moment = (struct ep_view_moment){
+			from_end ? EP_VIEW_FROM_END : EP_VIEW_FROM_START, ns};
 		return 0;
 	}
 	if (!strchr(text, '-') && parse_clock(&pos, &ns) == 0 && *pos == '\0') {
@@ -117,17 +118,18 @@ int ep_view_parse_moment(const char *text, struct ep_view_moment *ret_moment)
 	return parse_date(text, ret_moment);
 }
 
-/* --- options ----------------------------------------------------------------------------------- */
+/* --- options --------------------------------------------------------------------------------- */
 
 static int set_moment(struct ep_view_args *args, int option, const char *value)
 {
 	struct ep_view_moment moment;
 
 	if (ep_view_parse_moment(value, &moment) < 0) {
-		snprintf(args->error, sizeof(args->error),
-			 "--%s takes a time like 10s (after the start), -10m (before the end), 14:03:00 or "
-			 "2026-01-31T14:03:00, not '%.64s'",
-			 option == OPT_FROM ? "from" : "to", value);
+		snprintf(
+			args->error, sizeof(args->error),
+			"--%s takes a time like 10s (after the start), -10m (before the end), 14:03:00 or "
+			"2026-01-31T14:03:00, not '%.64s'",
+			option == OPT_FROM ? "from" : "to", value);
 		return -EINVAL;
 	}
 	if (option == OPT_FROM)
@@ -154,8 +156,11 @@ static int add_rule(struct ep_view_args *args, enum ep_view_key key, const char 
 	if (r == -E2BIG)
 		snprintf(why, sizeof(why), "can be given %d times at most", EP_VIEW_MAX_RULES);
 	if (r == -E2BIG || r == -EINVAL) {
-		snprintf(args->error, sizeof(args->error), "%s%s %s",
-			 name ? "--" : "-", name ? name : key == EP_VIEW_KEEP ? "I" : "X", why);
+		snprintf(args->error, sizeof(args->error), "%s%s %s", name ? "--" : "-",
+			 name		       ? name
+			 : key == EP_VIEW_KEEP ? "I"
+					       : "X",
+			 why);
 		return -EINVAL;
 	}
 	return r;
@@ -164,15 +169,16 @@ static int add_rule(struct ep_view_args *args, enum ep_view_key key, const char 
 static int add_file(struct ep_view_args *args, const char *path)
 {
 	if (args->n_files == EP_VIEW_MAX_FILES) {
-		snprintf(args->error, sizeof(args->error), "more than %d files: give their directory instead",
-			 EP_VIEW_MAX_FILES);
+		snprintf(args->error, sizeof(args->error),
+			 "more than %d files: give their directory instead", EP_VIEW_MAX_FILES);
 		return -EINVAL;
 	}
 	args->files[args->n_files++] = path;
 	return 0;
 }
 
-static int apply(struct ep_view_args *args, const struct ep_view_command *command, int option, const char *value)
+static int apply(struct ep_view_args *args, const struct ep_view_command *command, int option,
+		 const char *value)
 {
 	switch (option) {
 	case 1: /* getopt_long: a word that is no option */
@@ -211,7 +217,8 @@ static void join_options(const struct ep_view_command *command, struct option *a
 	all[n] = (struct option){0};
 }
 
-static int parse(struct ep_view_args *args, const struct ep_view_command *command, int argc, char **argv)
+static int parse(struct ep_view_args *args, const struct ep_view_command *command, int argc,
+		 char **argv)
 {
 	struct option options[MAX_OPTIONS];
 	char letters[MAX_LETTERS], help_name[32];
@@ -229,7 +236,8 @@ static int parse(struct ep_view_args *args, const struct ep_view_command *comman
 		if (option == -1)
 			break;
 		if (option == '?' || option == ':')
-			return ep_option_error(args->error, sizeof(args->error), help_name, options, option, word);
+			return ep_option_error(args->error, sizeof(args->error), help_name, options,
+					       option, word);
 		r = apply(args, command, option, optarg);
 	}
 	for (int i = optind; r == 0 && i < argc; i++) /* after "--" */
@@ -237,11 +245,14 @@ static int parse(struct ep_view_args *args, const struct ep_view_command *comman
 	return r;
 }
 
-int ep_view_args_parse(struct ep_view_args *ret_args, const struct ep_view_command *command, int argc, char **argv)
+int ep_view_args_parse(struct ep_view_args *ret_args, const struct ep_view_command *command,
+		       int argc, char **argv)
 {
 	int r;
 
-	*ret_args = (struct ep_view_args){.files = calloc((size_t)EP_MIN(argc, EP_VIEW_MAX_FILES) + 1, sizeof(*ret_args->files))};
+	*ret_args =
+		(struct ep_view_args){.files = calloc((size_t)EP_MIN(argc, EP_VIEW_MAX_FILES) + 1,
+						      sizeof(*ret_args->files))};
 	r = ret_args->files ? ep_view_filter_new(&ret_args->filter) : -ENOMEM;
 	return r < 0 ? r : parse(ret_args, command, argc, argv);
 }
@@ -258,5 +269,7 @@ void ep_view_args_set_log(const struct ep_view_args *args)
 	if (args->quiet)
 		ep_log_set_level(EP_LOG_ERROR);
 	else
-		ep_log_set_level(args->verbose > 1 ? EP_LOG_DEBUG : args->verbose ? EP_LOG_INFO : EP_LOG_WARN);
+		ep_log_set_level(args->verbose > 1 ? EP_LOG_DEBUG
+				 : args->verbose   ? EP_LOG_INFO
+						   : EP_LOG_WARN);
 }
