@@ -223,6 +223,8 @@ static int read_profile_field(struct otlp_reading *reader, struct ep_proto_field
 		r = otlp_expect(t, field, EP_PROTO_VARINT);
 		profile->duration_ns = field->value;
 		return r;
+	case PROFILE_DROPPED_ATTRIBUTES:
+		return otlp_expect(t, field, EP_PROTO_VARINT);
 	case PROFILE_PERIOD:
 		r = otlp_expect(t, field, EP_PROTO_VARINT);
 		profile->period = field->value;

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of OTLP that are not ours: what OpenTelemetry's profiler sends, what its collector writes, and what
+ * only the definitions allow. They are made here field by field.
+ */
+#include "core/trace/batch.h"
+#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/otlp/wire.h"
+#include "readers/reader.h"
+#include "tests/kit/test.h"
+
+#define MAX_BYTES ((size_t)1 << 20)
+#define START	  1767225600000000000ull
+
+/* A message in the making; 16 of them at a time. */
+static struct otlp_wire wires[16];
+static size_t n_wires;
+
+static struct otlp_wire *new_wire(void)
+{
+	struct otlp_wire *wire = &wires[n_wires++];
+
+	assert_in_range(n_wires, 1, EP_LEN(wires));
+	otlp_wire_init(wire, MAX_BYTES);
+	return wire;
+}
+
+static void free_wires(void *unused)
+{
+	while (n_wires > 0)
+		otlp_wire_fini(&wires[--n_wires]);
+}
+
+static void begin(void)
+{
+	ep_test_owns(wires, free_wires);
+}
+
+static void put_text(struct otlp_wire *to, uint32_t field, const char *text)
+{
+	otlp_put_bytes(to, field, text, strlen(text));
+}
+
+/* Packed numbers, to the one that is 0. */
+static void put_packed(struct otlp_wire *to, uint32_t field, const uint64_t *numbers)
+{
+	struct otlp_wire *list = new_wire();
+
+	for (; *numbers; numbers++)
+		otlp_put_varint(list, *numbers);
+	otlp_put_message(to, field, list);
+	otlp_wire_fini(&wires[--n_wires]);
+}
+
+#define PACKED(to, field, ...) put_packed(to, field, (const uint64_t[]){__VA_ARGS__, 0})
+
+/* --- the dictionary --- */
+
+enum { /* strings */
+	S_SAMPLES = 1, S_COUNT, S_CPU, S_NANOSECONDS, S_OFF_CPU, S_FRAME_TYPE, S_NATIVE, S_ABORT, S_MAIN, S_FILE,
+	S_LIB, S_TID, S_PID, S_NAME, S_PYTHON, S_HOST, S_VM, S_STOP, S_KERNEL, S_VMLINUX, S_EXE,
+};
+static const char *const strings[] = {"", "samples", "count", "cpu", "nanoseconds", "off_cpu", "profile.frame.type",
+				      "native", "abort-marker", "main", "main.c", "/usr/lib/libx.so", "thread.id",
+				      "process.pid", "process.executable.name", "python3", "host.name", "vm",
+				      "unwinding failed", "kernel", "vmlinux", "server"};
+
+enum { A_NATIVE = 1, A_ABORT, A_TID, A_PID, A_NAME, A_KERNEL };
+
+/* text: a row of strings, written as a string or by its row. */
+static void put_attribute(struct otlp_wire *to, uint32_t key, uint32_t text, bool by_row, uint64_t number)
+{
+	struct otlp_wire *value = new_wire(), *attribute = new_wire();
+
+	if (text && by_row)
+		otlp_put_uint(value, ANY_VALUE_STRINDEX, text);
+	else if (text)
+		put_text(value, ANY_VALUE_STRING, strings[text]);
+	else
+		otlp_put_uint(value, ANY_VALUE_INT, number);
+	otlp_put_uint(attribute, ATTRIBUTE_KEY, key);
+	otlp_put_message(attribute, ATTRIBUTE_VALUE, value);
+	otlp_put_message(to, DICTIONARY_ATTRIBUTE, attribute);
+	otlp_wire_fini(&wires[--n_wires]);
+	otlp_wire_fini(&wires[--n_wires]);
+}
+
+static void put_location(struct otlp_wire *to, uint32_t mapping, uint64_t address, uint32_t function,
+			 uint32_t attribute)
+{
+	struct otlp_wire *location = new_wire(), *line = new_wire();
+
+	otlp_put_uint(location, LOCATION_MAPPING, mapping);
+	otlp_put_uint(location, LOCATION_ADDRESS, address);
+	otlp_put_uint(line, LINE_FUNCTION, function);
+	otlp_put_uint(line, LINE_LINE, 7);
+	if (function)
+		otlp_put_message(location, LOCATION_LINES, line);
+	if (attribute)
+		PACKED(location, LOCATION_ATTRIBUTES, attribute);
+	otlp_put_message(to, DICTIONARY_LOCATION, location);
+	otlp_wire_fini(&wires[--n_wires]);
+	otlp_wire_fini(&wires[--n_wires]);
+}
+
+static void put_pair(struct otlp_wire *to, uint32_t table, uint32_t field_a, uint64_t a, uint32_t field_b, uint64_t b)
+{
+	struct otlp_wire *element = new_wire();
+
+	otlp_put_uint(element, field_a, a);
+	otlp_put_uint(element, field_b, b);
+	otlp_put_message(to, table, element);
+	otlp_wire_fini(&wires[--n_wires]);
+}
+
+static void put_stack(struct otlp_wire *to, uint64_t a, uint64_t b)
+{
+	struct otlp_wire *stack = new_wire();
+
+	PACKED(stack, STACK_LOCATIONS, a, b);
+	otlp_put_message(to, DICTIONARY_STACK, stack);
+	otlp_wire_fini(&wires[--n_wires]);
+}
+
+static struct otlp_wire *make_dictionary(void)
+{
+	struct otlp_wire *d = new_wire();
+
+	for (uint32_t field = DICTIONARY_MAPPING; field <= DICTIONARY_STACK; field++)
+		if (field != DICTIONARY_STRING)
+			otlp_put_bytes(d, field, NULL, 0);
+	for (size_t i = 0; i < EP_LEN(strings); i++)
+		put_text(d, DICTIONARY_STRING, strings[i]);
+	put_pair(d, DICTIONARY_MAPPING, MAPPING_FILENAME, S_LIB, MAPPING_LIMIT, 0x9000);
+	put_pair(d, DICTIONARY_MAPPING, MAPPING_FILENAME, S_VMLINUX, MAPPING_LIMIT, 0x80000000);
+	put_pair(d, DICTIONARY_FUNCTION, FUNCTION_NAME, S_MAIN, FUNCTION_FILENAME, S_FILE);
+	put_pair(d, DICTIONARY_FUNCTION, FUNCTION_NAME, S_STOP, FUNCTION_FILENAME, 0);
+	put_attribute(d, S_FRAME_TYPE, S_NATIVE, false, 0);
+	put_attribute(d, S_FRAME_TYPE, S_ABORT, false, 0);
+	put_attribute(d, S_TID, 0, false, 43);
+	put_attribute(d, S_PID, 0, false, 42);
+	put_attribute(d, S_NAME, S_PYTHON, true, 0);
+	put_attribute(d, S_FRAME_TYPE, S_KERNEL, true, 0);
+	put_location(d, 1, 0x1234, 0, A_NATIVE); /* no line */
+	put_location(d, 1, 0x2345, 1, 0);	  /* no type */
+	put_location(d, 0, 0, 2, A_ABORT);
+	put_location(d, 2, 0x10, 1, A_KERNEL);
+	put_stack(d, 1, 2);
+	put_stack(d, 4, 3);
+	return d;
+}
+
+/* --- profiles --- */
+
+static struct otlp_wire *begin_profile(uint32_t type, uint32_t unit, uint64_t period)
+{
+	struct otlp_wire *profile = new_wire();
+
+	put_pair(profile, PROFILE_SAMPLE_TYPE, VALUE_TYPE_TYPE, type, VALUE_TYPE_UNIT, unit);
+	otlp_put_fixed64(profile, PROFILE_TIME, START);
+	otlp_put_uint(profile, PROFILE_DURATION, 1000);
+	if (period)
+		put_pair(profile, PROFILE_PERIOD_TYPE, VALUE_TYPE_TYPE, S_CPU, VALUE_TYPE_UNIT, S_NANOSECONDS);
+	otlp_put_uint(profile, PROFILE_PERIOD, period);
+	return profile;
+}
+
+/* value 0, n_times 0: none */
+static void put_sample(struct otlp_wire *profile, uint32_t stack, uint64_t value, uint32_t n_times, bool is_packed)
+{
+	struct otlp_wire *sample = new_wire();
+
+	otlp_put_uint(sample, SAMPLE_STACK, stack);
+	PACKED(sample, SAMPLE_ATTRIBUTES, A_TID, A_PID);
+	if (value)
+		PACKED(sample, SAMPLE_VALUES, value);
+	if (n_times && is_packed) {
+		otlp_put_tag(sample, SAMPLE_TIMESTAMPS, OTLP_BYTES);
+		otlp_put_varint(sample, 8 * n_times);
+	}
+	for (uint64_t i = 0; i < n_times; i++) {
+		uint64_t time_ns = htole64(START + i);
+
+		if (is_packed)
+			otlp_put_raw(sample, &time_ns, sizeof(time_ns));
+		else
+			otlp_put_fixed64(sample, SAMPLE_TIMESTAMPS, START + i);
+	}
+	otlp_put_message(profile, PROFILE_SAMPLES, sample);
+	otlp_wire_fini(&wires[--n_wires]);
+}
+
+/* Puts resource_profiles with profiles, of which the second may be NULL. host: as a resource attribute by row. */
+static void put_resource(struct otlp_wire *to, const struct otlp_wire *a, const struct otlp_wire *b)
+{
+	struct otlp_wire *scope = new_wire(), *pair = new_wire(), *value = new_wire(), *resource = new_wire();
+	struct otlp_wire *all = new_wire();
+
+	put_text(value, ANY_VALUE_STRING, "vm");
+	otlp_put_message(pair, KEY_VALUE_VALUE, value);
+	otlp_put_uint(pair, KEY_VALUE_KEY_STRINDEX, S_HOST);
+	otlp_put_message(resource, RESOURCE_ATTRIBUTES, pair);
+	otlp_put_message(scope, SCOPE_PROFILES_PROFILES, a);
+	if (b)
+		otlp_put_message(scope, SCOPE_PROFILES_PROFILES, b);
+	otlp_put_message(all, RESOURCE_PROFILES_SCOPE_PROFILES, scope); /* before the resource, which is allowed */
+	otlp_put_message(all, RESOURCE_PROFILES_RESOURCE, resource);
+	otlp_put_message(to, REQUEST_RESOURCE_PROFILES, all);
+	for (int i = 0; i < 5; i++)
+		otlp_wire_fini(&wires[--n_wires]);
+}
+
+static char why[EP_READ_WHY_BYTES];
+
+static int try_read(const struct otlp_wire *file, struct ep_batch **ret_batch)
+{
+	ep_cleanup(ep_profile_builder_freep) struct ep_profile_builder *builder = NULL;
+	int r = ep_profile_builder_new(&builder);
+
+	assert_int_equal(file->error, 0);
+	why[0] = '\0';
+	assert_true(ep_otlp_reader.matches(file->data, file->len));
+	if (r == 0)
+		r = ep_otlp_reader.read(file->data, file->len, builder, why);
+	return r < 0 ? r : ep_profile_finish(builder, ret_batch);
+}
+
+static void free_batch(void *batch)
+{
+	ep_batch_unref(batch);
+}
+
+static struct ep_batch *read_file(const struct otlp_wire *file)
+{
+	struct ep_batch *batch;
+	int r = try_read(file, &batch);
+
+	assert_string_equal(why, "");
+	assert_int_equal(r, 0);
+	ep_test_owns(batch, free_batch);
+	return batch;
+}
+
+static const char *text(const struct ep_batch *b, uint32_t row)
+{
+	return b->string_text[row];
+}
+
+/* --- tests --- */
+
+/* On-CPU first, off-CPU beside it; the dictionary before or after. */
+EP_TEST(the_first_profile_says_what_is_counted)
+{
+	for (int dictionary_first = 0; dictionary_first < 2; dictionary_first++) {
+		struct otlp_wire *file, *on, *off;
+		struct ep_batch *b;
+
+		begin();
+		file = new_wire();
+		on = begin_profile(S_SAMPLES, S_COUNT, 50000000);
+		off = begin_profile(S_OFF_CPU, S_NANOSECONDS, 0);
+		put_sample(on, 1, 0, 3, !dictionary_first);
+		put_sample(off, 1, 12345, 1, true);
+		if (dictionary_first)
+			otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
+		put_resource(file, on, off);
+		if (!dictionary_first)
+			otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
+		b = read_file(file);
+		assert_string_equal(b->sample_type, "cpu");
+		assert_string_equal(b->weight_unit, "nanoseconds");
+		assert_string_equal(b->host_name, "vm");
+		assert_int_equal(b->n_samples, 1);
+		assert_int_equal(b->sample_count[0], 3);
+		assert_int_equal(b->sample_weight_ns[0], 150000000);
+		assert_int_equal(b->sample_time_first[1], 3);
+		assert_int_equal(b->sample_time_ns[2], START + 2);
+		free_wires(NULL);
+	}
+}
+
+/* A collector may write several messages of its receivers; values in units of their own. */
+EP_TEST(values_are_weights_in_their_unit)
+{
+	struct otlp_wire *file, *profile, *dictionary;
+	struct ep_batch *b;
+
+	begin();
+	file = new_wire();
+	dictionary = make_dictionary();
+	profile = begin_profile(S_CPU, S_NANOSECONDS, 0);
+	put_sample(profile, 1, 1000, 0, true);
+	put_sample(profile, 1, 2000, 1, true);
+	for (int i = 0; i < 2; i++) {
+		put_resource(file, profile, NULL);
+		otlp_put_message(file, REQUEST_DICTIONARY, dictionary);
+	}
+	b = read_file(file);
+	assert_string_equal(b->sample_type, "cpu");
+	assert_int_equal(b->n_samples, 2); /* with times and without */
+	assert_int_equal(b->sample_weight_ns[0] + b->sample_weight_ns[1], 6000);
+	assert_int_equal(b->sample_count[0] + b->sample_count[1], 4);
+}
+
+EP_TEST(what_only_counts_weighs_its_count)
+{
+	struct otlp_wire *file, *profile;
+	struct ep_batch *b;
+
+	begin();
+	file = new_wire();
+	profile = begin_profile(S_SAMPLES, S_COUNT, 0);
+	put_sample(profile, 1, 5, 0, true);
+	put_resource(file, profile, NULL);
+	otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
+	b = read_file(file);
+	assert_string_equal(b->weight_unit, "count");
+	assert_int_equal(b->sample_count[0], 5);
+	assert_int_equal(b->sample_weight_ns[0], 5);
+}
+
+EP_TEST(frames_are_what_they_are_called)
+{
+	struct otlp_wire *file, *profile;
+	struct ep_batch *b;
+	uint32_t leaf, root, stack;
+
+	begin();
+	file = new_wire();
+	profile = begin_profile(S_SAMPLES, S_COUNT, 1);
+	put_sample(profile, 1, 0, 1, true);
+	put_sample(profile, 2, 0, 1, true);
+	put_resource(file, profile, NULL);
+	otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
+	b = read_file(file);
+	stack = b->stack_location_first[b->sample_stack[0]];
+	leaf = b->stack_location[stack];
+	root = b->stack_location[stack + 1];
+	assert_string_equal(text(b, b->function_name[b->line_function[b->location_line_first[leaf]]]), "libx.so+0x1234");
+	assert_int_equal(b->location_flags[leaf], EP_LOCATION_UNNAMED);
+	assert_string_equal(text(b, b->location_kind[root]), "native"); /* it has a file */
+	assert_int_equal(b->stack_error[b->sample_stack[0]], 0);
+	stack = b->stack_location_first[b->sample_stack[1]];
+	leaf = b->stack_location[stack];
+	root = b->stack_location[stack + 1];
+	assert_int_equal(b->mapping_flags[b->location_mapping[leaf]], EP_MAPPING_KERNEL);
+	assert_string_equal(text(b, b->location_kind[root]), "error");
+	assert_int_equal(b->location_flags[root], EP_LOCATION_ERROR);
+	assert_true(b->stack_error[b->sample_stack[1]] != 0);
+	assert_int_equal(b->sample_tid[0], 43);
+	assert_int_equal(b->process_pid[b->sample_process[0]], 42); /* an attribute of the sample */
+}
+
+/* --- refused --- */
+
+static void assert_refused(const struct otlp_wire *file, const char *part)
+{
+	struct ep_batch *batch;
+
+	assert_int_equal(try_read(file, &batch), -EBADMSG);
+	if (!strstr(why, part))
+		fail_msg("\"%s\" does not say \"%s\"", why, part);
+}
+
+EP_TEST(what_refers_to_nothing_is_refused)
+{
+	struct otlp_wire *file, *profile;
+
+	begin();
+	file = new_wire();
+	profile = begin_profile(S_SAMPLES, S_COUNT, 1);
+	put_sample(profile, 99, 0, 1, true);
+	put_resource(file, profile, NULL);
+	otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
+	assert_refused(file, "not there");
+}
+
+EP_TEST(without_a_dictionary_it_was_cut_off)
+{
+	struct otlp_wire *file, *profile;
+
+	begin();
+	file = new_wire();
+	profile = begin_profile(S_CPU, S_NANOSECONDS, 0);
+	put_sample(profile, 1, 1, 0, true);
+	put_resource(file, profile, NULL);
+	assert_refused(file, "dictionary is missing");
+}
+
+/* 1.8: field 3 of a Profile was fixed64 as well, 7 its comments, 8 its id; 1.7: 3 was a list of locations. */
+EP_TEST(older_definitions_are_refused)
+{
+	static const uint32_t fields[] = {PROFILE_TIME, PROFILE_DROPPED_ATTRIBUTES};
+
+	for (size_t i = 0; i < EP_LEN(fields); i++) {
+		struct otlp_wire *file, *profile;
+
+		begin();
+		file = new_wire();
+		profile = new_wire();
+		PACKED(profile, fields[i], 1, 2, 3);
+		put_sample(profile, 1, 1, 0, true);
+		put_resource(file, profile, NULL);
+		otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
+		assert_refused(file, "1.10 or 1.11");
+		free_wires(NULL);
+	}
+}
