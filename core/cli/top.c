@@ -534,11 +534,25 @@ static void top_fini(struct top *top)
 	ep_closep(&top->keys_fd);
 }
 
+/* Standard output has the tables. */
+static enum ep_exit check_outputs(const struct ep_args *args)
+{
+	for (size_t i = 0; i < args->outputs.n; i++) {
+		if (strcmp(args->outputs.list[i].path, "-") != 0)
+			continue;
+		fprintf(stderr, "ebpf-profiler: top -o -: standard output has the tables; name a file that w writes\n");
+		return EP_EXIT_USAGE;
+	}
+	return EP_EXIT_OK;
+}
+
 int ep_cmd_top(const struct ep_args *args)
 {
 	static struct top top;
-	enum ep_exit status;
+	enum ep_exit status = check_outputs(args);
 
+	if (status != EP_EXIT_OK)
+		return status;
 	top = (struct top){.args = args, .loop = uv_default_loop(), .keys_fd = -1};
 	top.is_terminal = ep_terminal_is_there(STDIN_FILENO, STDOUT_FILENO);
 	if (top.is_terminal && !args->verbose)
