@@ -270,12 +270,17 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 		counts->n[EP_COUNTER_IDLE]++;
 		return 0;
 	}
-	task = bpf_get_current_task();
+	if (!ep_config.has_task_btf)
+		who.task = bpf_get_current_task();
+	if (!may_be_wanted(&who)) {
+		counts->n[EP_COUNTER_FILTERED]++;
+		return 0;
+	}
+	who.task = task = bpf_get_current_task();
 	identity = current_identity(task);
-	who.task = task;
 	who.start_ns = identity.start_ns;
 	who.image = identity.image;
-	if (!is_wanted(&who)) {
+	if (!is_wanted_program(&who)) {
 		counts->n[EP_COUNTER_FILTERED]++;
 		return 0;
 	}

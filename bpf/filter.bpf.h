@@ -37,6 +37,17 @@ static __always_inline bool may_change(void)
 
 /* --- processes by pid ------------------------------------------------------------------------- */
 
+/* Whoever has this pid. */
+static __always_inline bool may_be_wanted_by_pid(__u32 pid)
+{
+	struct ep_filter_entry *entry;
+
+	if (!(ep_config.filter_need & EP_FILTER_IN(EP_FILTER_PID)))
+		return true;
+	entry = bpf_map_lookup_elem(&ep_filter, &pid);
+	return entry && holds(entry->bits, EP_FILTER_BOTH(EP_FILTER_PID));
+}
+
 static __always_inline __u32 pid_bits(__u32 pid, __u64 start_ns)
 {
 	struct ep_filter_entry *entry = bpf_map_lookup_elem(&ep_filter, &pid);
@@ -70,6 +81,29 @@ static __always_inline __u32 choice(__u32 key, __u64 number)
 	__u32 *bits = bpf_map_lookup_elem(&ep_choices, &choice);
 
 	return bits ? *bits : 0;
+}
+
+/* No map is asked for a number that cannot be there: its lines are cold when an event comes. */
+static __always_inline bool is_listed(const volatile __u32 *numbers, __u32 n, __u32 number)
+{
+	if (n > EP_FILTER_LISTED)
+		return true;
+	for (__u32 i = 0; i < EP_FILTER_LISTED; i++) {
+		if (i < n && numbers[i] == number)
+			return true;
+	}
+	return false;
+}
+
+static __always_inline __u32 user_bits(__u32 user)
+{
+	return is_listed(ep_config.users, ep_config.n_users, user) ? choice(EP_FILTER_USER, user) : 0;
+}
+
+static __always_inline __u32 thread_bits(__u32 tid)
+{
+	return is_listed(ep_config.threads, ep_config.n_threads, tid) ? choice(EP_FILTER_TID, tid)
+								      : 0;
 }
 
 static __always_inline bool is_read_by_load(const struct ep_subject *who)
@@ -119,10 +153,10 @@ static __always_inline __u64 task_cgroup(const struct ep_subject *who)
 static __always_inline bool is_wanted_by_thread(const struct ep_subject *who)
 {
 	if (used_bits(EP_FILTER_BOTH(EP_FILTER_TID)) &&
-	    !holds(choice(EP_FILTER_TID, who->tid), EP_FILTER_BOTH(EP_FILTER_TID)))
+	    !holds(thread_bits(who->tid), EP_FILTER_BOTH(EP_FILTER_TID)))
 		return false;
 	if (used_bits(EP_FILTER_BOTH(EP_FILTER_USER)) &&
-	    !holds(choice(EP_FILTER_USER, task_user(who)), EP_FILTER_BOTH(EP_FILTER_USER)))
+	    !holds(user_bits(task_user(who)), EP_FILTER_BOTH(EP_FILTER_USER)))
 		return false;
 	return !used_bits(EP_FILTER_CGROUPS) ||
 	       holds(choice(EP_FILTER_CGROUP, task_cgroup(who)), EP_FILTER_CGROUPS);
@@ -296,6 +330,35 @@ static __always_inline __u32 match_leader(const struct ep_subject *who)
 	return match_comm(comm) | EP_VERDICT_COMM;
 }
 
+/*
+ * Most others are known at the first bytes of the name they have: no map is asked, and none grows. Who may
+ * be wanted by it may be about to get another one.
+ */
+static __always_inline bool may_be_named(const struct ep_subject *who)
+{
+	const struct ep_glob *glob = get_glob(EP_GLOB_COMM);
+	struct ep_glob_state state;
+	const __u8 *task, *comm;
+
+	if (!used_bits(EP_FILTER_BOTH(EP_FILTER_COMM)) || !is_read_by_load(who) || !glob)
+		return true;
+	task = (const __u8 *)bpf_get_current_task_btf();
+	comm = *(const __u8 *const *)(task + ep_config.task_group_leader_off) + ep_config.task_comm_off;
+	ep_glob_begin(glob, &state);
+	/* 16 rounds of about 40 instructions. */
+	for (__u32 i = 0; i < EP_COMM_BYTES; i++) {
+		__u8 byte = comm[i];
+
+		if (!byte)
+			break;
+		ep_glob_step(glob, &state, byte);
+		if (!(state.words[0] | state.words[1] | state.words[2] | state.words[3]))
+			break;
+	}
+	return holds(ep_glob_end(glob, &state) * EP_FILTER_IN(EP_FILTER_COMM),
+		     EP_FILTER_BOTH(EP_FILTER_COMM));
+}
+
 static __always_inline __u32 names_bits(const struct ep_subject *who)
 {
 	__u32 bits = known_bits(who);
@@ -315,13 +378,28 @@ static __always_inline __u32 names_bits(const struct ep_subject *who)
 
 /* --- all together ----------------------------------------------------------------------------- */
 
-static __always_inline bool is_wanted(const struct ep_subject *who)
+/*
+ * For samples: what rejects nearly all others without looking at which program they run, whose start and
+ * image lie in two cold lines. The rest is is_wanted_program().
+ */
+static __always_inline bool may_be_wanted(const struct ep_subject *who)
 {
 	if (!ep_config.filter)
 		return true;
-	if (!is_wanted_by_pid(who->pid, who->start_ns) || !is_wanted_by_thread(who))
-		return false;
-	return !used_bits(EP_FILTER_NAMES) || holds(names_bits(who), EP_FILTER_NAMES);
+	return may_be_wanted_by_pid(who->pid) && is_wanted_by_thread(who) && may_be_named(who);
+}
+
+static __always_inline bool is_wanted_program(const struct ep_subject *who)
+{
+	if (!ep_config.filter)
+		return true;
+	return is_wanted_by_pid(who->pid, who->start_ns) &&
+	       (!used_bits(EP_FILTER_NAMES) || holds(names_bits(who), EP_FILTER_NAMES));
+}
+
+static __always_inline bool is_wanted(const struct ep_subject *who)
+{
+	return may_be_wanted(who) && is_wanted_program(who);
 }
 
 /* User space hears of this program now: it is to hear of its end. */

@@ -64,6 +64,9 @@ struct ep_verdict {
 /* Key of ep_choices, value: bits. A number of one kind: a thread, a user, a cgroup, a unit's name. */
 #define EP_CHOICE(key, number) ((__u64)(key) << 56 | ((number) & ((1ULL << 56) - 1)))
 
+/* So many numbers are compared with before the map is asked. */
+#define EP_FILTER_LISTED 4
+
 #define EP_GLOB_WORDS  4
 #define EP_GLOB_STATES (64 * EP_GLOB_WORDS)
 

@@ -200,6 +200,9 @@ struct ep_config {
 	__u32 filter_need, filter_never; /* bits of filter.h */
 	__u32 filter_cannot; /* bits of keys for which this kernel's BTF lacks something */
 	__u32 no_inherit; /* children of a process that was chosen by its pid are not */
+	/* The users and threads there are in ep_choices; more than fit: their number alone. */
+	__u32 n_users, n_threads;
+	__u32 users[EP_FILTER_LISTED], threads[EP_FILTER_LISTED];
 	__u32 task_pid_off;
 	__u32 task_comm_off;
 	__u32 task_cred_off;

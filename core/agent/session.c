@@ -328,6 +328,17 @@ static bool is_wanted(void *arg, pid_t pid)
 
 /* --- building -------------------------------------------------------------------------------- */
 
+static void choose(const struct ep_filter *choice, struct ep_bpf_options *options)
+{
+	options->need = ep_filter_need(choice) | (options->filter ? EP_FILTER_IN(EP_FILTER_PID) : 0);
+	options->never = ep_filter_never(choice);
+	options->no_inherit = choice->no_inherit;
+	options->filter |= ep_filter_is_used(choice);
+	options->n_users = ep_filter_numbers(choice, EP_FILTER_USER, options->users, EP_FILTER_LISTED);
+	options->n_threads =
+		ep_filter_numbers(choice, EP_FILTER_TID, options->threads, EP_FILTER_LISTED);
+}
+
 static int new_bpf(struct ep_session *session, enum ep_session_stage *stage)
 {
 	struct ep_bpf_options options = {
@@ -338,13 +349,8 @@ static int new_bpf(struct ep_session *session, enum ep_session_stage *stage)
 	const struct ep_filter *choice = session->options.choice;
 	int r;
 
-	if (choice) {
-		options.need = ep_filter_need(choice) |
-			       (options.filter ? EP_FILTER_IN(EP_FILTER_PID) : 0);
-		options.never = ep_filter_never(choice);
-		options.no_inherit = choice->no_inherit;
-		options.filter |= ep_filter_is_used(choice);
-	}
+	if (choice)
+		choose(choice, &options);
 	r = ep_bpf_load(&options, &session->bpf);
 	*stage = r == -ENOENT || r == -ENODATA || r == -ENOTSUP ? EP_STAGE_BTF : EP_STAGE_PROGRAMS;
 	if (r < 0)

@@ -153,6 +153,10 @@ static int set_filter(struct ep_config *config, const struct ep_bpf_options *opt
 	config->filter_need = options->filter && !used ? EP_FILTER_IN(EP_FILTER_PID) : options->need;
 	config->filter_never = options->never;
 	config->no_inherit = options->no_inherit;
+	config->n_users = options->n_users;
+	config->n_threads = options->n_threads;
+	memcpy(config->users, options->users, sizeof(config->users));
+	memcpy(config->threads, options->threads, sizeof(config->threads));
 	return used & config->filter_cannot ? -ENOTSUP : 0;
 }
 

@@ -217,6 +217,21 @@ bool ep_filter_is_used(const struct ep_filter *filter)
 	return ep_filter_need(filter) || ep_filter_never(filter);
 }
 
+uint32_t ep_filter_numbers(const struct ep_filter *filter, enum ep_filter_key key, uint32_t *numbers,
+			   uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < filter->n_terms; i++) {
+		if (filter->terms[i].key != key)
+			continue;
+		if (n < max)
+			numbers[n] = (uint32_t)filter->terms[i].number;
+		n++;
+	}
+	return n;
+}
+
 static uint32_t bits_of(const struct ep_filter *filter, bool is_excluded)
 {
 	uint32_t bits = 0;

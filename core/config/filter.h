@@ -60,6 +60,9 @@ void ep_filter_drop(struct ep_filter *filter, enum ep_filter_key key);
 bool ep_filter_is_used(const struct ep_filter *filter);
 /* True when values of the key are wanted or are all but excluded; for CPUs, pids. */
 bool ep_filter_takes_number(const struct ep_filter *filter, enum ep_filter_key key, uint64_t number);
+/* Numbers of a key, of which `max` are written. How many there are. */
+uint32_t ep_filter_numbers(const struct ep_filter *filter, enum ep_filter_key key, uint32_t *numbers,
+			   uint32_t max);
 /* Bits of bpf/filter.h that a sample must have, and those that it must not have. */
 uint32_t ep_filter_need(const struct ep_filter *filter);
 uint32_t ep_filter_never(const struct ep_filter *filter);

@@ -65,7 +65,7 @@ struct ep_kernel_object {
 	const char *name;
 	const struct ep_shim_object *shim; /* or */
 	struct ep_bytecode *bytecode;
-	uint8_t constants[256]; /* of the shim, written before each run */
+	uint8_t constants[512]; /* of the shim, written before each run */
 	size_t constants_bytes;
 };
 
