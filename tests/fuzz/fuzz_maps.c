@@ -3,6 +3,7 @@
  * The text parsers of core/proc: maps, stat and cgroup, all three over the same bytes. What they
  * promise is checked: order and bounds of mappings, terminated strings.
  */
+#include "core/proc/cgroups.h"
 #include "core/proc/container.h"
 #include "core/proc/maps.h"
 #include "core/proc/process.h"
@@ -34,8 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
 	struct ep_process_info info;
-	char id[EP_CONTAINER_ID_BYTES];
+	char id[EP_CONTAINER_ID_BYTES], mount[EP_CGROUP_PATH_BYTES];
 
+	if (ep_cgroup_parse_mount(text, size, mount) == 0)
+		assert(*mount == '/' && strnlen(mount, sizeof(mount)) < sizeof(mount));
 	try_maps(text, size, EP_MAPS_ALL);
 	try_maps(text, size, EP_MAPS_EXECUTABLE);
 	if (ep_process_parse_stat(text, size, &info) == 0)

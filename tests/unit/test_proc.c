@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parsers of core/proc, over tables of text. Real processes: test_proc_live.c. */
+#include "core/proc/cgroups.h"
 #include "core/proc/container.h"
 #include "core/proc/environment.h"
 #include "core/proc/maps.h"
@@ -369,4 +370,32 @@ EP_TEST(environment_values_are_bounded)
 			 0);
 	assert_int_equal(text.len, 4);
 	assert_string_equal(text.data, "B=1");
+}
+
+/* --- cgroups ---------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *label, *text, *mount;
+} mount_cases[] = {
+	{"alone", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "/sys/fs/cgroup"},
+	{"beside v1", "34 24 0:30 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n"
+		      "33 24 0:29 / /sys/fs/cgroup/unified rw shared:9 - cgroup2 cgroup2 rw",
+	 "/sys/fs/cgroup/unified"},
+	{"escaped", "30 23 0:26 / /a\\040b rw - cgroup2 cgroup2 rw\n", "/a b"},
+	{"none", "34 24 0:30 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n", NULL},
+	{"no fields", "30 - cgroup2 \n - cgroup2 x", NULL},
+};
+
+EP_TEST(the_tree_of_cgroups_is_found)
+{
+	for (size_t i = 0; i < EP_LEN(mount_cases); i++) {
+		char mount[EP_CGROUP_PATH_BYTES];
+		const char *text = mount_cases[i].text;
+		int r = ep_cgroup_parse_mount(text, strlen(text), mount);
+
+		if (r != (mount_cases[i].mount ? 0 : -ENOENT))
+			fail_msg("%s: %d", mount_cases[i].label, r);
+		if (r == 0)
+			assert_string_equal(mount, mount_cases[i].mount);
+	}
 }
