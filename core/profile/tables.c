@@ -42,7 +42,7 @@ static const struct ep_rows_layout location_layout = {
 static const struct ep_rows_layout stack_layout = {
 	.n_columns = 6,
 	.n_key = 4,
-	.max = EP_PROFILE_MAX_ROWS,
+	.max = EP_PROFILE_MAX_SAMPLES,
 	.columns = {STACK(error), STACK(error_text), STACK(unnamed), STACK(unnamed_text),
 		    STACK(first), STACK(hash)},
 };
@@ -67,7 +67,7 @@ static const struct ep_rows_layout env_layout = {
 static const struct ep_rows_layout sample_layout = {
 	.n_columns = 8,
 	.n_key = 5,
-	.max = EP_PROFILE_MAX_ROWS,
+	.max = EP_PROFILE_MAX_SAMPLES,
 	.columns = {SAMPLE(stack), SAMPLE(process), SAMPLE(tid), SAMPLE(thread_name), SAMPLE(cpu),
 		    SAMPLE(count), SAMPLE(times), SAMPLE(weight)},
 };

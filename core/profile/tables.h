@@ -11,9 +11,11 @@
 #include "core/profile/builder.h"
 #include "core/profile/rows.h"
 
-#define EP_PROFILE_MAX_ROWS	       (1u << 26)
+/* A file of a few megabytes may unfold to 2 GiB of nothing but small rows: of each table this is a gigabyte. */
+#define EP_PROFILE_MAX_ROWS	       (1u << 24)
+#define EP_PROFILE_MAX_SAMPLES	       (1u << 25) /* and stacks */
 #define EP_PROFILE_MAX_STACK_LOCATIONS (1u << 28)
-#define EP_PROFILE_MAX_TIMES	       (1u << 28)
+#define EP_PROFILE_MAX_TIMES	       (1u << 27)
 #define EP_PROFILE_MAX_STRING_BYTES    ((size_t)1 << 30)
 #define EP_PROFILE_MAX_LIST	       (1u << 20) /* locations of a stack, lines of a location */
 

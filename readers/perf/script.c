@@ -84,7 +84,9 @@ static int push_line(struct script *s, struct ep_piece name, struct ep_piece fil
 static int find_mapping(struct script *s, struct ep_piece dso, const char *path, uint64_t address,
 			uint32_t *ret_row)
 {
-	struct ep_profile_mapping mapping = {.flags = ep_read_mapping_flags(path, address)};
+	/* perf has looked names up already: nobody is to do it again */
+	struct ep_profile_mapping mapping = {
+		.flags = dso.bytes ? ep_read_mapping_flags(path, address) | EP_MAPPING_HAS_FUNCTIONS : 0};
 	int r = ep_profile_add_string(s->builder, dso.text, dso.bytes, &mapping.path);
 
 	return r < 0 ? r : ep_profile_add_mapping(s->builder, &mapping, ret_row);

@@ -175,7 +175,7 @@ static int note_all(struct pprof *p)
 
 static void pprof_init(struct pprof *p)
 {
-	ep_vec_init(&p->strings, sizeof(struct pprof_element), UINT32_MAX / 2);
+	ep_vec_init(&p->strings, sizeof(struct pprof_element), PPROF_MAX_ELEMENTS);
 	ep_vec_init(&p->labels, 1, UINT32_MAX / 2);
 	ep_vec_init(&p->rows, sizeof(uint32_t), UINT32_MAX / 2);
 	ep_map_init(&p->notes, UINT32_MAX / 2);

@@ -35,6 +35,7 @@ enum {
 #define PPROF_NOT_READ	UINT32_MAX
 #define PPROF_HAS_NOTE	(1u << 31)
 #define PPROF_MAX_TYPES 64
+#define PPROF_MAX_ELEMENTS (1u << 24) /* of each table, and strings */
 
 /* Where an element of a table is, and the row it has become. */
 struct pprof_element {

@@ -73,8 +73,8 @@ void pprof_copy_text(struct pprof *p, uint64_t string, char *text, size_t bytes)
 void pprof_table_init(struct pprof_table *table)
 {
 	*table = (struct pprof_table){0};
-	ep_vec_init(&table->elements, sizeof(struct pprof_element), UINT32_MAX / 2);
-	ep_map_init(&table->numbers, UINT32_MAX / 2);
+	ep_vec_init(&table->elements, sizeof(struct pprof_element), PPROF_MAX_ELEMENTS);
+	ep_map_init(&table->numbers, PPROF_MAX_ELEMENTS);
 }
 
 void pprof_table_fini(struct pprof_table *table)
