@@ -187,7 +187,10 @@ static void make_up_name(const struct ep_profile_builder *b, struct ep_profile_l
 		snprintf(text, bytes, "0x%" PRIx64, row->address);
 		unnamed = EP_UNNAMED_NO_FILE;
 	} else {
-		snprintf(text, bytes, "[%.64s%sunknown function]", kind, kind[0] ? ": " : "");
+		bool has_language = kind[0] && strcmp(kind, "unknown") != 0;
+
+		snprintf(text, bytes, "[%.64s%sunknown function]", has_language ? kind : "",
+			 has_language ? ": " : "");
 	}
 	row->flags |= EP_LOCATION_UNNAMED;
 	if (!row->unnamed)
