@@ -58,11 +58,11 @@ static void put_packed(struct otlp_wire *to, uint32_t field, const uint64_t *num
 
 enum { /* strings */
 	S_SAMPLES = 1, S_COUNT, S_CPU, S_NANOSECONDS, S_OFF_CPU, S_FRAME_TYPE, S_NATIVE, S_ABORT, S_MAIN, S_FILE,
-	S_LIB, S_TID, S_PID, S_NAME, S_PYTHON, S_HOST, S_VM, S_STOP, S_KERNEL, S_VMLINUX, S_EXE,
+	S_LIB, S_TID, S_PID, S_NAME, S_SERVER, S_HOST, S_VM, S_STOP, S_KERNEL, S_VMLINUX, S_EXE,
 };
 static const char *const strings[] = {"", "samples", "count", "cpu", "nanoseconds", "off_cpu", "profile.frame.type",
 				      "native", "abort-marker", "main", "main.c", "/usr/lib/libx.so", "thread.id",
-				      "process.pid", "process.executable.name", "python3", "host.name", "vm",
+				      "process.pid", "process.executable.name", "webserver", "host.name", "vm",
 				      "unwinding failed", "kernel", "vmlinux", "server"};
 
 enum { A_NATIVE = 1, A_ABORT, A_TID, A_PID, A_NAME, A_KERNEL };
@@ -139,7 +139,7 @@ static struct otlp_wire *make_dictionary(void)
 	put_attribute(d, S_FRAME_TYPE, S_ABORT, false, 0);
 	put_attribute(d, S_TID, 0, false, 43);
 	put_attribute(d, S_PID, 0, false, 42);
-	put_attribute(d, S_NAME, S_PYTHON, true, 0);
+	put_attribute(d, S_NAME, S_SERVER, true, 0);
 	put_attribute(d, S_FRAME_TYPE, S_KERNEL, true, 0);
 	put_location(d, 1, 0x1234, 0, A_NATIVE); /* no line */
 	put_location(d, 1, 0x2345, 1, 0);	  /* no type */
