@@ -136,10 +136,11 @@ static int add_numbers(struct ep_view_filter *filter, enum ep_view_key key, cons
 static int add_text(struct ep_view_filter *filter, enum ep_view_key key, const char *text,
 		    size_t bytes, bool excludes)
 {
-	struct rule rule = {.text = strndup(text, bytes), .first = 1, .excludes = excludes};
+	struct rule rule = {.text = calloc(1, bytes + 1), .first = 1, .excludes = excludes};
 
 	if (!rule.text)
 		return -ENOMEM;
+	memcpy(rule.text, text, bytes);
 	if (key == EP_VIEW_THREAD && parse_range(text, text + bytes, false, &rule) < 0)
 		rule.first = 1, rule.last = 0;
 	return push_rule(filter, key, &rule);
