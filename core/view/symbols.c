@@ -40,6 +40,10 @@ struct naming {
 struct module {
 	struct ep_elf *elf, *debug;
 	struct ep_symtab *symtab;
+	/* Of the program: a debug file does not know where in the program's file its segments were.
+	 */
+	struct ep_elf_segment segments[MAX_SEGMENTS];
+	size_t n_segments;
 };
 
 static void module_fini(struct module *module)
@@ -47,7 +51,8 @@ static void module_fini(struct module *module)
 	ep_symtab_free(module->symtab);
 	ep_elf_close(module->debug);
 	ep_elf_close(module->elf);
-	*module = (struct module){0};
+	module->symtab = NULL;
+	module->debug = module->elf = NULL;
 }
 
 /* --- files ----------------------------------------------------------------------------------- */
@@ -64,6 +69,14 @@ static bool has_build_id(const struct ep_elf *elf, const char *build_id)
 	return strcasecmp(hex, build_id) == 0;
 }
 
+/* Its code is in the file: in a debug file the segments are empty. */
+static bool is_program(const struct ep_elf *elf)
+{
+	struct ep_elf_segment code;
+
+	return ep_elf_exec_segments(elf, &code, 1) > 0 && code.file_bytes > 0;
+}
+
 /* 0; 1 when this file is not the one, or has no symbols. Takes elf. */
 static int use(struct module *module, struct ep_elf *elf, const char *build_id, const char *path)
 {
@@ -74,6 +87,10 @@ static int use(struct module *module, struct ep_elf *elf, const char *build_id, 
 		module_fini(module);
 		return 1;
 	}
+	if (is_program(elf))
+		module->n_segments =
+			EP_MIN(ep_elf_load_segments(elf, module->segments, MAX_SEGMENTS),
+			       (size_t)MAX_SEGMENTS);
 	if (path && !ep_symtab_is_complete(elf))
 		(void)ep_debug_file_open(elf, "", path, &module->debug);
 	/* Beside a debug file .dynsym alone is worth little: another place may have more. */
@@ -195,25 +212,44 @@ static bool wants_name(const struct ep_batch *batch, uint32_t location)
 	       (end - first == 1 && batch->function_name[batch->line_function[first]] == 0);
 }
 
-/*
- * The ELF virtual address: as it is, in what is recorded here; others write that of a process,
- * which the mapping leads back to the file.
- */
-static uint64_t to_va(const struct ep_batch *batch, const struct ep_elf *elf, uint32_t location)
+static bool is_in_segments(const struct ep_elf *elf, uint64_t va)
 {
 	struct ep_elf_segment segments[MAX_SEGMENTS];
 	size_t n = EP_MIN(ep_elf_load_segments(elf, segments, MAX_SEGMENTS), (size_t)MAX_SEGMENTS);
-	uint64_t address = batch->location_address[location], off;
-	uint32_t mapping = batch->location_mapping[location];
 
 	for (size_t i = 0; i < n; i++)
-		if (address - segments[i].va < segments[i].mem_bytes)
-			return address;
-	off = address - batch->mapping_start_va[mapping] + batch->mapping_file_off[mapping];
-	for (size_t i = 0; i < n; i++)
-		if (off - segments[i].file_off < segments[i].mem_bytes)
-			return segments[i].va + (off - segments[i].file_off);
-	return address;
+		if (va - segments[i].va < segments[i].mem_bytes)
+			return true;
+	return false;
+}
+
+/*
+ * The ELF virtual address: as it is, in what is recorded here; others write that of a process,
+ * which the mapping leads back to the file. Where only a debug file is at hand, the mapping is
+ * taken for the whole of the one executable segment, unless it begins further into the file than
+ * that can. UINT64_MAX: not known.
+ */
+static uint64_t to_va(const struct ep_batch *batch, const struct module *module, uint32_t location)
+{
+	uint64_t address = batch->location_address[location];
+	uint32_t mapping = batch->location_mapping[location];
+	uint64_t into = address - batch->mapping_start_va[mapping];
+	uint64_t off = into + batch->mapping_file_off[mapping];
+	struct ep_elf_segment code[2];
+	uint64_t start_va;
+
+	if (is_in_segments(module->elf, address))
+		return address;
+	for (size_t i = 0; i < module->n_segments; i++)
+		if (off - module->segments[i].file_off < module->segments[i].file_bytes)
+			return module->segments[i].va + (off - module->segments[i].file_off);
+	if (module->n_segments || ep_elf_exec_segments(module->elf, code, 2) != 1)
+		return UINT64_MAX;
+	start_va = EP_ALIGN_DOWN(code[0].va, 4096);
+	if (batch->mapping_file_off[mapping] > start_va ||
+	    into >= code[0].mem_bytes + code[0].va - start_va)
+		return UINT64_MAX;
+	return start_va + into;
 }
 
 static int add_name(struct naming *naming, uint32_t location, const char *raw)
@@ -237,7 +273,7 @@ static int name_location(struct naming *naming, const struct module *module, uin
 	struct ep_symtab_hit hit;
 	char raw[EP_SYMTAB_NAME_MAX];
 
-	if (ep_symtab_find(module->symtab, to_va(naming->batch, module->elf, location), &hit) < 0 ||
+	if (ep_symtab_find(module->symtab, to_va(naming->batch, module, location), &hit) < 0 ||
 	    ep_symtab_name(module->symtab, &hit, raw, sizeof(raw)) <= 0)
 		return 0;
 	return add_name(naming, location, raw);

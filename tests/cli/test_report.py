@@ -315,6 +315,20 @@ class Symbols(Case):
         self.assertIn("3 of 3 frames", self.convert("--debug-dir", self.directory))
         self.assert_named()
 
+    def test_addresses_of_a_process(self):
+        """As others write them: of memory, with the mapping that leads back to the file."""
+        profile = made.Pprof()
+        start, base = 0x7F0000001000, 0x7F0000000000
+        mapping = profile.mapping(self.program, self.build_id, start, start + 0x1000, 0x1000)
+        for address in self.addresses.values():
+            profile.sample([profile.location(mapping=mapping, address=base + address + 1)], 10)
+        self.path = profile.write(self.at("memory.pb.gz"))
+        self.convert("--debug-dir", self.directory)
+        self.assert_named()
+        os.rename(self.program, self.at("elsewhere"))   # and with the debug file alone
+        self.convert("--debug-dir", self.directory, "--force")
+        self.assert_named()
+
     def test_by_build_id(self):
         directory = self.at("store/.build-id/" + self.build_id[:2])
         os.makedirs(directory)
