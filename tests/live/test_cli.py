@@ -127,6 +127,28 @@ class Record(Case):
         self.assertEqual(status, 0)
         self.assertGreater(len(samples_of(self.out)), 0)
 
+    def test_text_on_standard_output(self):
+        for words in (["-f", "folded", "-o", "-"], ["-o", "-", "-f", "folded"]):
+            result = run("record", "-q", *words, "--", *burner(0.5))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertRegex(result.stdout, r"(?m)\A([^;]+(;[^;]+)* \d+\n)+\Z")
+
+    def test_nothing_but_text_goes_to_a_terminal(self):
+        terminal, its_end = os.openpty()
+        done = subprocess.run([BINARY, "record", "-q", "-o", "-", "--", "true"], stdout=its_end, stderr=subprocess.PIPE,
+                              text=True, timeout=60, check=False)
+        os.close(terminal)
+        os.close(its_end)
+        self.assertEqual(done.returncode, 2)
+        self.assertRegex(done.stderr, r"\A[^\n]*pprof is not text and standard output is a terminal[^\n]*\n\Z")
+
+    def test_without_a_name_it_is_a_page(self):
+        result = run("record", "--", *burner(0.5), cwd=self.dir)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        name, = os.listdir(self.dir)
+        self.assertRegex(name, r"\Aprofile-python3?[0-9.]*-\d{8}-\d{6}\.html\Z")
+        self.assertIn(f"next: open {name} in a browser", result.stderr)
+
     def test_command_runs_as_the_user_who_called_sudo(self):
         environment = dict(os.environ, SUDO_UID="65534", SUDO_GID="65534")
         result = run("record", "-o", self.out, "--", "sh", "-c",

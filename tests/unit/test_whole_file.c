@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* exporters/shared/file.c: what is written is what is read, compressed or not. The rest is in test_pprof.c. */
+#include "exporters/shared/file.h"
+#include "core/base/util.h"
+#include "tests/kit/test.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#define BYTES (300 * 1024)
+
+struct fixture {
+	char dir[64], path[128];
+	uint8_t *data, *back;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fx = calloc(1, sizeof(*fx));
+
+	snprintf(fx->dir, sizeof(fx->dir), "/tmp/ep-file-XXXXXX");
+	if (!mkdtemp(fx->dir))
+		return -1;
+	snprintf(fx->path, sizeof(fx->path), "%s/out", fx->dir);
+	fx->data = malloc(BYTES);
+	fx->back = calloc(1, BYTES + 1);
+	for (size_t i = 0; i < BYTES; i++)
+		fx->data[i] = (uint8_t)(i * 7 + i / 251);
+	*state = fx;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fx = *state;
+	int r;
+
+	(void)unlink(fx->path);
+	r = rmdir(fx->dir); /* nothing else was left in it */
+	free(fx->data);
+	free(fx->back);
+	free(fx);
+	return r;
+}
+
+#define FILE_TEST(name) EP_TEST_ON(name, struct fixture *fx, set_up, tear_down)
+
+/* Pieces of 1, 2, 4, .. bytes up to `largest`, then again. How large the file is. */
+static uint64_t write_in_pieces(struct fixture *fx, int level, size_t largest)
+{
+	struct ep_file *file = NULL;
+	uint64_t bytes = 0;
+	size_t piece = 1;
+
+	assert_int_equal(ep_file_create(fx->path, level, &file), 0);
+	for (size_t at = 0; at < BYTES; at += piece, piece = piece >= largest ? 1 : piece * 2) {
+		piece = EP_MIN(piece, BYTES - at);
+		assert_int_equal(ep_file_write(file, fx->data + at, piece), 0);
+	}
+	assert_int_equal(access(fx->path, F_OK), -1); /* not before it is whole */
+	assert_int_equal(ep_file_publish(file, fx->path, false, &bytes), 0);
+	ep_file_close(file);
+	return bytes;
+}
+
+/* gzread reads both. */
+static void check_back(struct fixture *fx)
+{
+	gzFile gz = gzopen(fx->path, "rb");
+
+	assert_non_null(gz);
+	assert_int_equal(gzread(gz, fx->back, BYTES + 1), BYTES);
+	gzclose(gz);
+	assert_memory_equal(fx->data, fx->back, BYTES);
+	(void)unlink(fx->path);
+}
+
+FILE_TEST(pieces_of_all_sizes_come_back)
+{
+	static const size_t largest[] = {1, 1000, 64 * 1024, 64 * 1024 + 1, 256 * 1024};
+
+	for (size_t i = 0; i < EP_LEN(largest); i++) {
+		assert_int_equal(write_in_pieces(fx, 0, largest[i]), BYTES);
+		check_back(fx);
+		assert_true(write_in_pieces(fx, 1, largest[i]) < BYTES);
+		check_back(fx);
+	}
+}
+
+FILE_TEST(what_is_not_published_leaves_nothing)
+{
+	struct ep_file *file = NULL;
+
+	for (int level = 0; level <= 1; level++) {
+		assert_int_equal(ep_file_create(fx->path, level, &file), 0);
+		assert_int_equal(ep_file_write(file, fx->data, BYTES), 0);
+		ep_file_close(file);
+	}
+}
