@@ -207,7 +207,7 @@ static void set_mean_period(const struct ep_profile_builder *b, struct ep_batch 
 			weight = UINT64_MAX;
 	}
 	batch->period_ns = count ? weight / count : b->period_ns;
-	if (batch->period_ns && strcmp(batch->weight_unit, "nanoseconds") == 0)
+	if (b->has_rates && batch->period_ns && strcmp(batch->weight_unit, "nanoseconds") == 0)
 		batch->period_hz = (uint32_t)EP_MIN(NS_PER_SEC / batch->period_ns,
 						    (uint64_t)UINT32_MAX);
 }
@@ -226,7 +226,7 @@ static void set_header(const struct ep_profile_builder *b, struct ep_batch *batc
 	batch->n_cpus = b->n_cpus;
 	batch->period_hz = b->period_hz;
 	batch->period_ns = b->period_ns;
-	if (b->has_periods)
+	if (b->has_periods || b->has_rates)
 		set_mean_period(b, batch);
 }
 

@@ -30,9 +30,8 @@ static void join_periods(struct ep_profile_builder *b, const struct ep_profile_h
 {
 	if (!header->period_ns && !header->period_hz)
 		return;
-	if ((b->period_ns && header->period_ns && b->period_ns != header->period_ns) ||
-	    (b->period_hz && header->period_hz && b->period_hz != header->period_hz))
-		b->has_periods = true;
+	b->has_periods |= b->period_ns && header->period_ns && b->period_ns != header->period_ns;
+	b->has_rates |= b->period_hz && header->period_hz && b->period_hz != header->period_hz;
 	b->period_ns = b->period_ns ? b->period_ns : header->period_ns;
 	b->period_hz = b->period_hz ? b->period_hz : header->period_hz;
 }

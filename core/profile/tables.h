@@ -113,7 +113,8 @@ struct ep_profile_builder {
 	struct ep_vec digests;	  /* struct ep_profile_digest, by location */
 	struct ep_vec stack_text; /* digests of the stack in hand */
 	/* header */
-	bool has_header, has_periods; /* of several lengths */
+	bool has_header;
+	bool has_periods, has_rates; /* of several lengths, at several frequencies */
 	uint64_t start_ns, end_ns, duration_ns, period_ns, lost_samples;
 	uint64_t due_samples, agent_cpu_ns, bpf_ns;
 	uint32_t n_cpus;

@@ -141,6 +141,7 @@ EP_TEST(headers_are_joined)
 	assert_int_equal(batch->n_cpus, 4);
 	assert_string_equal(batch->host_name, "one, two");
 	assert_int_equal(batch->period_ns, 10); /* 40 for 4 samples */
+	assert_int_equal(batch->period_hz, 100); /* as both */
 	assert_string_equal(batch->weight_unit, "nanoseconds");
 	ep_batch_unref(batch);
 }
