@@ -51,6 +51,38 @@ STORE_TEST(known_trace_counts_on_its_row)
 	assert_int_equal(ep_interval_trace(iv, 1)->error, 0);
 }
 
+/* Sampling begins later than the store was made; a sample that is there holds the beginning. */
+STORE_TEST(an_interval_begins_when_sampling_does)
+{
+	struct ep_interval *iv;
+
+	ep_store_begin(store, 700);
+	add_trace(store, 42, 7, 0x1000);
+	ep_store_begin(store, 900);
+	iv = seal(store, 2000);
+	assert_int_equal(ep_interval_start_ns(iv), 700);
+	assert_int_equal(ep_interval_end_ns(iv), 2000);
+}
+
+STORE_TEST(what_is_complete_and_what_was_due_is_known_before_the_seal)
+{
+	const struct ep_interval *current = ep_store_current(store);
+	struct ep_interval *iv;
+
+	add_trace(store, 42, 7, 0x1000);
+	make_trace(&event, 43, 7, 0x1000);
+	event.sample.error = EP_ERROR_BAD_READ;
+	add_event(store, &event);
+	ep_store_add_due(store, 10);
+	ep_store_add_due(store, 5);
+	assert_int_equal(ep_interval_samples(current), 2);
+	assert_int_equal(ep_interval_complete(current), 1);
+	assert_int_equal(ep_interval_due(current), 15);
+	iv = seal(store, 2000);
+	assert_int_equal(ep_interval_due(iv), 15);
+	assert_int_equal(ep_interval_due(ep_store_current(store)), 0);
+}
+
 STORE_TEST(rows_differ_by_thread_cpu_and_comm)
 {
 	struct ep_interval *iv;
