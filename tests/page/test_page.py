@@ -229,7 +229,7 @@ def hide_and_keep(bench):
 @case
 def groups(bench):
     b = bench.open(messages.small().message())
-    for by, expect in (("process", "server (100)"), ("thread", "server (100): server (100)"), ("container", "container c0ffee112233"), ("cpu", "CPU 0")):
+    for by, expect in (("program", "server"), ("process", "server (100)"), ("thread", "server (100): server (100)"), ("container", "container c0ffee112233"), ("cpu", "CPU 0")):
         b.js(f"(() => {{ const s = document.querySelector('#group'); s.value = '{by}'; s.dispatchEvent(new Event('change')); }})()")
         b.settle()
         b.move(*at_row(b, .2, 1))
@@ -370,7 +370,7 @@ def difference_is_red_and_blue(bench):
     before.sample((100, "server", "c0ffee112233445566"), 100, "server", 0, gone, [i * 10_000_000 for i in range(400)])
     b = bench.open(after.message(), base=before.message())
     holds(b.text("#title"), "compared")
-    holds(b.text("#gone"), "Vanished: 1 functions", "27.78 %", "gone")
+    holds(b.text("#gone"), "Vanished: 1 function", "27.78 %", "gone")
     picture = b.screenshot()
     red = next(picture.pixel(*at_row(b, share, 1)) for share in (.7,))
     x, y = at_row(b, .7, 1)

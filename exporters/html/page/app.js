@@ -513,7 +513,7 @@ class App {
 
 // --- groups ---
 
-const GROUPS = {'': null, process: 1, thread: 1, container: 1, cpu: 1};
+const GROUPS = {'': null, program: 1, process: 1, thread: 1, container: 1, cpu: 1};
 
 // What each row belongs to, and the groups' names. Of two recordings no pid is the same: there names are groups.
 function makeGroups(profile, by, isDiff) {
@@ -532,6 +532,8 @@ function makeGroups(profile, by, isDiff) {
 		const process = processes[thread.process], pid = isDiff || !process.pid ? '' : ` (${process.pid})`;
 		if (by === 'container')
 			return add(process.container, process.container ? `container ${process.container.slice(0, 12)}` : 'no container');
+		if (by === 'program')
+			return add(process.name, process.name);
 		if (by === 'process')
 			return add(isDiff ? process.name : thread.process, process.name + pid);
 		const tid = isDiff || thread.tid < 0 ? '' : ` (${thread.tid})`;

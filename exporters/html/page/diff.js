@@ -74,14 +74,21 @@ App.prototype.describeMove = function (tree, node) {
 	return `${this.moveText(now, before)}: before ${percent(before, this.baseSum)}, now ${percent(now, this.sum)}${noise}`;
 };
 
-// Functions of the first recording that the second has not.
+// Functions of the first recording that the second has not, but for those that chance explains.
 function drawVanished(app) {
 	const {profile} = app, {total, base} = app.tally(), isGone = new Uint8Array(profile.nFrames);
-	for (let frame = 0; frame < isGone.length; frame++)
-		isGone[frame] = base.total[frame] > 0 && total[frame] === 0 ? 1 : 0;
-	const {rows, count} = largest(base.self, 100, isGone), list = $('gone').querySelector('ol');
+	let chance = 0;
+	for (let frame = 0; frame < isGone.length; frame++) {
+		if (base.total[frame] === 0 || total[frame] > 0)
+			continue;
+		isGone[frame] = app.isNoise(0, base.total[frame]) ? 0 : 1;
+		chance += 1 - isGone[frame];
+	}
+	const {rows, count} = largest(base.total, 100, isGone), list = $('gone').querySelector('ol');
 	$('gone').hidden = false;
-	$('gone').querySelector('h2').textContent = count ? `Vanished: ${grouped(count)} functions` : 'Nothing vanished';
+	$('gone').querySelector('h2').textContent = count ? `Vanished: ${grouped(count)} function${count === 1 ? '' : 's'}` : 'Nothing vanished';
 	list.replaceChildren(...rows.map((frame) => element('li', {title: shown(profile.name(frame))},
-		element('b', {text: percent(base.self[frame], app.baseSum)}), element('bdi', {text: shown(profile.name(frame)), dir: 'ltr'}))));
+		element('b', {text: percent(base.total[frame], app.baseSum)}), element('bdi', {text: shown(profile.name(frame)), dir: 'ltr'}))));
+	if (chance)
+		list.append(element('li', {}, element('small', {text: `and ${grouped(chance)} that chance explains`})));
 }

@@ -153,10 +153,9 @@ class Flame {
 		if (name.length > letters * .8 && !fits(name)) {
 			for (name = name.slice(0, letters + 3); name.length > 1 && !fits(name + '\u2026');)
 				name = name.slice(0, name.length > 8 ? -2 : -1);
-			name += '\u2026';
+			name = name.length > 1 ? name + '\u2026' : '';
 		}
-		if (name.length > 2)
-			context.fillText(name, x, y);
+		context.fillText(name, x, y);
 	}
 
 	// Where a node is seen; null: nowhere.

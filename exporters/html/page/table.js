@@ -111,13 +111,20 @@ function tellQuality(app) {
 	$('quality').replaceChildren(...parts);
 }
 
+// One program by its name, some by their names, a whole machine by none.
+function whatRan(names, all) {
+	const few = names.length && names[0][1] >= .9 * all ? names.slice(0, 1) : names.slice(0, 3), more = names.length - few.length;
+	if (few.length > 1 && names.length > 8)
+		return '';
+	return few.map(([name]) => shown(name, 40)).join(', ') + (few.length > 1 && more ? ` and ${more} more` : '');
+}
+
 App.prototype.tellFacts = function () {
 	const {profile} = this, info = profile.sides[0], quality = this.quality = qualityOf(profile), facts = [];
 	const begin = info.base ? (info.base[0] + info.base[1] * 4294967296 + info.start) / 1e6 : 0;
 	const rate = info.facts['ebpf_profiler.frequency'] || (info.period ? Math.round(1e9 / info.period) : 0);
-	const top = this.strip.names[0];
-	const what = top && top[1] > .6 * quality.all ? shown(top[0], 60) : 'whole machine';
-	const title = [what, info.host && `on ${shown(info.host, 80)}`].filter(Boolean).join(' ');
+	const what = whatRan(this.strip.names, quality.all), host = shown(info.host, 80);
+	const title = what && host ? `${what} on ${host}` : what || host || 'Profile';
 	$('title').textContent = this.isDiff ? `${title}, compared` : title;
 	document.title = `${title}: profile`;
 	facts.push(`${grouped(quality.samples)} samples`);
