@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/report.h"
 #include "core/base/clock.h"
+#include "core/base/map.h"
 #include "core/view/find.h"
 #include "core/view/quality.h"
 #include "ebpf-profiler/batch.h"
@@ -65,46 +66,96 @@ static void keep_wanted(struct ep_tally *lines, const uint8_t *wanted)
 		qsort_r(rows, n, sizeof(*rows), by_place, (void *)lines->batch);
 }
 
-static uint32_t start_line(const struct ep_batch *batch, uint32_t name, uint32_t file)
+static uint64_t pair(uint32_t name, uint32_t file)
 {
-	uint32_t first = 0;
+	return (uint64_t)name << 32 | file;
+}
 
-	for (uint32_t i = 1; i < batch->n_functions; i++) {
+/* The first line of each function by (name, file); of several of one name the first of them. */
+static int find_starts(const struct ep_batch *batch, const uint8_t *wanted, struct ep_map *starts)
+{
+	int r = 0;
+
+	for (uint32_t i = 1; i < batch->n_functions && r == 0; i++) {
+		uint64_t key = pair(batch->function_name[i], batch->function_file[i]);
 		uint32_t line = batch->function_line[i];
+		const uint64_t *known = ep_map_find(starts, key);
 
-		if (batch->function_name[i] == name && batch->function_file[i] == file && line &&
-		    (!first || line < first))
-			first = line;
+		if (wanted[batch->function_name[i]] && line && (!known || line < *known))
+			r = ep_map_set(starts, key, line);
 	}
-	return first;
+	return r;
+}
+
+static int index_functions(const struct ep_tally *functions, const uint8_t *wanted,
+			   struct ep_map *by_name)
+{
+	const struct ep_tally_row *rows = functions->rows.data;
+	int r = 0;
+
+	for (size_t i = 0; i < functions->rows.len && r == 0; i++)
+		if (wanted[rows[i].name])
+			r = ep_map_set(by_name, rows[i].name, i);
+	return r;
+}
+
+static int push_group(const struct ep_tally *functions, const struct ep_tally_row *row,
+		      const struct ep_map *by_name, const struct ep_map *starts,
+		      struct ep_vec *groups)
+{
+	const uint64_t *start = ep_map_find(starts, pair(row->name, row->file));
+	const uint64_t *function = ep_map_find(by_name, row->name);
+	struct ep_report_function *group = ep_vec_push(groups);
+
+	if (!group)
+		return -ENOMEM;
+	group->name = row->name;
+	group->file = row->file;
+	group->start_line = start ? (uint32_t)*start : 0;
+	if (function) {
+		row = ep_vec_at(&functions->rows, struct ep_tally_row, *function);
+		group->self = row->self;
+		group->total = row->total;
+	}
+	return 0;
+}
+
+struct indexes {
+	struct ep_map by_name, starts;
+};
+
+static void indexes_fini(struct indexes *indexes)
+{
+	ep_map_fini(&indexes->by_name);
+	ep_map_fini(&indexes->starts);
 }
 
 static int group(const struct ep_tally *lines, const struct ep_tally *functions,
-		 struct ep_vec *groups)
+		 const uint8_t *wanted, struct ep_vec *groups)
 {
-	const struct ep_tally_row *rows = lines->rows.data, *function;
-	struct ep_report_function *last = NULL;
+	const struct ep_tally_row *rows = lines->rows.data;
+	ep_cleanup(indexes_fini) struct indexes indexes = {0};
+	int r;
 
-	for (size_t i = 0; i < lines->rows.len; i++) {
-		if (last && last->name == rows[i].name && last->file == rows[i].file) {
-			last->n_rows++;
-			continue;
-		}
-		last = ep_vec_push(groups);
-		if (!last)
-			return -ENOMEM;
-		*last = (struct ep_report_function){
-			.name = rows[i].name,
-			.file = rows[i].file,
-			.start_line = start_line(lines->batch, rows[i].name, rows[i].file),
-			.first_row = i,
-			.n_rows = 1,
-		};
-		ep_vec_each (&functions->rows, function)
-			if (function->name == last->name)
-				last->self = function->self, last->total = function->total;
+	ep_map_init(&indexes.by_name, UINT32_MAX);
+	ep_map_init(&indexes.starts, UINT32_MAX);
+	r = find_starts(lines->batch, wanted, &indexes.starts);
+	r = r == 0 ? index_functions(functions, wanted, &indexes.by_name) : r;
+	for (size_t i = 0; i < lines->rows.len && r == 0; i++) {
+		bool begins = i == 0 || rows[i].name != rows[i - 1].name ||
+			      rows[i].file != rows[i - 1].file;
+		struct ep_report_function *last;
+
+		if (begins)
+			r = push_group(functions, &rows[i], &indexes.by_name, &indexes.starts,
+				       groups);
+		if (r < 0)
+			break;
+		last = ep_vec_at(groups, struct ep_report_function, groups->len - 1);
+		last->first_row = begins ? i : last->first_row;
+		last->n_rows++;
 	}
-	return 0;
+	return r;
 }
 
 static int by_group_total(const void *left, const void *right)
@@ -153,7 +204,7 @@ static int print_list(const struct ep_report *report, const uint8_t *wanted)
 	if (r < 0)
 		return r;
 	keep_wanted(&lines, wanted);
-	r = group(&lines, &functions, &groups);
+	r = group(&lines, &functions, wanted, &groups);
 	if (r < 0)
 		return r;
 	if (report->json)
