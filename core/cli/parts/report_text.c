@@ -352,7 +352,7 @@ int ep_report_text_tree(const struct ep_report *report, const struct ep_tree *tr
 		EP_MAX((uint64_t)((unsigned __int128)all * report->least_10000 / 10000), 1ull);
 	ep_cleanup(ep_vec_fini) struct ep_vec indents = {0};
 	int depth = -1, r;
-	uint32_t n = 0;
+	uint32_t n = 0, first = ep_tree_at(tree, 0)->first_child;
 
 	ep_vec_init(&indents, sizeof(uint32_t), EP_TREE_MAX_NODES);
 	print_heading(report, report->what == EP_REPORT_CALLERS
@@ -373,6 +373,8 @@ int ep_report_text_tree(const struct ep_report *report, const struct ep_tree *tr
 		print_node(report, at, all, indent,
 			   !is_only_child(tree, at, least) || at->parent == 0);
 	}
+	if (all && (!first || ep_tree_at(tree, first)->total < least))
+		fprintf(report->out, "  nothing has so much of it: --min 0 shows all\n");
 	return 0;
 }
 
