@@ -26,7 +26,7 @@ static int find_pair(struct ep_map *map, struct ep_vec *rows, uint32_t first, ui
 	return ep_map_set(map, key, *ret_row);
 }
 
-_Static_assert(sizeof(struct firefox_node) == 8 && sizeof(struct firefox_func) == 8, "pairs");
+_Static_assert(sizeof(struct firefox_func) == 2 * sizeof(uint32_t), "a pair");
 
 static int new_column(uint32_t **ret_column, size_t n, uint32_t value)
 {
@@ -40,21 +40,58 @@ static int new_column(uint32_t **ret_column, size_t n, uint32_t value)
 	return 0;
 }
 
-/* --- stacks --- */
+/*
+ * --- stacks ---
+ *
+ * In order of their locations from the root, a stack shares with the one before it all that it shares with any
+ * of those: so the tree needs no look-ups, and a path of nodes is all that is kept. A line is of one location,
+ * so a tree of locations is a tree of lines.
+ */
 
-static int add_stack(struct firefox_tables *tables, struct ep_map *map, uint32_t stack)
+/* How many locations both have in common, from the root. */
+static uint32_t common_depth(const struct ep_batch *batch, uint32_t a, uint32_t b)
+{
+	const uint32_t *first = batch->stack_location_first, *at = batch->stack_location;
+	uint32_t depth = 0, most = EP_MIN(first[a + 1] - first[a], first[b + 1] - first[b]);
+
+	while (depth < most && at[first[a + 1] - 1 - depth] == at[first[b + 1] - 1 - depth])
+		depth++;
+	return depth;
+}
+
+static int compare_stacks(const void *left, const void *right, void *arg)
+{
+	const struct ep_batch *batch = arg;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const uint32_t *first = batch->stack_location_first, *at = batch->stack_location;
+	uint32_t depth = common_depth(batch, a, b), depth_a = first[a + 1] - first[a], depth_b = first[b + 1] - first[b];
+
+	if (depth == depth_a || depth == depth_b)
+		return depth_a < depth_b ? -1 : depth_a > depth_b;
+	return at[first[a + 1] - 1 - depth] < at[first[b + 1] - 1 - depth] ? -1 : 1;
+}
+
+/* path: the node of each location of the stack before, of which `depth` are also this one's. */
+static int add_stack(struct firefox_tables *tables, struct ep_vec *path, uint32_t stack, uint32_t depth)
 {
 	const struct ep_batch *batch = tables->batch;
-	uint32_t node = FIREFOX_NONE, first = batch->stack_location_first[stack];
+	uint32_t node = depth ? *ep_vec_at(path, uint32_t, depth - 1) : FIREFOX_NONE;
+	uint32_t first = batch->stack_location_first[stack];
 	int r = 0;
 
-	/* From the root; the lines of a location are innermost first. */
-	for (uint32_t at = batch->stack_location_first[stack + 1]; at-- > first;) {
-		uint32_t location = batch->stack_location[at];
-		uint32_t line = batch->location_line_first[location + 1];
+	path->len = depth;
+	for (uint32_t at = batch->stack_location_first[stack + 1] - depth; r == 0 && at-- > first;) {
+		uint32_t location = batch->stack_location[at], line = batch->location_line_first[location + 1];
 
-		while (r == 0 && line-- > batch->location_line_first[location])
-			r = find_pair(map, &tables->nodes, line, node, &node);
+		/* lines are innermost first */
+		while (r == 0 && line-- > batch->location_line_first[location]) {
+			struct firefox_node next = {.frame = line, .prefix = node};
+
+			node = (uint32_t)tables->nodes.len;
+			r = ep_vec_append(&tables->nodes, &next, 1);
+		}
+		if (r == 0)
+			r = ep_vec_append(path, &node, 1);
 	}
 	tables->node_of_stack[stack] = node;
 	return r;
@@ -63,13 +100,19 @@ static int add_stack(struct firefox_tables *tables, struct ep_map *map, uint32_t
 static int find_nodes(struct firefox_tables *tables)
 {
 	const struct ep_batch *batch = tables->batch;
-	struct ep_map map;
+	ep_autofree uint32_t *order = reallocarray(NULL, (size_t)batch->n_stacks + 1, sizeof(*order));
+	struct ep_vec path;
 	int r = new_column(&tables->node_of_stack, batch->n_stacks, FIREFOX_NONE);
 
-	ep_map_init(&map, MAX_ROWS);
+	if (r < 0 || !order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < batch->n_stacks; i++)
+		order[i] = i;
+	qsort_r(order, batch->n_stacks, sizeof(*order), compare_stacks, (void *)batch);
+	ep_vec_init(&path, sizeof(uint32_t), MAX_ROWS);
 	for (uint32_t i = 0; r == 0 && i < batch->n_stacks; i++)
-		r = add_stack(tables, &map, i);
-	ep_map_fini(&map);
+		r = add_stack(tables, &path, order[i], i ? common_depth(batch, order[i - 1], order[i]) : 0);
+	ep_vec_fini(&path);
 	return r;
 }
 

@@ -88,11 +88,16 @@ void ep_text_out_printf(struct ep_text_out *out, const char *fmt, ...)
 
 void ep_text_out_name(struct ep_text_out *out, const char *text, size_t bytes, char from, char to)
 {
-	for (size_t i = 0; i < bytes; i++) {
-		char c = text[i];
+	size_t done = 0; /* what stands before is written */
 
-		if ((unsigned char)c < ' ' || c == 0x7f)
-			c = '?';
-		ep_text_out_char(out, c == from ? to : c);
+	for (size_t i = 0; i < bytes; i++) {
+		bool is_control = (unsigned char)text[i] < ' ' || text[i] == 0x7f;
+
+		if (!is_control && text[i] != from)
+			continue;
+		ep_text_out_put(out, text + done, i - done);
+		ep_text_out_char(out, is_control ? '?' : to);
+		done = i + 1;
 	}
+	ep_text_out_put(out, text + done, bytes - done);
 }
