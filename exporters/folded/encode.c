@@ -8,7 +8,7 @@
 struct folded {
 	const struct ep_batch *batch;
 	struct ep_text_out *out;
-	uint32_t kernel, native; /* strings of location_kind */
+	uint32_t kernel, native, unknown; /* strings of location_kind */
 };
 
 /* --- names --- */
@@ -58,7 +58,9 @@ static const char *suffix_of(const struct folded *folded, uint32_t location, boo
 		return "_[k]";
 	if (is_inlined)
 		return "_[i]";
-	return batch->location_address[location] == 0 && kind != folded->native ? "_[j]" : "";
+	if (kind == folded->native || kind == folded->unknown) /* a file of others may have no addresses */
+		return "";
+	return batch->location_address[location] == 0 ? "_[j]" : "";
 }
 
 static void put_location(struct folded *folded, uint32_t location)
@@ -142,6 +144,7 @@ int folded_encode(const struct ep_batch *batch, const char *version, struct ep_s
 	}
 	folded.kernel = find_string(batch, "kernel");
 	folded.native = find_string(batch, "native");
+	folded.unknown = find_string(batch, "unknown");
 	put_samples(&folded, order);
 	return ep_text_out_end(folded.out);
 }
