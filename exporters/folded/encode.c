@@ -9,6 +9,7 @@ struct folded {
 	const struct ep_batch *batch;
 	struct ep_text_out *out;
 	uint32_t kernel, native, unknown; /* strings of location_kind */
+	bool is_first;			  /* nothing is in the line yet */
 };
 
 /* --- names --- */
@@ -71,7 +72,9 @@ static void put_location(struct folded *folded, uint32_t location)
 	for (uint32_t line = batch->location_line_first[location + 1]; line-- > first;) {
 		bool is_inlined = line + 1 < batch->location_line_first[location + 1];
 
-		ep_text_out_char(folded->out, ';');
+		if (!folded->is_first)
+			ep_text_out_char(folded->out, ';');
+		folded->is_first = false;
 		put_name(folded, batch->function_name[batch->line_function[line]]);
 		ep_text_out_str(folded->out, suffix_of(folded, location, is_inlined));
 	}
@@ -82,7 +85,10 @@ static void put_line(struct folded *folded, uint32_t row, uint64_t weight)
 	const struct ep_batch *batch = folded->batch;
 	uint32_t stack = batch->sample_stack[row], first = batch->stack_location_first[stack];
 
-	put_name(folded, comm_of(batch, row));
+	/* A file of others may know no program: then the line begins with the outermost function, as there. */
+	folded->is_first = comm_of(batch, row) == 0;
+	if (!folded->is_first)
+		put_name(folded, comm_of(batch, row));
 	for (uint32_t at = batch->stack_location_first[stack + 1]; at-- > first;)
 		put_location(folded, batch->stack_location[at]);
 	ep_text_out_char(folded->out, ' ');

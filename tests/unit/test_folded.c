@@ -35,6 +35,25 @@ EP_TEST(equal_stacks_of_two_threads_are_one_line)
 	ep_batch_unref(batch);
 }
 
+EP_TEST(without_a_program_a_line_begins_with_a_function)
+{
+	static const struct writer_line line = {.name = "f"};
+	struct writer_batch w;
+	struct ep_batch *batch;
+	uint32_t location;
+
+	begin_batch(&w);
+	location = add_location(&w, "unknown", 0, 0, 0, &line, 1);
+	add_samples(&w, stack_of(w.builder, &location, 1), 0, 0, "", 0, 3, NULL, 1);
+	batch = finish_batch(&w);
+	{
+		ep_autofree char *text = written_by(folded_encode, batch, NULL);
+
+		assert_string_equal(text, "f 3\n");
+	}
+	ep_batch_unref(batch);
+}
+
 EP_TEST(hostile_names_stay_within_their_line)
 {
 	static const char fillings[] = {'\n', ';', '9', ' ', '"', '\033', '\\'};
