@@ -27,11 +27,11 @@ class Decoder {
 		this.info = {start: 0, end: 0, base: null, period: 0, unit: '', type: '', facts: {}, host: '', scope: '',
 			version: '', others: 0, stacks: profile.stackCut.length, rows: profile.rowStack.length};
 		profile.sides.push(this.info);
-		this.time = new Column(Float64Array);
-		this.row = new Column(Int32Array);
+		this.time = new Floats();
+		this.row = new Ints();
 		this.weight = null; // of events: only where values stand beside times
 		this.processOf = new Map();
-		this.scratch = {lines: new Column(Float64Array), attributes: new Column(Float64Array), ret: {kind: 0, flags: 0}};
+		this.scratch = {lines: new Floats(), attributes: new Floats(), ret: {kind: 0, flags: 0}};
 	}
 
 	run() {
@@ -80,13 +80,13 @@ class Decoder {
 	}
 
 	dictionary(range) {
-		this.attributeKey = new Column(Uint8Array);
-		this.attributeText = new Column(Int32Array); // -1: it is a number
-		this.attributeNumber = new Column(Float64Array);
-		this.functions = {name: new Column(Int32Array), file: new Column(Int32Array)};
-		this.mappings = new Column(Int32Array); // file's name
-		this.locationCells = new Column(Uint32Array);
-		this.locationFlags = new Column(Uint8Array); // of enum below
+		this.attributeKey = new Bytes();
+		this.attributeText = new Ints(); // -1: it is a number
+		this.attributeNumber = new Floats();
+		this.functions = {name: new Ints(), file: new Ints()};
+		this.mappings = new Ints(); // file's name
+		this.locationCells = new Words();
+		this.locationFlags = new Bytes(); // of enum below
 		// Strings first, then attributes, then what refers to them: in a file the order is another.
 		this.within(range, () => this.fields((field) => field === 5 ? this.string() : false));
 		this.strings = this.texts.length;
@@ -101,6 +101,7 @@ class Decoder {
 		this.within(range, () => this.fields((field) =>
 			field === 1 ? this.mapping() : field === 3 ? this.function() : false));
 		this.frameOf = new Map();
+		this.usual = new Int32Array(this.strings);
 		this.madeOf = new Map();
 		this.kindsKnown = [];
 		this.within(range, () => this.fields((field) => field === 2 ? this.location() : false));
@@ -211,6 +212,10 @@ class Decoder {
 
 	frame(name, kind) {
 		const profile = this.profile, key = name * 64 + kind;
+		// Nearly every name has one kind: a look into an array, where a map would hash.
+		const usual = name < this.usual.length ? this.usual[name] - 1 : -1;
+		if (usual >= 0 && profile.frameKind.data[usual] === kind)
+			return usual;
 		let frame = this.frameOf.get(key);
 		if (frame === undefined && this.side === 1)
 			frame = this.sharedFrame(name, kind);
@@ -220,7 +225,10 @@ class Decoder {
 			profile.frameName.push(name);
 			profile.frameSide.push(this.side);
 		}
-		this.frameOf.set(key, frame);
+		if (name < this.usual.length && usual < 0)
+			this.usual[name] = frame + 1;
+		else
+			this.frameOf.set(key, frame);
 		return frame;
 	}
 
@@ -427,7 +435,7 @@ class Decoder {
 	}
 
 	profileMessage(range) {
-		const r = this.reader, info = this.info, attributes = [];
+		const r = this.reader, info = this.info, attributes = new Floats();
 		let type = {type: '', unit: ''}, low = 0, high = 0, duration = 0, period = 0;
 		this.within(range, () => this.fields((field) => {
 			if (field === 1) {
@@ -448,7 +456,7 @@ class Decoder {
 				return false;
 			}
 		}));
-		for (const row of attributes)
+		for (const row of attributes.data.subarray(0, attributes.length))
 			if (row < this.attributeKey.length && this.attributeKey.data[row])
 				this.fact(KEYS[this.attributeKey.data[row]], row);
 		// Our own files say what they count, and have Profiles of several shapes for it; in others the first counts.
@@ -484,7 +492,7 @@ class Decoder {
 	}
 
 	samples() {
-		const r = this.reader, attributes = new Column(Float64Array), values = new Column(Float64Array);
+		const r = this.reader, attributes = new Floats(), values = new Floats();
 		const nStacks = this.profile.stackCut.length - this.info.stacks;
 		for (let field; (field = r.next());) {
 			if (field !== 2) {
@@ -571,7 +579,7 @@ class Decoder {
 
 	// From here on each event has a weight of its own; those before have their rows'.
 	weighEvents() {
-		this.weight = new Column(Float64Array, Math.max(1024, this.row.length));
+		this.weight = new Floats(Math.max(1024, this.row.length));
 		for (let i = 0; i < this.row.length; i++)
 			this.weight.push(this.profile.rowWeight.data[this.row.data[i]]);
 	}

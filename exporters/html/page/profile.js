@@ -16,8 +16,8 @@ const ERROR_KIND = 'cut', GAP_KIND = 'gap';
 class Texts {
 	constructor(bytes) {
 		this.bytes = bytes;
-		this.start = new Column(Uint32Array);
-		this.size = new Column(Uint32Array);
+		this.start = new Words();
+		this.size = new Words();
 		this.made = []; // those that are in no file, or have been asked for
 		this.decoder = new TextDecoder();
 	}
@@ -57,29 +57,29 @@ class Profile {
 	constructor() {
 		this.kinds = [];        // names
 		this.kindOf = new Map();
-		this.frameName = new Column(Int32Array); // row of frameText
-		this.frameKind = new Column(Uint8Array);
+		this.frameName = new Ints(); // row of frameText
+		this.frameKind = new Bytes();
 		this.names = [];        // of frames, by row; filled when asked for
 		this.nameOf = [];       // of frames: () => text, by side
-		this.cellFrame = new Column(Int32Array);
-		this.cellLine = new Column(Uint32Array);
-		this.cellFlags = new Column(Uint8Array);
-		this.cellFile = new Column(Int32Array);   // text of its side
-		this.cellModule = new Column(Int32Array); // text of its side
-		this.frameSide = new Column(Uint8Array);
+		this.cellFrame = new Ints();
+		this.cellLine = new Words();
+		this.cellFlags = new Bytes();
+		this.cellFile = new Ints();   // text of its side
+		this.cellModule = new Ints(); // text of its side
+		this.frameSide = new Bytes();
 		this.baseCells = Infinity; // cells from this one on are of the base
-		this.stackFirst = new Column(Uint32Array);
-		this.stackCells = new Column(Int32Array);
-		this.stackCut = new Column(Int32Array); // frame that says why it ends, -1: complete
-		this.rowStack = new Column(Int32Array);
-		this.rowThread = new Column(Int32Array);
-		this.rowCpu = new Column(Int32Array);
-		this.rowUnnamed = new Column(Int32Array); // row of reasons, 0: all is named
-		this.rowCut = new Column(Int32Array); // row of reasons, 0: the stack is whole, unless stackCut says why not
-		this.rowWeight = new Column(Float64Array); // of each event, unless events have weights of their own
-		this.rowCount = new Column(Float64Array);  // samples of each event
-		this.rowTotal = new Column(Float64Array);
-		this.rowSamples = new Column(Float64Array);
+		this.stackFirst = new Words();
+		this.stackCells = new Ints();
+		this.stackCut = new Ints(); // frame that says why it ends, -1: complete
+		this.rowStack = new Ints();
+		this.rowThread = new Ints();
+		this.rowCpu = new Ints();
+		this.rowUnnamed = new Ints(); // row of reasons, 0: all is named
+		this.rowCut = new Ints(); // row of reasons, 0: the stack is whole, unless stackCut says why not
+		this.rowWeight = new Floats(); // of each event, unless events have weights of their own
+		this.rowCount = new Floats();  // samples of each event
+		this.rowTotal = new Floats();
+		this.rowSamples = new Floats();
 		this.reasons = [''];
 		this.threads = []; // {process, tid, name}
 		this.processes = []; // {pid, exe, name, container, key}
@@ -123,7 +123,7 @@ class Profile {
 	// All columns have their final length.
 	freeze() {
 		for (const key of Object.keys(this))
-			if (this[key] instanceof Column)
+			if (this[key] && this[key].done)
 				this[key] = this[key].done();
 		this.nFrames = this.frameKind.length;
 		this.nStacks = this.stackCut.length;

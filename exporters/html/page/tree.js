@@ -204,7 +204,7 @@ class Calls {
 			this.unitStack = null;
 			return;
 		}
-		const unitOf = new Map(), stacks = new Column(Int32Array), group = new Column(Int32Array);
+		const unitOf = new Map(), stacks = new Ints(), group = new Ints();
 		this.rowUnit = new Int32Array(n);
 		for (let row = 0; row < n; row++) {
 			const key = groups.ofRow(row) * profile.nStacks + profile.rowStack[row];
@@ -403,7 +403,7 @@ function largest(values, most, isWanted) {
 
 // What calls a frame (isUp), or what it calls, as a tree whose root is the frame itself.
 function treeAround(tree, frame, isUp, nFrames) {
-	const trie = new Trie(1024), self = new Column(Float64Array);
+	const trie = new Trie(1024), self = new Floats();
 	const add = (node, weight) => {
 		while (self.length <= node)
 			self.push(0);

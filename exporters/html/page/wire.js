@@ -159,25 +159,33 @@ class Reader {
 	}
 }
 
-// An array of numbers that grows.
-class Column {
-	constructor(Type, room = 1024) {
-		this.data = new Type(room);
-		this.length = 0;
-	}
+// Arrays of numbers that grow. A class for each type of array, so that no push has to ask which it is: the engine
+// makes of it one store.
+function columnOf(Type) {
+	return class {
+		constructor(room = 1024) {
+			this.data = new Type(room);
+			this.length = 0;
+		}
 
-	push(value) {
-		if (this.length === this.data.length) {
-			const data = new this.data.constructor(2 * this.length);
+		push(value) {
+			if (this.length === this.data.length)
+				this.grow();
+			this.data[this.length++] = value;
+		}
+
+		grow() {
+			const data = new Type(2 * this.length);
 			data.set(this.data);
 			this.data = data;
 		}
-		this.data[this.length++] = value;
-	}
 
-	done() {
-		const data = this.data.length === this.length ? this.data : this.data.slice(0, this.length);
-		this.data = null;
-		return data;
-	}
+		done() {
+			const data = this.data.length === this.length ? this.data : this.data.slice(0, this.length);
+			this.data = null;
+			return data;
+		}
+	};
 }
+
+const Bytes = columnOf(Uint8Array), Ints = columnOf(Int32Array), Words = columnOf(Uint32Array), Floats = columnOf(Float64Array);
