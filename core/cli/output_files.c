@@ -107,6 +107,21 @@ int ep_output_files_open(const struct ep_output_files *files, struct ep_outputs 
 	return 0;
 }
 
+size_t ep_output_files_written(const struct ep_output_files *files, const struct ep_outputs *outputs,
+			       const char *ret_shown[EP_OUTPUTS_MAX],
+			       const struct ep_output_format *ret_formats[EP_OUTPUTS_MAX])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < files->n; i++) {
+		if (ep_outputs_result_of(outputs, i) < 0)
+			continue;
+		ret_shown[n] = files->shown[i];
+		ret_formats[n++] = files->formats[i];
+	}
+	return n;
+}
+
 bool ep_output_files_use_stdout(const struct ep_output_files *files)
 {
 	for (size_t i = 0; i < files->n; i++) {

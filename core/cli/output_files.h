@@ -30,6 +30,10 @@ enum ep_exit ep_output_files_name(struct ep_output_files *files, const struct ep
 				  const char *what, const char *plugin_dir, bool force);
 /* 0 or a negative errno, after one line on stderr. `outputs` must be new. */
 int ep_output_files_open(const struct ep_output_files *files, struct ep_outputs *outputs, bool force);
+/* Once all are flushed: those that were written, as they are shown, and their formats. How many. */
+size_t ep_output_files_written(const struct ep_output_files *files, const struct ep_outputs *outputs,
+			       const char *ret_shown[EP_OUTPUTS_MAX],
+			       const struct ep_output_format *ret_formats[EP_OUTPUTS_MAX]);
 /* True when standard output is among them: then nothing else may be written there. */
 bool ep_output_files_use_stdout(const struct ep_output_files *files);
 /* 0 or the first negative errno. */

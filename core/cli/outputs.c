@@ -130,17 +130,23 @@ void ep_outputs_flush(struct ep_outputs *outputs, void (*flushed)(void *arg), vo
 	on_flushed(outputs);
 }
 
+int ep_outputs_result_of(const struct ep_outputs *outputs, size_t number)
+{
+	const struct output *output = ep_vec_at(&outputs->list, struct output, number);
+	const struct ep_exporter_stats *stats = ep_exporter_stats(output->exporter);
+
+	if (!stats->failed)
+		return 0;
+	return stats->last_result < 0 ? stats->last_result : -EIO;
+}
+
 int ep_outputs_result(const struct ep_outputs *outputs)
 {
-	const struct output *output;
+	int r = 0;
 
-	ep_vec_each(&outputs->list, output) {
-		const struct ep_exporter_stats *stats = ep_exporter_stats(output->exporter);
-
-		if (stats->failed)
-			return stats->last_result < 0 ? stats->last_result : -EIO;
-	}
-	return 0;
+	for (size_t i = 0; r == 0 && i < outputs->list.len; i++)
+		r = ep_outputs_result_of(outputs, i);
+	return r;
 }
 
 void ep_outputs_print_counters(const struct ep_outputs *outputs, FILE *out)

@@ -82,10 +82,12 @@ static enum ep_exit name_files(struct record *record)
 
 static void print_summary(struct record *record)
 {
+	const char *shown[EP_OUTPUTS_MAX];
+	const struct ep_output_format *formats[EP_OUTPUTS_MAX];
 	struct ep_summary_info info = {
-		.files = record->files.shown,
-		.formats = record->files.formats,
-		.n_files = record->files.n,
+		.files = shown,
+		.formats = formats,
+		.n_files = ep_output_files_written(&record->files, &record->outputs, shown, formats),
 		.agent_cpu_ns = record->cpu_ns,
 		.wall_ns = record->wall_ns,
 		.bpf_ns = record->cost.bpf_ns,

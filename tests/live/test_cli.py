@@ -142,6 +142,16 @@ class Record(Case):
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, r"\A[^\n]*pprof is not text and standard output is a terminal[^\n]*\n\Z")
 
+    def test_what_could_not_be_written_is_not_told_as_written(self):
+        """One program of a kind is wanted for this format, and there is none."""
+        pgo, folded = os.path.join(self.dir, "x.pgo"), os.path.join(self.dir, "x.folded")
+        result = run("record", "-o", pgo, "-o", folded, "--", *burner(0.5))
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertEqual(os.listdir(self.dir), ["x.folded"])
+        self.assertIn("no Go program was sampled", result.stderr)
+        self.assertIn(f"wrote: {folded}\n", result.stderr)
+        self.assertNotIn("x.pgo", result.stderr)
+
     def test_without_a_name_it_is_a_page(self):
         result = run("record", "--", *burner(0.5), cwd=self.dir)
         self.assertEqual(result.returncode, 0, result.stderr)
