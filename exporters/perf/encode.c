@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 #define NS_PER_SECOND UINT64_C(1000000000)
 #define UNKNOWN	      "[unknown]"
@@ -134,6 +135,20 @@ static const char *event_of(const struct ep_batch *batch)
 	return strcmp(unit, "bytes") == 0 ? "bytes" : "samples";
 }
 
+/* perf's own, by the first line of which readers know the format. */
+static void put_header(struct perf *perf, const char *version)
+{
+	time_t start = (time_t)(perf->batch->start_ns / NS_PER_SECOND);
+	char when[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&start, &tm))
+		strftime(when, sizeof(when), "%a %b %e %H:%M:%S %Y", &tm);
+	ep_text_out_printf(perf->out, "# ========\n# captured on    : %s\n# header version : 1\n# hostname : ", when);
+	ep_text_out_name(perf->out, perf->batch->host_name, strlen(perf->batch->host_name), '\0', '?');
+	ep_text_out_printf(perf->out, "\n# perf version : ebpf-profiler %.64s\n# ========\n#\n", version);
+}
+
 int perf_encode(const struct ep_batch *batch, const char *version, struct ep_sink *sink)
 {
 	ep_autofree struct ep_moment *moments = NULL;
@@ -146,9 +161,7 @@ int perf_encode(const struct ep_batch *batch, const char *version, struct ep_sin
 	perf.out = ep_text_out_new(sink);
 	if (!perf.out)
 		return -ENOMEM;
-	ep_text_out_str(perf.out, "# ebpf-profiler ");
-	ep_text_out_name(perf.out, version ? version : "", version ? strlen(version) : 0, '\0', '?');
-	ep_text_out_str(perf.out, "\n#\n");
+	put_header(&perf, version ? version : "");
 	for (size_t i = 0; i < n; i++)
 		put_moment(&perf, &moments[i]);
 	return ep_text_out_end(perf.out);

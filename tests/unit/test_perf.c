@@ -5,7 +5,13 @@
 EP_TEST(samples_are_in_order_of_time_with_their_periods)
 {
 	static const char expected[] =
-		"# ebpf-profiler 1.0\n#\n"
+		"# ========\n"
+		"# captured on    : Tue Nov 14 22:13:20 2023\n"
+		"# header version : 1\n"
+		"# hostname : host\n"
+		"# perf version : ebpf-profiler 1.0\n"
+		"# ========\n"
+		"#\n"
 		"server       7/7       [000] 1700000000.010000000:   10000000 cpu-clock: \n"
 		"\t          403000 main (/opt/my_server)\n"
 		"\n"
@@ -41,7 +47,7 @@ EP_TEST(hostile_names_stay_within_their_line)
 
 		for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
 			lines++;
-		assert_int_equal(lines, 5); /* two of comment, sample, frame, empty */
+		assert_int_equal(lines, 7 + 3); /* the header; sample, frame, empty */
 		ep_batch_unref(batch);
 	}
 }
