@@ -233,7 +233,7 @@ class App {
 	weigh() {
 		const {calls, profile, tree} = this, isRow = this.chosenRows(), isUnit = this.chosenUnits(), [from, to] = this.span();
 		const events = this.state.range ? profile.events : null, weights = this.weights = calls.weighUnits(0, profile.baseRows, isRow, events, from, to);
-		const own = calls.selfOf(weights, isUnit);
+		const own = calls.selfOf(weights, isUnit, tree.self.fill(0));
 		tree.weigh(own.self);
 		this.sum = own.sum;
 		this.count = own.count;

@@ -110,18 +110,20 @@ class Tree {
 		}
 	}
 
-	// self: by node of this tree.
+	// self: by node of this tree. Children lie side by side from where their parent begins.
 	weigh(self) {
-		const n = this.n, {parent, total, x} = this, cursor = new Float64Array(n);
+		const n = this.n, {parent, end, total, x} = this;
 		this.self = self;
 		total.set(self);
 		for (let i = n - 1; i > 0; i--)
 			total[parent[i]] += total[i];
 		x[0] = 0;
-		for (let i = 1; i < n; i++) {
-			const at = cursor[parent[i]];
-			x[i] = cursor[i] = at;
-			cursor[parent[i]] = at + total[i];
+		for (let i = 0; i < n; i++) {
+			const next = end[i];
+			if (i + 1 < next)
+				x[i + 1] = x[i];
+			if (i > 0 && next < end[parent[i]])
+				x[next] = x[i] + total[i];
 		}
 	}
 
@@ -323,8 +325,7 @@ class Calls {
 	}
 
 	// Drops what no filter lets through, and gives each node what is its own.
-	selfOf(weights, isUnit) {
-		const self = new Float64Array(this.tree.n);
+	selfOf(weights, isUnit, self = new Float64Array(this.tree.n)) {
 		let sum = 0, count = 0;
 		for (let unit = 0; unit < this.nUnits; unit++) {
 			if (this.isGone[unit] || (isUnit && !isUnit[unit])) {
