@@ -50,6 +50,8 @@ int ep_cgroup_mkdir(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	bits = parent_bits(cgroup) | unit_bits(cgroup);
 	key = EP_CHOICE(EP_FILTER_CGROUP, cgroup_id(cgroup));
+	if (bits)
+		mark(key);
 	if (bits && bpf_map_update_elem(&ep_choices, &key, &bits, BPF_ANY))
 		count(EP_COUNTER_FILTER_FULL);
 	if (control)

@@ -35,6 +35,28 @@ static __always_inline bool may_change(void)
 	return used_bits(EP_FILTER_BITS & ~EP_FILTER_BOTH(EP_FILTER_PID));
 }
 
+static __always_inline struct ep_marks *get_marks(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&ep_marks, &zero);
+}
+
+static __always_inline bool is_marked(__u64 choice)
+{
+	const struct ep_marks *marks = get_marks();
+
+	return marks && marks->bytes[ep_mark_of(choice)];
+}
+
+static __always_inline void mark(__u64 choice)
+{
+	struct ep_marks *marks = get_marks();
+
+	if (marks)
+		marks->bytes[ep_mark_of(choice)] = 1;
+}
+
 /* --- processes by pid ------------------------------------------------------------------------- */
 
 /* Whoever has this pid. */
@@ -44,6 +66,8 @@ static __always_inline bool may_be_wanted_by_pid(__u32 pid)
 
 	if (!(ep_config.filter_need & EP_FILTER_IN(EP_FILTER_PID)))
 		return true;
+	if (!is_marked(EP_CHOICE(EP_FILTER_PID, pid)))
+		return false;
 	entry = bpf_map_lookup_elem(&ep_filter, &pid);
 	return entry && holds(entry->bits, EP_FILTER_BOTH(EP_FILTER_PID));
 }
@@ -69,6 +93,8 @@ static __always_inline void inherit_pid(__u32 parent, __u64 parent_start_ns, __u
 	if (!used_bits(EP_FILTER_BOTH(EP_FILTER_PID)) || ep_config.no_inherit)
 		return;
 	entry.bits = pid_bits(parent, parent_start_ns);
+	if (entry.bits)
+		mark(EP_CHOICE(EP_FILTER_PID, pid));
 	if (entry.bits && bpf_map_update_elem(&ep_filter, &pid, &entry, BPF_ANY))
 		count(EP_COUNTER_FILTER_FULL);
 }
@@ -78,8 +104,11 @@ static __always_inline void inherit_pid(__u32 parent, __u64 parent_start_ns, __u
 static __always_inline __u32 choice(__u32 key, __u64 number)
 {
 	__u64 choice = EP_CHOICE(key, number);
-	__u32 *bits = bpf_map_lookup_elem(&ep_choices, &choice);
+	__u32 *bits;
 
+	if (!is_marked(choice))
+		return 0;
+	bits = bpf_map_lookup_elem(&ep_choices, &choice);
 	return bits ? *bits : 0;
 }
 

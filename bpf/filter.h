@@ -67,6 +67,21 @@ struct ep_verdict {
 /* So many numbers are compared with before the map is asked. */
 #define EP_FILTER_LISTED 4
 
+/*
+ * Value of ep_marks (mmapable, one entry): a byte for many a key of ep_choices, and of ep_filter as EP_CHOICE of
+ * EP_FILTER_PID. Where it is 0 the maps have none of these keys: a look into a map of thousands of buckets is
+ * several cold lines, this is one. It is set before the key is there, and never cleared.
+ */
+#define EP_MARK_SHIFT 12
+struct ep_marks {
+	__u8 bytes[1u << EP_MARK_SHIFT];
+};
+
+static inline __attribute__((always_inline)) __u32 ep_mark_of(__u64 choice)
+{
+	return (__u32)((choice * 0x9e3779b97f4a7c15ULL) >> (64 - EP_MARK_SHIFT));
+}
+
 #define EP_GLOB_WORDS  4
 #define EP_GLOB_STATES (64 * EP_GLOB_WORDS)
 

@@ -715,10 +715,7 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 
 static int add_pid_bits(struct ep_session *session, pid_t pid, uint32_t bits)
 {
-	struct ep_filter_entry entry = {.bits = bits | pid_bits(session, pid)};
-	uint32_t key = (uint32_t)pid;
-
-	return bpf_map_update_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &entry, BPF_ANY);
+	return ep_bpf_add_pid(session->bpf, (uint32_t)pid, bits | pid_bits(session, pid));
 }
 
 int ep_session_add_pid(struct ep_session *session, pid_t pid)

@@ -34,6 +34,7 @@ struct ep_bpf {
 	struct ep_control *control;
 	struct ep_rule *rules;
 	size_t rules_bytes;
+	struct ep_marks *marks;
 	struct ep_counts *counts; /* by CPU */
 	uint32_t n_counts;
 	size_t map_bytes; /* none of the maps grows */
@@ -215,7 +216,8 @@ static int map_all(struct ep_bpf *bpf)
 	bpf->control = map_memory(bpf, "ep_control", (size_t)getpagesize());
 	bpf->rules = map_memory(bpf, "ep_rules", bpf->rules_bytes);
 	bpf->counts = map_memory(bpf, "ep_counters", counts_bytes(bpf));
-	return bpf->control && bpf->rules && bpf->counts ? 0 : -ENOMEM;
+	bpf->marks = map_memory(bpf, "ep_marks", sizeof(*bpf->marks));
+	return bpf->control && bpf->rules && bpf->counts && bpf->marks ? 0 : -ENOMEM;
 }
 
 /* The kernel tells the memory of a map in /proc/self/fdinfo. */
@@ -355,6 +357,8 @@ void ep_bpf_free(struct ep_bpf *bpf)
 		munmap(bpf->control, (size_t)getpagesize());
 	if (bpf->rules)
 		munmap(bpf->rules, bpf->rules_bytes);
+	if (bpf->marks)
+		munmap(bpf->marks, sizeof(*bpf->marks));
 	if (bpf->counts)
 		munmap(bpf->counts, counts_bytes(bpf));
 	bpf_object__close(bpf->object);
@@ -387,8 +391,21 @@ int ep_bpf_attach_process_events(struct ep_bpf *bpf)
 
 int ep_bpf_add_choice(struct ep_bpf *bpf, uint64_t choice, uint32_t bits)
 {
-	int r = bpf_map_update_elem(ep_bpf_map_fd(bpf, "ep_choices"), &choice, &bits, BPF_ANY);
+	int r;
 
+	__atomic_store_n(&bpf->marks->bytes[ep_mark_of(choice)], 1, __ATOMIC_RELEASE);
+	r = bpf_map_update_elem(ep_bpf_map_fd(bpf, "ep_choices"), &choice, &bits, BPF_ANY);
+	return r < 0 ? -errno : 0;
+}
+
+int ep_bpf_add_pid(struct ep_bpf *bpf, uint32_t pid, uint32_t bits)
+{
+	struct ep_filter_entry entry = {.bits = bits};
+	int r;
+
+	__atomic_store_n(&bpf->marks->bytes[ep_mark_of(EP_CHOICE(EP_FILTER_PID, pid))], 1,
+			 __ATOMIC_RELEASE);
+	r = bpf_map_update_elem(ep_bpf_map_fd(bpf, "ep_filter"), &pid, &entry, BPF_ANY);
 	return r < 0 ? -errno : 0;
 }
 

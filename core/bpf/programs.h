@@ -36,6 +36,7 @@ static inline void ep_bpf_freep(struct ep_bpf **bpf)
  * -errno.
  */
 int ep_bpf_add_choice(struct ep_bpf *bpf, uint64_t choice, uint32_t bits);
+int ep_bpf_add_pid(struct ep_bpf *bpf, uint32_t pid, uint32_t bits); /* at any time */
 int ep_bpf_set_glob(struct ep_bpf *bpf, enum ep_glob_of which, const struct ep_glob *glob);
 
 /*

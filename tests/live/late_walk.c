@@ -156,7 +156,6 @@ static int load_and_sample(void)
 	struct ep_bpf_options options = {
 		.ring_bytes = 4u << 20, .max_processes = 16, .filter = true};
 	struct ep_events_options events_options = {.freq_hz = 499};
-	struct ep_filter_entry entry = {.bits = EP_FILTER_IN(EP_FILTER_PID)};
 	struct ep_events *events = NULL;
 	struct ep_bpf *bpf = NULL;
 	uint32_t pid = (uint32_t)getpid();
@@ -164,7 +163,7 @@ static int load_and_sample(void)
 
 	if (r < 0)
 		return r;
-	r = bpf_map_update_elem(ep_bpf_map_fd(bpf, "ep_filter"), &pid, &entry, BPF_ANY);
+	r = ep_bpf_add_pid(bpf, pid, EP_FILTER_IN(EP_FILTER_PID));
 	events_options.program_fd = ep_bpf_entry_fd(bpf);
 	if (r == 0)
 		r = ep_events_open(&events_options, &events);

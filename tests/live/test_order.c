@@ -103,14 +103,13 @@ static int open_machine(struct machine *machine)
 	};
 	struct ep_events_options events_options = {.freq_hz = 99, .sideband = true};
 	struct ep_order_options options = {.ops = &ops, .arg = machine};
-	struct ep_filter_entry entry = {.bits = EP_FILTER_IN(EP_FILTER_PID)};
 	uint32_t pid = (uint32_t)getpid();
 	int r = ep_bpf_load(&bpf_options, &machine->bpf);
 
 	if (r < 0)
 		return r;
 	events_options.program_fd = ep_bpf_entry_fd(machine->bpf);
-	r = bpf_map_update_elem(ep_bpf_map_fd(machine->bpf, "ep_filter"), &pid, &entry, BPF_ANY);
+	r = ep_bpf_add_pid(machine->bpf, pid, EP_FILTER_IN(EP_FILTER_PID));
 	if (r == 0)
 		r = ep_bpf_attach_process_events(machine->bpf);
 	if (r == 0)
