@@ -373,6 +373,8 @@ static __always_inline bool may_be_named(const struct ep_subject *who)
 		return true;
 	task = (const __u8 *)bpf_get_current_task_btf();
 	comm = *(const __u8 *const *)(task + ep_config.task_group_leader_off) + ep_config.task_comm_off;
+	if (!(ep_config.names_start[comm[0] >> 5] >> (comm[0] & 31) & 1))
+		return holds(0, EP_FILTER_BOTH(EP_FILTER_COMM));
 	ep_glob_begin(glob, &state);
 	/* 16 rounds of about 40 instructions. */
 	for (__u32 i = 0; i < EP_COMM_BYTES; i++) {

@@ -203,6 +203,7 @@ struct ep_config {
 	/* The users and threads there are in ep_choices; more than fit: their number alone. */
 	__u32 n_users, n_threads;
 	__u32 users[EP_FILTER_LISTED], threads[EP_FILTER_LISTED];
+	__u32 names_start[8]; /* a bit for each byte that some glob of EP_FILTER_COMM may begin with */
 	__u32 task_pid_off;
 	__u32 task_comm_off;
 	__u32 task_cred_off;

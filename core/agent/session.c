@@ -330,6 +330,10 @@ static bool is_wanted(void *arg, pid_t pid)
 
 static void choose(const struct ep_filter *choice, struct ep_bpf_options *options)
 {
+	struct ep_glob names;
+
+	if (ep_filter_compile(choice, EP_FILTER_COMM, &names) == 0)
+		ep_filter_glob_start(&names, options->names_start);
 	options->need = ep_filter_need(choice) | (options->filter ? EP_FILTER_IN(EP_FILTER_PID) : 0);
 	options->never = ep_filter_never(choice);
 	options->no_inherit = choice->no_inherit;

@@ -158,6 +158,7 @@ static int set_filter(struct ep_config *config, const struct ep_bpf_options *opt
 	config->n_threads = options->n_threads;
 	memcpy(config->users, options->users, sizeof(config->users));
 	memcpy(config->threads, options->threads, sizeof(config->threads));
+	memcpy(config->names_start, options->names_start, sizeof(config->names_start));
 	return used & config->filter_cannot ? -ENOTSUP : 0;
 }
 

@@ -17,6 +17,7 @@ struct ep_bpf_options {
 	uint32_t need, never;	/* bits of bpf/filter.h; both 0: those of the filter map */
 	/* Those that ep_choices will have, as in struct ep_config. */
 	uint32_t n_users, n_threads, users[EP_FILTER_LISTED], threads[EP_FILTER_LISTED];
+	uint32_t names_start[8];
 	bool no_inherit;	/* children of processes in the filter map are not in it */
 };
 

@@ -73,6 +73,8 @@ uint32_t ep_filter_never(const struct ep_filter *filter);
  * its last component. 0, -E2BIG.
  */
 int ep_filter_compile(const struct ep_filter *filter, enum ep_filter_key key, struct ep_glob *ret_glob);
+/* A bit for each byte that a text may begin with and match one; of NUL when the empty one does. */
+void ep_filter_glob_start(const struct ep_glob *glob, uint32_t ret_bytes[8]);
 /* The bits of a name or path. Paths as long as EP_EXE_STEPS have none. */
 uint32_t ep_filter_match(const struct ep_glob *glob, enum ep_filter_key key, const char *text);
 

@@ -191,3 +191,15 @@ uint32_t ep_filter_match(const struct ep_glob *glob, enum ep_filter_key key, con
 		ep_glob_step(glob, &state, (uint8_t)text[key == EP_FILTER_EXE ? len - 1 - i : i]);
 	return ep_glob_end(glob, &state) * EP_FILTER_IN(key);
 }
+
+void ep_filter_glob_start(const struct ep_glob *glob, uint32_t ret_bytes[8])
+{
+	memset(ret_bytes, 0, 8 * sizeof(*ret_bytes));
+	for (unsigned int byte = 0; byte < 256; byte++) {
+		uint64_t any = 0;
+
+		for (size_t i = 0; i < EP_GLOB_WORDS; i++)
+			any |= glob->first[i] & (glob->bytes[byte].moves[i] | glob->bytes[byte].stays[i]);
+		ret_bytes[byte / 32] |= (uint32_t)(any != 0) << byte % 32;
+	}
+}

@@ -65,6 +65,7 @@ static int set_config(struct bpf_object *object, uint32_t frames)
 	struct ep_config config = {.frames_per_run = frames, .filter = 1,
 				   .filter_need = ALL_KEYS & 0x55555555,
 				   .filter_never = ALL_KEYS & 0xaaaaaaaa,
+				   .names_start = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u},
 				   .n_users = EP_FILTER_LISTED + 1, .n_threads = EP_FILTER_LISTED + 1};
 	struct ep_self self = {.slot = EP_SLOT_FIRST_DYNAMIC,
 			       .kind = EP_FRAME_FIRST_DYNAMIC + EP_SLOT_FIRST_DYNAMIC,

@@ -180,6 +180,27 @@ EP_TEST(automaton_agrees_with_fnmatch)
 	}
 }
 
+EP_TEST(the_first_byte_rules_most_names_out)
+{
+	struct ep_filter filter = {0};
+	struct ep_glob automaton;
+	uint32_t start[8];
+	char error[512];
+
+	assert_int_equal(add(&filter, EP_FILTER_COMM, "java*", error), 0);
+	assert_int_equal(add(&filter, EP_FILTER_COMM, "![0-9]x", error), 0);
+	assert_int_equal(ep_filter_compile(&filter, EP_FILTER_COMM, &automaton), 0);
+	ep_filter_glob_start(&automaton, start);
+	for (unsigned int byte = 1; byte < 256; byte++)
+		assert_int_equal(start[byte / 32] >> byte % 32 & 1,
+				 byte == 'j' || (byte >= '0' && byte <= '9'));
+	assert_int_equal(add(&filter, EP_FILTER_COMM, "*", error), 0);
+	assert_int_equal(ep_filter_compile(&filter, EP_FILTER_COMM, &automaton), 0);
+	ep_filter_glob_start(&automaton, start);
+	for (size_t i = 0; i < 8; i++)
+		assert_int_equal(start[i], UINT32_MAX);
+}
+
 EP_TEST(many_globs_share_the_words)
 {
 	struct ep_filter filter = {0};
