@@ -31,7 +31,8 @@ class Terminal:
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.before = termios.tcgetattr(self.slave)
         self.text = ""
-        self.process = subprocess.Popen([whole.BINARY, *args], stdin=self.slave, stdout=self.slave, stderr=self.slave,
+        # A shell has its background jobs ignore SIGQUIT, and what they start.
+        self.process = subprocess.Popen(["env", "--default-signal", whole.BINARY, *args], stdin=self.slave, stdout=self.slave, stderr=self.slave,
                                         start_new_session=True, **more)
 
     def read(self, seconds):
