@@ -32,8 +32,8 @@ class Terminal:
         self.before = termios.tcgetattr(self.slave)
         self.text = ""
         # A shell has its background jobs ignore SIGQUIT, and what they start.
-        self.process = subprocess.Popen(["env", "--default-signal", whole.BINARY, *args], stdin=self.slave, stdout=self.slave, stderr=self.slave,
-                                        start_new_session=True, **more)
+        self.process = subprocess.Popen(["env", "--default-signal", whole.BINARY, *args], stdin=self.slave,
+                                        stdout=self.slave, stderr=self.slave, start_new_session=True, **more)
 
     def read(self, seconds):
         """What comes within so much time."""
