@@ -36,7 +36,7 @@ static void unescape(char *text)
 /* "36 25 0:32 / /sys/fs/cgroup rw,... - cgroup2 cgroup2 rw": the fifth field, where a "-" precedes the type. */
 static bool take_mount(const char *line, size_t bytes, char mount[EP_CGROUP_PATH_BYTES])
 {
-	const char *type = memmem(line, bytes, " - cgroup2 ", strlen(" - cgroup2 "));
+	const char *type = line ? memmem(line, bytes, " - cgroup2 ", strlen(" - cgroup2 ")) : NULL;
 	const char *pos = line, *end;
 
 	if (!type)
