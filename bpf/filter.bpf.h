@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Is a task wanted (bpf/filter.h)? Asked at each event, before anything else is done for it, and at
- * fork, exec and exit before user space hears of them. What may change from one event to the next and
- * is a load or two is read each time: user, cgroup, thread. What is dear, names, is judged once for
- * each program and kept in ep_verdicts; a rename is judged when the kernel makes it.
+ * fork, exec and exit before user space hears of them. User, cgroup and thread may change from one event
+ * to the next; they cost one or two loads and are read each time. Matching a name costs more, so it is
+ * done once for each program, and the verdict is kept in ep_verdicts. A rename is judged when it happens.
  */
 #ifndef EP_BPF_FILTER_BPF_H
 #define EP_BPF_FILTER_BPF_H
@@ -217,7 +217,7 @@ static __always_inline __u32 match_comm(const char comm[EP_COMM_BYTES])
  * memory, and not on the stack, for the verifier: there it forgets what each round leaves.
  */
 struct ep_path_walk {
-	__u64 mount, dentry; /* behind this component; mount is what struct path has, a vfsmount */
+	__u64 mount, dentry; /* the parent directory to look at next; mount: a struct vfsmount, as in struct path */
 	__u64 text;
 	__u32 left; /* bytes of it, and the slash before it; 0: the next component's turn */
 	__u32 is_done;

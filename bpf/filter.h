@@ -109,10 +109,10 @@ enum ep_glob_of {
 
 /* So many bytes and slashes of an executable's path are looked at; a longer one matches no glob. */
 #define EP_EXE_STEPS 192
-/* Of a component, as file systems have it. */
+/* Longest name of one directory or file in bytes: NAME_MAX of limits.h. */
 #define EP_EXE_COMPONENT 255
 
-/* Of a unit's name, in words of 8 bytes: longer ones are found by user space alone. */
+/* Length of a unit's name in words of 8 bytes. Only user space finds units with longer names. */
 #define EP_UNIT_WORDS 16
 
 /* 1 or 0, without a branch: each doubles what a verifier has to walk. */

@@ -3,22 +3,9 @@
  * What exporters have in common that write files: each batch becomes one file, in `directory` under a name
  * of its time, or at `path`. Whether they can be written is checked at open. Encoding, compression and files
  * are work for a worker thread; an error becomes one line that says what to do, logged on the loop's thread.
- * A format is a name, a suffix, a function that encodes, and this:
+ * A format is a name, a suffix and a function that encodes; the whole plugin is then:
  *
- *	static const struct ep_file_format format = {
- *		.name = "folded", .suffix = ".folded", .encode = folded_encode,
- *	};
- *	static const struct ep_option_spec options[] = {EP_FILE_OPTIONS(".folded"), {0}};
- *
- *	static int folded_open(const struct ep_host *host, const struct ep_options *given, void **ret_exporter)
- *	{
- *		return ep_file_exporter_open(&format, host, given, ret_exporter);
- *	}
- *
- *	static const struct ep_exporter_ops ops = {
- *		.size = sizeof(ops), .options = options, .open = folded_open,
- *		.export_batch = ep_file_exporter_export, .close = ep_file_exporter_close,
- *	};
+ *	EP_FILE_EXPORTER("folded", ".folded", false, folded_encode, EP_FILE_OPTIONS(".folded"));
  */
 #ifndef EP_EXPORTERS_FILE_EXPORTER_H
 #define EP_EXPORTERS_FILE_EXPORTER_H
@@ -83,5 +70,39 @@ int ep_file_exporter_open(const struct ep_file_format *format, const struct ep_h
 void ep_file_exporter_export(void *exporter, const struct ep_batch *batch, ep_export_done done,
 			     void *done_arg);
 void ep_file_exporter_close(void *exporter);
+
+/* A plugin without options of its own; compressed: also give EP_FILE_OPTION_LEVEL. */
+#define EP_FILE_EXPORTER(plugin_name, file_suffix, compressed, encode_batch, ...)                  \
+	static const struct ep_file_format format = {                                              \
+		.name = plugin_name,                                                               \
+		.suffix = file_suffix,                                                             \
+		.gzip = compressed,                                                                \
+		.encode = encode_batch,                                                            \
+	};                                                                                         \
+	static const struct ep_option_spec options[] = {__VA_ARGS__, {0}};                         \
+                                                                                                   \
+	static int open_exporter(const struct ep_host *host, const struct ep_options *given,       \
+				 void **ret_exporter)                                              \
+	{                                                                                          \
+		return ep_file_exporter_open(&format, host, given, ret_exporter);                  \
+	}                                                                                          \
+                                                                                                   \
+	static const struct ep_exporter_ops ops = {                                                \
+		.size = sizeof(ops),                                                               \
+		.options = options,                                                                \
+		.open = open_exporter,                                                             \
+		.export_batch = ep_file_exporter_export,                                           \
+		.close = ep_file_exporter_close,                                                   \
+	};                                                                                         \
+                                                                                                   \
+	EP_PLUGIN_DEFINE = {                                                                       \
+		.size = sizeof(struct ep_plugin),                                                  \
+		.abi_major = EP_ABI_MAJOR,                                                         \
+		.abi_minor = EP_ABI_MINOR,                                                         \
+		.kind = EP_PLUGIN_EXPORTER,                                                        \
+		.name = plugin_name,                                                               \
+		.version = "1.0",                                                                  \
+		.exporter = &ops,                                                                  \
+	}
 
 #endif

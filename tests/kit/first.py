@@ -65,6 +65,14 @@ def record(directory, command, everything, is_raw):
     return (*shares(path, pids, is_raw), float(OVERHEAD.search(done.stderr)[1]))
 
 
+def own(what, found):
+    """Of these the machine's own: what enters another one's root is no command that a user gives to `record`."""
+    runtimes = [runtime for runtime in found if not runtime.root]
+    if not runtimes:
+        measure.skip_row(f"{what}: raw", f"no {what} of this machine itself")
+    return runtimes
+
+
 def bench(what, command, is_raw=lambda frames: False):
     """Rows for one runtime; what: its name. command: works for SECONDS."""
     with tempfile.TemporaryDirectory() as directory:

@@ -13,5 +13,5 @@ def is_raw(frames):
 
 if __name__ == "__main__":
     measure.begin()
-    for runtime in phps.one_of_each(phps.find()):
+    for runtime in phps.one_of_each(first.own("PHP", phps.find())):
         first.bench(f"PHP {runtime.version}", phps.burner(runtime, first.SECONDS, "--only=plain,callbacks"), is_raw)

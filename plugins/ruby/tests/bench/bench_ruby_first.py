@@ -13,6 +13,6 @@ def is_raw(frames):
 
 if __name__ == "__main__":
     measure.begin()
-    for runtime in rubies.one_of_each(rubies.find()):
+    for runtime in rubies.one_of_each(first.own("Ruby", rubies.find())):
         if "yjit" not in runtime.flavors:
             first.bench(f"Ruby {runtime.version}", rubies.burner(runtime, first.SECONDS, "--only=plain,blocks,flow"), is_raw)
