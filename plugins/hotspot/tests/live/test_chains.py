@@ -12,7 +12,7 @@ import javas
 
 ROOT = chains.Frame("start_thread", "libc.so.6")
 SCENARIOS = ("many", "inlined", "deep500", "thrown", "lambdas", "sorted", "multiply")
-OBSERVE = 6
+OBSERVE = 40        # times, 20 ms apart: hundreds of stacks, for which a busy machine gives tens
 NOT_RUN = 0x7fffffff  # a thread id that nobody has
 
 

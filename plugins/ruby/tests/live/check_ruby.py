@@ -17,7 +17,8 @@ ATTACHING_SECONDS = 0.3     # until it is attached to, its stacks are native
 COLLECTING_POINTS = 2.0     # the collector's share may be off by so much, in percent
 IN_CONTAINER = "plain,blocks,deep1000,turns64,flow"
 AT_CALLS = 3.0              # percent of samples;
-AT_CALLS_OF_JIT = 7.0       # at leaves without a line what else a method does counts, too
+AT_CALLS_OF_JIT = 7.0       # at leaves without a line what else a method does counts, too;
+AT_CALLS_OF_TEXTS = 7.0     # a text is compiled for a call or two: 2 to 3.5 are there
 ASIDE, RACTORS, FORKS, THREADS = "fleeting", "ractors", "forks", "threads"
 EMBEDDED, MJIT = "embedded", "mjit"
 MJIT_HEADER = "/usr/include/*/ruby-3.1.0/rb_mjit_min_header-*.h"     # Debian's package ruby3.1-dev; it calls a C compiler
@@ -69,8 +70,12 @@ class Rubies(language.Check):
     def work_of(self, run, judge):
         return {} if run.case.label in (RACTORS, THREADS) else judge.said.work
 
+    def print_more(self, run, verdict):
+        print(f"  {verdict.judge.at_calls:.1f} % end at a call of {locations.BURNS}")
+
     def lacking(self, case, judge):
-        if judge.at_calls > (AT_CALLS_OF_JIT if judge.jit else AT_CALLS):
+        most = AT_CALLS_OF_JIT if judge.jit else AT_CALLS_OF_TEXTS if case.label == ASIDE else AT_CALLS
+        if judge.at_calls > most:
             yield f"{judge.at_calls:.1f} % of the stacks end where {locations.BURNS} is called, without it"
         if judge.said.collecting is None or self.is_partly(case) or case.label == RACTORS:   # they wait for each other
             return
