@@ -281,9 +281,9 @@ def main(options):
     report(options, counts, hits, worst, len(everything) - len(samples))
     check_labels(options.labels, samples)
     check_seen(patterns, hits, counts["all"])
-    if percent(counts["aside"], counts["all"]) > options.aside:
-        fail(f"more than {options.aside} % of the samples are aside")
     grace = 0 if options.pprof else options.grace * options.frequency / GRACE_FREQUENCY
+    if is_above(counts["aside"], counts["all"], 100 - options.aside, grace):
+        fail(f"more than {options.aside} % of the samples are aside")
     wrong = counts["all"] - counts["aside"] - counts["matching"]
     if is_above(wrong, counts["all"] - counts["aside"], options.threshold, grace):
         fail(f"matching stacks are below {options.threshold} %")
