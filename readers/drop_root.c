@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a file makes of us can be no more than what its reader may: nothing of root's is left then. */
 #include "core/base/elevated.h"
-#include "core/base/parse.h"
+#include "core/base/util.h"
 #include "readers/reader.h"
 
 #include <errno.h>
@@ -12,42 +12,31 @@
 
 #define NOBODY 65534 /* the kernel's overflowuid, and "nobody" of every distribution */
 
-struct user {
-	uid_t uid;
-	gid_t gid;
-};
-
-static bool read_id(const char *variable, uint32_t *ret_id)
-{
-	const char *text = secure_getenv(variable);
-	uint64_t id;
-
-	if (!text || ep_parse_u64_str(text, &id) < 0 || id == 0 || id >= UINT32_MAX)
-		return false;
-	*ret_id = (uint32_t)id;
-	return true;
-}
-
 /* Who called a setuid program, who called sudo, else nobody. */
-static struct user choose_user(void)
+static int choose_user(struct ep_sudo_caller *ret_user)
 {
-	struct user user = {.uid = getuid(), .gid = getgid()};
+	int r;
 
-	if (user.uid != 0)
-		return user;
-	if (!read_id("SUDO_UID", &user.uid) || !read_id("SUDO_GID", &user.gid))
-		user = (struct user){.uid = NOBODY, .gid = NOBODY};
-	return user;
+	*ret_user = (struct ep_sudo_caller){.uid = getuid(), .gid = getgid()};
+	if (ret_user->uid != 0)
+		return 0;
+	r = ep_sudo_caller(ret_user);
+	if (r == EP_SUDO_NONE)
+		*ret_user = (struct ep_sudo_caller){.uid = NOBODY, .gid = NOBODY};
+	return r < 0 ? r : 0;
 }
 
 /*
  * Root of a container without the right to change users, or of a user namespace where there is no other user,
  * stays that user: its capabilities are all there is to give up.
  */
-static int become(struct user user)
+static int become(void)
 {
-	int r = 0;
+	struct ep_sudo_caller user;
+	int r = choose_user(&user);
 
+	if (r < 0)
+		return r;
 	if (setgroups(0, NULL) < 0 || setresgid(user.gid, user.gid, user.gid) < 0 ||
 	    setresuid(user.uid, user.uid, user.uid) < 0)
 		r = -errno;
@@ -90,7 +79,7 @@ int ep_read_drop_root(void)
 	int r = 0;
 
 	if (geteuid() == 0)
-		r = become(choose_user());
+		r = become();
 	if (r == 0)
 		r = drop_capabilities();
 	return r < 0 ? r : verify();

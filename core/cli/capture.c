@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture: a process, or a core file, as a fixture that replays its stacks (docs/testing.md). */
+#include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
 #include "core/config/config.h"
@@ -21,15 +22,28 @@ static enum ep_exit fail(const char *what, const char *why)
 	return EP_EXIT_FAILED;
 }
 
+static int create_file(const char *path)
+{
+	struct ep_rights rights;
+	int r = ep_rights_of_caller(&rights), fd;
+
+	if (r < 0)
+		return r;
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	r = fd < 0 ? -errno : fd;
+	ep_rights_restore(&rights);
+	return r;
+}
+
 /* Nothing that exists is written to; what could not be written whole does not stay. */
 static int write_file(const char *path, const struct ep_vec *bytes)
 {
-	ep_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	ep_autoclose int fd = create_file(path);
 	const char *at = bytes->data;
 	size_t left = bytes->len;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	while (left > 0) {
 		ssize_t n = write(fd, at, left);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/child.h"
-#include "core/base/parse.h"
+#include "core/base/elevated.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,29 +14,19 @@
 #define END_TRIES   50
 #define END_WAIT_NS 20000000
 
-static int read_id(const char *variable, uint32_t *ret_id)
-{
-	const char *text = getenv(variable);
-	uint64_t id;
-
-	if (!text || ep_parse_u64_str(text, &id) < 0 || id >= UINT32_MAX)
-		return -ENODATA;
-	*ret_id = (uint32_t)id;
-	return 0;
-}
-
 /* Becomes the user who called sudo: groups first, while that is still allowed. */
 static int drop_to_sudo_user(void)
 {
 	const struct passwd *user;
-	uint32_t uid, gid;
+	struct ep_sudo_caller caller;
+	int r = ep_sudo_caller(&caller);
 
-	if (geteuid() != 0 || read_id("SUDO_UID", &uid) < 0 || read_id("SUDO_GID", &gid) < 0)
-		return 0;
-	user = getpwuid(uid);
-	if (user ? initgroups(user->pw_name, gid) < 0 : setgroups(1, &(gid_t){gid}) < 0)
+	if (r != 0)
+		return r < 0 ? r : 0;
+	user = getpwuid(caller.uid);
+	if (user ? initgroups(user->pw_name, caller.gid) < 0 : setgroups(1, &caller.gid) < 0)
 		return -errno;
-	if (setgid(gid) < 0 || setuid(uid) < 0)
+	if (setgid(caller.gid) < 0 || setuid(caller.uid) < 0)
 		return -errno;
 	if (user) {
 		(void)setenv("HOME", user->pw_dir, 1);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/config_outputs.h"
+#include "core/base/directory.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
 
 /* Keys of an [[exporter]] table that belong to us. */
 static const char *const common_keys[] = {"type", "interval", NULL};
@@ -42,6 +47,39 @@ static int take_values(const struct ep_config_exporter *exporter, struct ep_vec 
 	return 0;
 }
 
+/* Where an option of that name puts files, "" when it does not. */
+static void directory_of(const struct ep_config_option *option, char directory[PATH_MAX])
+{
+	const char *slash = option->type == EP_CONFIG_STRING ? strrchr(option->string, '/') : NULL;
+
+	directory[0] = '\0';
+	if (option->type != EP_CONFIG_STRING || !option->string[0])
+		return;
+	if (strcmp(option->key, "directory") == 0)
+		snprintf(directory, PATH_MAX, "%s", option->string);
+	else if (strcmp(option->key, "path") == 0)
+		snprintf(directory, PATH_MAX, "%.*s", slash ? (int)EP_MAX(slash - option->string, 1L) : 1,
+			 slash ? option->string : ".");
+}
+
+/* The agent writes for months with nobody at the terminal: others are kept away from its files from the start. */
+static int check_directories(const struct ep_config_file *config, const struct ep_config_exporter *exporter)
+{
+	const struct ep_config_option *option;
+	char directory[PATH_MAX], why[EP_DIRECTORY_WHY_BYTES];
+	int r = 0;
+
+	ep_vec_each(&exporter->options, option) {
+		directory_of(option, directory);
+		if (!directory[0] || ep_directory_check(directory, why) == 0)
+			continue;
+		r = -EPERM;
+		fprintf(stderr, "%s:%" PRIu32 ":%" PRIu32 ": %s: %s\n", config->path, option->key_line,
+			option->key_column, option->key, why);
+	}
+	return r;
+}
+
 int ep_config_outputs_check(const struct ep_config_file *config)
 {
 	const struct ep_config_exporter *exporter;
@@ -55,6 +93,8 @@ int ep_config_outputs_check(const struct ep_config_file *config)
 			r = ep_outputs_check(config->plugins.dir, exporter->type, config->path,
 					     common_keys, values.data, values.len);
 		ep_vec_fini(&values);
+		if (r == 0)
+			r = check_directories(config, exporter);
 		if (r < 0 && result == 0)
 			result = r;
 	}

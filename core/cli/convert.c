@@ -5,6 +5,7 @@
  * himself; who is root without sudo becomes nobody, who may write nowhere: then outputs are opened
  * before, and filled with what was written into a directory of nobody's.
  */
+#include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
 #include "core/cli/debuginfod.h"
@@ -35,9 +36,9 @@ struct convert {
 
 static bool becomes_nobody(void)
 {
-	const char *uid = getenv("SUDO_UID");
+	struct ep_sudo_caller caller;
 
-	return geteuid() == 0 && (!uid || !*uid || strcmp(uid, "0") == 0);
+	return geteuid() == 0 && ep_sudo_caller(&caller) != 0;
 }
 
 static enum ep_exit keep_outputs(struct convert *convert)
@@ -51,7 +52,7 @@ static enum ep_exit keep_outputs(struct convert *convert)
 		if (strcmp(path, "-") == 0)
 			continue;
 		convert->kept[i] =
-			open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | how, 0644);
+			open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | how, 0600);
 		if (convert->kept[i] < 0) {
 			fprintf(stderr,
 				errno == EEXIST

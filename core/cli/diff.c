@@ -3,6 +3,7 @@
  * `diff`: two profiles, or some of each side, compared. Each file is read by itself, so that the lengths of
  * recordings add up; for the page those of a side are merged to one.
  */
+#include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
 #include "core/cli/outputs.h"
@@ -141,12 +142,13 @@ static enum ep_exit read_side(struct diff *diff, enum ep_movers_side number)
 /* Who is root without sudo becomes nobody, who may write nowhere: as `convert` does it. */
 static enum ep_exit open_page(struct diff *diff)
 {
-	const char *uid = getenv("SUDO_UID"), *path = diff->args.output;
+	const char *path = diff->args.output;
+	struct ep_sudo_caller caller;
 
-	if (!path || geteuid() != 0 || (uid && *uid && strcmp(uid, "0") != 0))
+	if (!path || geteuid() != 0 || ep_sudo_caller(&caller) == 0)
 		return EP_EXIT_OK;
 	diff->page_fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (diff->args.force ? O_TRUNC : O_EXCL),
-			     0644);
+			     0600);
 	return diff->page_fd < 0 ? fail(path, -errno) : EP_EXIT_OK;
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
 #include "core/cli/parts/help.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 
@@ -19,6 +21,18 @@ static void set_log_level(const struct ep_args *args)
 		ep_log_set_level(EP_LOG_DEBUG);
 	else if (args->verbose == 0 && (args->command == EP_COMMAND_RECORD || args->command == EP_COMMAND_TOP))
 		ep_log_set_level(EP_LOG_WARN);
+}
+
+/* Whose command is started, whose the files are: asked before anything is done for nobody knows whom. */
+static bool knows_caller(const struct ep_args *args)
+{
+	struct ep_sudo_caller caller;
+
+	if (args->command == EP_COMMAND_HELP || args->command == EP_COMMAND_VERSION ||
+	    ep_sudo_caller(&caller) != -EINVAL)
+		return true;
+	ep_sudo_caller_complain();
+	return false;
 }
 
 static int run(const struct ep_args *args)
@@ -70,5 +84,7 @@ int main(int argc, char **argv)
 	set_log_level(&args);
 	if (*args.note && !args.quiet)
 		fprintf(stderr, "ebpf-profiler: %s\n", args.note);
+	if (!knows_caller(&args))
+		return EP_EXIT_USAGE;
 	return run(&args);
 }

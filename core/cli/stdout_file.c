@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/stdout_file.h"
+#include "core/base/elevated.h"
 #include "core/base/util.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 
 #define NAME "/profile"
 
-char *ep_stdout_file_new(void)
+static char *make_directory(void)
 {
 	const char *top = secure_getenv("TMPDIR");
 	ep_autofree char *directory = NULL;
@@ -20,6 +21,18 @@ char *ep_stdout_file_new(void)
 	if (!mkdtemp(directory))
 		return NULL;
 	return asprintf(&path, "%s" NAME, directory) < 0 ? NULL : path;
+}
+
+char *ep_stdout_file_new(void)
+{
+	struct ep_rights rights;
+	char *path;
+
+	if (ep_rights_of_caller(&rights) < 0) /* as the file in it is made */
+		return NULL;
+	path = make_directory();
+	ep_rights_restore(&rights);
+	return path;
 }
 
 static int write_all(int to, const char *data, size_t bytes)
@@ -51,12 +64,16 @@ static int copy(int fd, int to)
 int ep_stdout_file_finish_to(const char *path, int to)
 {
 	ep_autofree char *directory = strndup(path, strlen(path) - strlen(NAME));
-	ep_autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ep_autoclose int fd = ep_open_as_caller(path);
 	int r = fd >= 0 ? copy(fd, to) : 0; /* no samples: no file */
+	struct ep_rights rights;
 
-	(void)unlink(path);
-	if (directory)
-		(void)rmdir(directory);
+	if (ep_rights_of_caller(&rights) == 0) {
+		(void)unlink(path);
+		if (directory)
+			(void)rmdir(directory);
+		ep_rights_restore(&rights);
+	}
 	return r;
 }
 

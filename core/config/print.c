@@ -88,6 +88,36 @@ static bool is_bare_key(const char *key)
 				   "0123456789_-") == strlen(key);
 }
 
+/* "name=value,name=value" without the values: these are keys to a server, and what is printed goes into a ticket. */
+static int print_headers(const char *text, struct ep_vec *bytes)
+{
+	ep_autofree char *hidden = NULL;
+	struct ep_vec names;
+	int r = 0;
+
+	ep_vec_init(&names, 1, MAX_VALUE_BYTES);
+	for (const char *pos = text; *pos && r == 0;) {
+		size_t len = strcspn(pos, ","), name = strcspn(pos, "=,");
+
+		r = ep_vec_printf(&names, "%.*s%s%s", (int)name, pos, name < len ? "=***" : "",
+				  pos[len] ? "," : "");
+		pos += len + (pos[len] == ',');
+	}
+	if (r == 0)
+		hidden = strndup(names.data ? names.data : "", names.len);
+	ep_vec_fini(&names);
+	if (r == 0)
+		r = hidden ? ep_config_format_string(bytes, hidden) : -ENOMEM;
+	return r < 0 ? r : ep_vec_printf(bytes, "\t# values are not shown");
+}
+
+static int print_string(const struct ep_config_option *option, struct ep_vec *bytes)
+{
+	if (strcmp(option->key, "headers") == 0)
+		return print_headers(option->string, bytes);
+	return ep_config_format_string(bytes, option->string);
+}
+
 static int print_option(const struct ep_config_option *option, struct ep_vec *bytes)
 {
 	int r = is_bare_key(option->key) ? ep_vec_printf(bytes, "%s", option->key)
@@ -97,7 +127,7 @@ static int print_option(const struct ep_config_option *option, struct ep_vec *by
 		r = ep_vec_printf(bytes, " = ");
 	if (r == 0)
 		r = option->type == EP_CONFIG_STRING
-			    ? ep_config_format_string(bytes, option->string)
+			    ? print_string(option, bytes)
 			    : ep_vec_printf(bytes, "%s", option->string);
 	return r < 0 ? r : ep_vec_append(bytes, "\n", 1);
 }

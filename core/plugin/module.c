@@ -72,7 +72,7 @@ static int check_owner(const struct stat *st, const char *path, char reason[EP_R
 	return 0;
 }
 
-static int open_file(const char *dir, const char *name, int *ret_fd, char reason[EP_REASON_BYTES])
+static int open_as_caller(const char *dir, const char *name, int *ret_fd, char reason[EP_REASON_BYTES])
 {
 	ep_autoclose int dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
 	char path[PATH_MAX], file[MAX_NAME + 4];
@@ -100,6 +100,19 @@ static int open_file(const char *dir, const char *name, int *ret_fd, char reason
 	r = check_owner(&st, path, reason);
 	if (r == 0)
 		*ret_fd = ep_take_fd(fd);
+	return r;
+}
+
+/* A directory that an option names is searched with the rights of who named it. */
+static int open_file(const char *dir, const char *name, int *ret_fd, char reason[EP_REASON_BYTES])
+{
+	struct ep_rights rights;
+	int r = ep_rights_of_caller(&rights);
+
+	if (r < 0)
+		return refuse(reason, r, "plugin directory %s: %s", dir, ep_strerror(r));
+	r = open_as_caller(dir, name, ret_fd, reason);
+	ep_rights_restore(&rights);
 	return r;
 }
 

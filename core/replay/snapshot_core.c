@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/base/elevated.h"
 #include "core/elf/file.h"
 #include "core/replay/core_file.h"
 #include "core/replay/fixture.h"
@@ -48,15 +49,29 @@ static bool is_same_file(const struct core *core, const char *path, int fd)
 	return true;
 }
 
+/* A core file is what its maker wrote, the paths in it as well: they are no way to what he may not read. */
+static int open_as_caller(const char *path)
+{
+	struct ep_rights rights;
+	int r = ep_rights_of_caller(&rights), fd;
+
+	if (r < 0)
+		return r;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	r = fd < 0 ? -errno : fd;
+	ep_rights_restore(&rights);
+	return r;
+}
+
 static int open_path(const struct core *core, const char *path)
 {
 	ep_autoclose int fd = -1;
 
 	if (*path != '/' || strstr(path, DELETED))
 		return -ENOENT;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = open_as_caller(path);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	return is_same_file(core, path, fd) ? ep_take_fd(fd) : -ENOENT;
 }
 
@@ -239,8 +254,8 @@ int ep_snapshot_open_core(const char *path, struct ep_snapshot **ret_snapshot,
 	ep_vec_init(&core->snapshot.threads, sizeof(struct ep_replay_thread),
 		    EP_FIXTURE_MAX_THREADS);
 	ep_maps_init(&core->snapshot.maps, EP_FIXTURE_MAX_MAPPINGS);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	r = fd < 0 ? -errno : ep_core_file_open(fd, &core->file);
+	fd = open_as_caller(path);
+	r = fd < 0 ? fd : ep_core_file_open(fd, &core->file);
 	if (r == 0)
 		r = fill(core);
 	if (r < 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/html/page.h"
+#include "core/base/elevated.h"
 #include "core/base/util.h"
 #include "exporters/html/text.h"
 #include "exporters/shared/otlp/file.h"
@@ -132,9 +133,9 @@ static int write_base(const char *path, struct ep_sink *sink)
 
 	if (!piece)
 		return -ENOMEM;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = ep_open_as_caller(path);
 	if (fd < 0)
-		return base_error(sink, path, -errno);
+		return base_error(sink, path, fd);
 	html_text_init(&text, sink);
 	r = copy_base(fd, piece, &text);
 	return r < 0 ? base_error(sink, path, r) : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/otlp/prepare.h"
+#include "core/base/elevated.h"
 #include "core/base/parse.h"
 
 #include <errno.h>
@@ -26,6 +27,14 @@ static int fail(struct otlp_prepared *prepared, int r, const char *path, const c
 	return r;
 }
 
+/* Who started us may be less than we are, and the value goes to a server that he chose. */
+static int read_as_caller(const char *path, struct ep_vec *bytes)
+{
+	ep_autoclose int fd = ep_open_as_caller(path);
+
+	return fd < 0 ? fd : ep_read_fd(fd, bytes);
+}
+
 /* Its first line. */
 static int read_value(struct otlp_prepared *prepared, const char *path, char **ret_value)
 {
@@ -34,7 +43,7 @@ static int read_value(struct otlp_prepared *prepared, const char *path, char **r
 	int r;
 
 	ep_vec_init(&bytes, 1, MAX_VALUE_BYTES);
-	r = ep_read_file(path, &bytes);
+	r = read_as_caller(path, &bytes);
 	text = bytes.data;
 	if (r == 0) {
 		text[strcspn(text, "\r\n")] = '\0';
@@ -70,6 +79,7 @@ static void sign(const struct otlp_config *config, struct otlp_signature *signat
 
 static void make_tls(const struct otlp_config *config, struct otlp_prepared *prepared)
 {
+	struct ep_rights rights;
 	struct otlp_tls_options options = {
 		.ca_file = config->ca_file,
 		.cert_file = config->cert_file,
@@ -79,7 +89,13 @@ static void make_tls(const struct otlp_config *config, struct otlp_prepared *pre
 		.insecure_skip_verify = config->insecure_skip_verify,
 	};
 
+	prepared->error = ep_rights_of_caller(&rights);
+	if (prepared->error) {
+		(void)fail(prepared, prepared->error, "certificates", strerrordesc_np(-prepared->error));
+		return;
+	}
 	prepared->error = otlp_tls_new(&options, prepared->why, &prepared->tls);
+	ep_rights_restore(&rights);
 }
 
 void otlp_prepare(const struct otlp_config *config, bool needs_tls,

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/shared/file.h"
+#include "core/base/elevated.h"
 #include "core/base/util.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <zlib.h>
@@ -20,33 +23,123 @@
 #define STAMP_BYTES   15 /* 20260131-235959 */
 #define STALE_SECONDS 3600
 #define NS_PER_SECOND 1000000000ull
+#define FILE_MODE     0600 /* kernel addresses, paths and arguments are for its owner */
+#define TEMP_TRIES    100
+
+/*
+ * Whose rights a file is made with: of who called sudo, where he may write; else our own, which are those of
+ * our caller when we may do more than he.
+ */
+struct maker {
+	bool is_sudo; /* there is a caller of sudo */
+	bool is_own;  /* he may not write there */
+	struct ep_sudo_caller caller;
+};
 
 struct ep_file {
 	int fd;
 	bool compressed;
 	bool finished;	     /* deflate has ended, all bytes are in the file */
-	char temp[PATH_MAX]; /* "" once it is published */
+	struct maker maker;
+	char temp[PATH_MAX]; /* "": the file has no name yet, or its own */
 	uint64_t bytes;
 	z_stream z;
 	uint8_t out[OUT_BYTES];
 };
 
+static int enter(const struct maker *maker, struct ep_rights *ret_rights)
+{
+	if (maker->is_sudo && !maker->is_own)
+		return ep_rights_of_sudo_caller(&maker->caller, ret_rights);
+	return ep_rights_of_caller(ret_rights);
+}
+
+static int find_maker(struct maker *ret_maker)
+{
+	struct maker maker = {0};
+	int r = ep_sudo_caller(&maker.caller);
+
+	if (r < 0)
+		return r;
+	maker.is_sudo = r == 0;
+	*ret_maker = maker;
+	return 0;
+}
+
+/* --- names nobody can guess --- */
+
+/* In the directory of path. Others may write there too: a name they know they could take before us. */
+static int make_temp_name(const char *path, char *name, size_t bytes)
+{
+	const char *slash = strrchr(path, '/');
+	int dir_len = slash ? (int)(slash - path + 1) : 0, n;
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return -EAGAIN;
+	n = snprintf(name, bytes, "%.*s.%s.%016" PRIx64 TEMP_SUFFIX, dir_len, path, path + dir_len, random);
+	return n < 0 || (size_t)n >= bytes ? -ENAMETOOLONG : 0;
+}
+
+static int open_named(struct ep_file *file, const char *path)
+{
+	int r = -EEXIST;
+
+	for (int i = 0; i < TEMP_TRIES && r == -EEXIST; i++) {
+		r = make_temp_name(path, file->temp, sizeof(file->temp));
+		if (r < 0)
+			break;
+		file->fd = open(file->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+		r = file->fd < 0 ? -errno : 0;
+	}
+	if (r < 0)
+		file->temp[0] = '\0';
+	return r;
+}
+
+/*
+ * Without a name until it is whole. Not every file system can (FAT, NFS, FUSE), and naming it needs /proc: open(2),
+ * O_TMPFILE.
+ */
+static int open_nameless(struct ep_file *file, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX];
+	int n = snprintf(dir, sizeof(dir), "%.*s", slash ? (int)EP_MAX(slash - path, (ptrdiff_t)1) : 1,
+			 slash ? path : ".");
+
+	if (n < 0 || (size_t)n >= sizeof(dir))
+		return -ENAMETOOLONG;
+	if (access("/proc/self/fd", F_OK) < 0)
+		return -ENOTSUP;
+	file->fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, FILE_MODE);
+	return file->fd < 0 ? -errno : 0;
+}
+
+static int open_temp_as(struct ep_file *file, const char *path)
+{
+	struct ep_rights rights;
+	int r = enter(&file->maker, &rights);
+
+	if (r < 0)
+		return r;
+	r = open_nameless(file, path);
+	if (r < 0)
+		r = open_named(file, path);
+	ep_rights_restore(&rights);
+	return r;
+}
+
 static int open_temp(struct ep_file *file, const char *path)
 {
-	static _Atomic uint32_t counter; /* of this process, so that two exporters never meet */
-	const char *slash = strrchr(path, '/');
-	int dir_len = slash ? (int)(slash - path + 1) : 0;
-	int n = snprintf(file->temp, sizeof(file->temp), "%.*s.%s.%d-%u" TEMP_SUFFIX, dir_len, path,
-			 path + dir_len, (int)getpid(), (unsigned int)counter++);
+	int r = find_maker(&file->maker);
 
-	if (n < 0 || (size_t)n >= sizeof(file->temp))
-		return -ENAMETOOLONG;
-	file->fd = open(file->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (file->fd < 0) {
-		file->temp[0] = '\0';
-		return -errno;
-	}
-	return 0;
+	if (r == 0)
+		r = open_temp_as(file, path);
+	if (r == 0 || !file->maker.is_sudo)
+		return r;
+	file->maker.is_own = true;
+	return open_temp_as(file, path);
 }
 
 int ep_file_create(const char *path, int level, struct ep_file **ret_file)
@@ -153,6 +246,8 @@ static int finish(struct ep_file *file)
 	return 0;
 }
 
+/* --- its name --- */
+
 /* Neither form can replace a file. Not every file system knows the first, FAT lacks the second. */
 static int rename_new(const char *from, const char *to)
 {
@@ -166,33 +261,86 @@ static int rename_new(const char *from, const char *to)
 	return 0;
 }
 
-/*
- * Not synced to disk first: on a busy journal that can stall every writer of the machine for
- * seconds, and what a power failure could cost is the last interval's file.
- */
-int ep_file_publish(struct ep_file *file, const char *path, bool replace, uint64_t *ret_bytes)
+static int link_nameless(const struct ep_file *file, const char *path)
 {
-	int r = finish(file);
+	char self[32];
 
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", file->fd);
+	return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+/* No call gives a file without a name one that is taken: it gets one of its own first. */
+static int link_temp(struct ep_file *file, const char *path)
+{
+	int r = -EEXIST;
+
+	for (int i = 0; i < TEMP_TRIES && r == -EEXIST; i++) {
+		r = make_temp_name(path, file->temp, sizeof(file->temp));
+		if (r == 0)
+			r = link_nameless(file, file->temp);
+	}
+	if (r < 0)
+		file->temp[0] = '\0';
+	return r;
+}
+
+static int give_name(struct ep_file *file, const char *path, bool replace)
+{
+	int r = 0;
+
+	if (!file->temp[0] && !replace)
+		return link_nameless(file, path);
+	if (!file->temp[0])
+		r = link_temp(file, path);
 	if (r < 0)
 		return r;
 	if (replace)
 		r = rename(file->temp, path) < 0 ? -errno : 0;
 	else
 		r = rename_new(file->temp, path);
+	if (r == 0)
+		file->temp[0] = '\0';
+	return r;
+}
+
+/*
+ * Not synced to disk first: on a busy journal that can stall every writer of the machine for
+ * seconds, and what a power failure could cost is the last interval's file.
+ */
+int ep_file_publish(struct ep_file *file, const char *path, bool replace, uint64_t *ret_bytes)
+{
+	struct ep_rights rights;
+	int r = finish(file);
+
+	if (r == 0)
+		r = enter(&file->maker, &rights);
 	if (r < 0)
 		return r;
-	file->temp[0] = '\0';
+	r = give_name(file, path, replace);
+	ep_rights_restore(&rights);
+	if (r < 0)
+		return r;
+	if (file->maker.is_own) /* as good as it goes: he may have no way to it */
+		(void)!fchown(file->fd, file->maker.caller.uid, file->maker.caller.gid);
 	*ret_bytes = file->bytes;
 	return 0;
+}
+
+static void remove_temp(struct ep_file *file)
+{
+	struct ep_rights rights;
+
+	if (!file->temp[0] || enter(&file->maker, &rights) < 0)
+		return;
+	(void)unlink(file->temp);
+	ep_rights_restore(&rights);
 }
 
 void ep_file_close(struct ep_file *file)
 {
 	if (!file)
 		return;
-	if (file->temp[0])
-		(void)unlink(file->temp);
+	remove_temp(file);
 	if (file->fd >= 0)
 		close(file->fd);
 	if (file->compressed)
@@ -323,7 +471,7 @@ static void closedirp(DIR **dir)
 		closedir(*dir);
 }
 
-int ep_file_prune(const char *dir_path, const char *suffix, const char *host, uint32_t keep)
+static int prune(const char *dir_path, const char *suffix, const char *host, uint32_t keep)
 {
 	ep_cleanup(closedirp) DIR *dir = opendir(dir_path);
 	ep_cleanup(names_fini) struct names names = {0};
@@ -347,4 +495,21 @@ int ep_file_prune(const char *dir_path, const char *suffix, const char *host, ui
 	for (size_t i = 0; i < names.len - keep; i++)
 		removed += unlinkat(dirfd(dir), names.items[i], 0) == 0;
 	return removed;
+}
+
+int ep_file_prune(const char *dir_path, const char *suffix, const char *host, uint32_t keep)
+{
+	struct ep_rights rights;
+	struct maker maker;
+	int r = find_maker(&maker);
+
+	if (r == 0)
+		r = enter(&maker, &rights);
+	if (r < 0)
+		return r;
+	if (maker.is_sudo && faccessat(AT_FDCWD, dir_path, W_OK | X_OK, AT_EACCESS) < 0)
+		ep_rights_restore(&rights);
+	r = prune(dir_path, suffix, host, keep);
+	ep_rights_restore(&rights);
+	return r;
 }

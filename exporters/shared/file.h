@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A file that appears whole or not at all, compressed or not: written under a temporary name in the
- * same directory, then given its name. A file that exists is not replaced unless asked to. One thread.
+ * A file that appears whole or not at all, compressed or not: written without a name, or under one that
+ * nobody can guess, in the same directory, then given its name. A file that exists is not replaced unless
+ * asked to. Only its owner may read it, who is the user that called sudo, if one did. It is made with the
+ * rights of who started the program, also when the program may do more (core/base/elevated.h). One thread.
  */
 #ifndef EP_EXPORTERS_FILE_H
 #define EP_EXPORTERS_FILE_H

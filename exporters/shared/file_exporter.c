@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/shared/file_exporter.h"
+#include "core/base/elevated.h"
 #include "core/base/util.h"
 #include "exporters/shared/file.h"
 
@@ -92,7 +93,11 @@ static int check_target(const struct exporter *exporter)
 {
 	const char *path = exporter->path, *slash = strrchr(path, '/');
 	char dir[PATH_MAX] = ".";
-	int r = 0;
+	struct ep_rights rights;
+	int r = ep_rights_of_caller(&rights);
+
+	if (r < 0)
+		return r;
 
 	if (exporter->directory[0])
 		snprintf(dir, sizeof(dir), "%s", exporter->directory);
@@ -102,6 +107,7 @@ static int check_target(const struct exporter *exporter)
 		r = -EEXIST;
 	else if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) < 0)
 		r = -errno;
+	ep_rights_restore(&rights);
 	if (r < 0)
 		log_failure(exporter, r == -EEXIST ? path : dir, r, "");
 	return r;

@@ -166,6 +166,22 @@ class Record(Case):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout.strip(), "65534")
 
+    def test_a_sudo_uid_that_is_no_number_runs_nothing(self):
+        for uid, gid in (("root2", "65534"), ("65534", "x"), ("-1", "-1")):
+            result = run("record", "-o", self.out, "--", "id", "-u", env=dict(os.environ, SUDO_UID=uid, SUDO_GID=gid))
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertEqual(result.stdout, "")
+            self.assertRegex(result.stderr, r"\A[^\n]*SUDO_UID[^\n]*\n\Z")
+        self.assertEqual(os.listdir(self.dir), [])
+
+    def test_a_profile_is_of_who_called_sudo_and_nobody_else_reads_it(self):
+        for name, uid in (("theirs.pb.gz", 65534), ("ours.pb.gz", 0)):
+            path = os.path.join(self.dir, name)
+            result = run("record", "-o", path, "--keep-root", "--", *burner(0.5),
+                         env=dict(os.environ, SUDO_UID=str(uid), SUDO_GID=str(uid)))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual((os.stat(path).st_uid, os.stat(path).st_mode & 0o777), (uid, 0o600))
+
     def test_thread_name_and_container_id_are_labels(self):
         top = next((d for d in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified", "/sys/fs/cgroup")
                     if os.path.isfile(d + "/cgroup.procs")), None)
@@ -270,6 +286,20 @@ class Agent(Case):
         result = run("--config", path, "--check")
         self.assertEqual(result.returncode, 2)
         self.assertRegex(result.stderr, re.escape(path) + r":\d+:\d+: .*")
+
+    def test_directories_of_others_are_refused(self):
+        path = self.write_config("1s", 2)
+        for mode, owner, says in ((0o777, 0, "may be written by everybody"), (0o755, 65534, "belongs to user 65534")):
+            os.chown(self.dir, owner, owner)
+            os.chmod(self.dir, mode)
+            for args in ((), ("--check",)):
+                result = run("--config", path, *args)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertRegex(result.stderr, rf"\A[^\n]*:8:1: directory: [^\n]*{says}[^\n]*\n\Z")
+        self.assertEqual(self.files(), [])
+        os.chown(self.dir, 0, 0)
+        os.chmod(self.dir, 0o1777)
+        self.assertEqual(run("--config", path, "--check").returncode, 0)
 
     def test_misspelt_plugin_option(self):
         path = self.write_config("1s", 2)

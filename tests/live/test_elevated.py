@@ -5,16 +5,19 @@
     test_elevated.py [NAME...]       EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR say which one
 
 That user brings a plugin whose constructor leaves a mark, by each way to say where plugins are: it must
-not run. With root's plugins the profiler works.
+not run. Nor does a file that only root may read reach him or a server by any option that names files. With
+root's plugins the profiler works.
 """
 import glob
 import os
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -34,6 +37,34 @@ def give_capabilities(path):
     low, high = CAPABILITIES & 0xffffffff, CAPABILITIES >> 32
     os.setxattr(path, "security.capability",
                 struct.pack("<5I", VFS_CAP_REVISION_2 | VFS_CAP_EFFECTIVE, low, 0, high, 0))
+
+
+class Listener:
+    """A server that keeps what it is sent, until it is closed."""
+    def __init__(self):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port, self.got = self.socket.getsockname()[1], b""
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            try:
+                peer, _ = self.socket.accept()
+            except OSError:
+                return
+            with peer:
+                peer.settimeout(2)
+                try:
+                    while data := peer.recv(65536):
+                        self.got += data
+                except OSError:
+                    pass
+
+    def close(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+        self.thread.join(30)
 
 
 class Elevated(unittest.TestCase):
@@ -117,6 +148,69 @@ class Elevated(unittest.TestCase):
             self.assertIn("cannot be read: Permission denied", result.stderr)
             self.assertNotIn("secret:1", result.stdout + result.stderr)
         os.unlink(path)
+
+    def secret(self):
+        path = os.path.join(self.roots, "secret")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("root:secret:1:0\n")
+        os.chmod(path, 0o600)
+        self.addCleanup(os.unlink, path)
+        return path
+
+    def run_agent_until(self, config, text):
+        """Ended when its log has that text; the log. Without it after half a minute: a failure."""
+        with subprocess.Popen([self.binary, "--config", config], user=NOBODY, group=NOBODY, extra_groups=[],
+                              stderr=subprocess.PIPE, text=True) as agent:
+            timer = threading.Timer(30, agent.kill)
+            timer.start()
+            log = []
+            for line in agent.stderr:
+                log.append(line)
+                if text in line:
+                    break
+            agent.terminate()
+            log += agent.stderr.readlines()
+            timer.cancel()
+        self.assertIn(text, "".join(log))
+        return "".join(log)
+
+    def exporter(self, name, options):
+        path = os.path.join(self.mine, name + ".toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'[sampling]\nfreq = 99\n[plugins]\ndir = "{self.roots}"\nenable = ["{name}"]\n'
+                       f'[[exporter]]\ntype = "{name}"\ninterval = "1s"\n{options}')
+        return path
+
+    def needs(self, name):
+        if not os.path.exists(os.path.join(self.roots, name + ".so")):
+            self.skipTest(f"no {name} in this build")
+
+    def test_a_header_is_no_way_to_roots_files(self):
+        self.needs("otlp")
+        server = Listener()
+        config = self.exporter("otlp", f'endpoint = "http://127.0.0.1:{server.port}"\njitter = "0s"\n'
+                               f'flush_timeout = "1s"\nheader_files = "x-secret={self.secret()}"\n')
+        self.run_agent_until(config, "secret: Permission denied")
+        server.close()
+        self.assertNotIn(b"root:secret", server.got)
+
+    def test_a_page_is_no_way_to_roots_files(self):
+        self.needs("html")
+        config = self.exporter("html", f'directory = "{self.mine}"\nbase = "{self.secret()}"\n')
+        self.run_agent_until(config, "secret: Permission denied")
+        self.assertEqual(glob.glob(os.path.join(self.mine, "profile-*.html")), [])
+
+    def test_certificates_are_the_callers(self):
+        self.needs("otlp")
+        path = self.secret()
+        for option in ("ca_file", "cert_file"):
+            config = self.exporter("otlp", f'endpoint = "https://127.0.0.1:1"\n{option} = "{path}"\n')
+            self.run_agent_until(config, "secret: Permission denied")
+
+    def test_profiles_are_the_callers(self):
+        path = os.path.join(self.mine, "whole.pb.gz")
+        self.run_agent_until(self.exporter("pprof", f'path = "{path}"\n'), "pprof: wrote")
+        self.assertEqual((os.stat(path).st_uid, os.stat(path).st_mode & 0o777), (NOBODY, 0o600))
 
     def test_a_users_plugin_in_roots_directory_is_refused(self):
         path = shutil.copy(self.plugin, self.roots)

@@ -241,6 +241,20 @@ EP_TEST(what_is_printed_parses_back)
 	assert_string_equal(again->plugins.dir, "/a \"b\\\t");
 }
 
+/* It goes into tickets. */
+EP_TEST(values_of_headers_are_not_printed)
+{
+	ep_cleanup(ep_config_freep) struct ep_config_file *config = parse_ok(
+		"[[exporter]]\ntype = \"pprof\"\nheaders = \"authorization=Bearer%20s3cret,x=s3cret=b,bare\"\n",
+		NULL);
+	ep_autofree char *printed = print(config);
+	ep_cleanup(ep_config_freep) struct ep_config_file *again = parse_ok(printed, NULL);
+
+	assert_null(strstr(printed, "s3cret"));
+	assert_non_null(strstr(printed, "\nheaders = \"authorization=***,x=***,bare\"\t# values are not shown\n"));
+	assert_int_equal(again->exporters.len, 1);
+}
+
 EP_TEST(exporters_are_printed_with_their_keys)
 {
 	ep_cleanup(ep_config_freep) struct ep_config_file *config = parse_ok(

@@ -98,3 +98,92 @@ FILE_TEST(what_is_not_published_leaves_nothing)
 		ep_file_close(file);
 	}
 }
+
+static void publish_empty(struct fixture *fx, bool replace)
+{
+	struct ep_file *file = NULL;
+	uint64_t bytes;
+
+	assert_int_equal(ep_file_create(fx->path, 0, &file), 0);
+	assert_int_equal(ep_file_publish(file, fx->path, replace, &bytes), 0);
+	ep_file_close(file);
+}
+
+FILE_TEST(only_its_owner_may_read_it)
+{
+	mode_t mask = umask(0);
+	struct stat st;
+
+	for (int replace = 0; replace <= 1; replace++) {
+		publish_empty(fx, replace);
+		assert_int_equal(stat(fx->path, &st), 0);
+		assert_int_equal(st.st_mode, S_IFREG | 0600);
+	}
+	umask(mask);
+}
+
+FILE_TEST(a_name_that_is_taken_is_kept)
+{
+	struct ep_file *file = NULL;
+	uint64_t bytes;
+
+	publish_empty(fx, false);
+	assert_int_equal(ep_file_create(fx->path, 0, &file), 0);
+	assert_int_equal(ep_file_publish(file, fx->path, false, &bytes), -EEXIST);
+	assert_int_equal(ep_file_publish(file, fx->path, true, &bytes), 0); /* it lost nothing by that */
+	ep_file_close(file);
+}
+
+/* The names that temporary files had: where others may write, they took them and there was no profile. */
+FILE_TEST(nobody_can_take_its_name_before)
+{
+	char names[256][160];
+
+	for (size_t i = 0; i < EP_LEN(names); i++) {
+		ep_autoclose int fd = -1;
+
+		snprintf(names[i], sizeof(names[i]), "%s/.out.%d-%zu.tmp", fx->dir, (int)getpid(), i);
+		fd = open(names[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+		assert_true(fd >= 0);
+	}
+	publish_empty(fx, false);
+	for (size_t i = 0; i < EP_LEN(names); i++)
+		assert_int_equal(unlink(names[i]), 0);
+}
+
+static void set_sudo(const char *uid)
+{
+	(void)(uid ? setenv("SUDO_UID", uid, 1) : unsetenv("SUDO_UID"));
+	(void)(uid ? setenv("SUDO_GID", uid, 1) : unsetenv("SUDO_GID"));
+}
+
+/* He may write there, or root alone may. */
+FILE_TEST(it_belongs_to_who_called_sudo)
+{
+	struct stat st;
+
+	if (geteuid() != 0)
+		skip();
+	set_sudo("65534");
+	for (int of_caller = 0; of_caller <= 1; of_caller++) {
+		assert_int_equal(chown(fx->dir, of_caller ? 65534 : 0, 0), 0);
+		publish_empty(fx, true);
+		assert_int_equal(stat(fx->path, &st), 0);
+		assert_int_equal(st.st_uid, 65534);
+		assert_int_equal(st.st_gid, 65534);
+		assert_int_equal(st.st_mode, S_IFREG | 0600);
+	}
+	set_sudo(NULL);
+}
+
+FILE_TEST(nobody_knows_whose_it_is_without_a_number)
+{
+	struct ep_file *file = NULL;
+
+	if (geteuid() != 0)
+		skip();
+	set_sudo("nobody");
+	assert_int_equal(ep_file_create(fx->path, 0, &file), -EINVAL);
+	assert_null(file);
+	set_sudo(NULL);
+}
