@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/log.h"
 #include "core/base/clock.h"
+#include "core/base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -42,15 +43,6 @@ int ep_log_parse_level(const char *name, enum ep_log_level *ret_level)
 	return -EINVAL;
 }
 
-/* A target chooses its own comm and paths: control bytes must not reach the operator's terminal. */
-static void mask_control_bytes(char *line)
-{
-	for (; *line; line++) {
-		if ((unsigned char)*line < 0x20 || *line == 0x7f)
-			*line = '?';
-	}
-}
-
 void ep_log_write(enum ep_log_level level, const char *fmt, ...)
 {
 	char line[LOG_LINE_BYTES];
@@ -59,7 +51,8 @@ void ep_log_write(enum ep_log_level level, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
-	mask_control_bytes(line);
+	/* A target chooses its own comm and paths: what drives a terminal must not reach the operator. */
+	ep_utf8_clean(line, strlen(line), line);
 	fprintf(stderr, "%s: %s\n", level_names[level], line);
 }
 

@@ -37,20 +37,41 @@ size_t ep_utf8_len(const char *text, size_t bytes)
 	return need;
 }
 
+#define EACH_BYTE(byte) (0x0101010101010101ull * (byte))
+
+/* None of the eight bytes needs a look of its own. A borrow only follows a byte that does. */
+static bool is_plain_text(uint64_t eight)
+{
+	uint64_t deleted = eight ^ EACH_BYTE(0x7f);
+
+	return !((eight | (eight - EACH_BYTE(0x20)) | (deleted - EACH_BYTE(1))) & HIGH_BITS);
+}
+
 /* Eight bytes at a time: nearly all text is ASCII. */
-static size_t skip_ascii(const char *text, size_t bytes)
+static size_t skip_plain(const char *text, size_t bytes)
 {
 	size_t i = 0;
 
-	while (i + 8 <= bytes && !(ep_get_u64(text + i) & HIGH_BITS))
+	while (i + 8 <= bytes && is_plain_text(ep_get_u64(text + i)))
 		i += 8;
 	return i;
 }
 
-bool ep_utf8_is_valid(const char *text, size_t bytes)
+/* As ep_utf8_len, but 0 for control characters as well: C0, DEL, and C1, which are U+0080 to U+009F. */
+static size_t clean_len(const char *text, size_t bytes)
 {
-	for (size_t i = skip_ascii(text, bytes); i < bytes;) {
-		size_t n = ep_utf8_len(text + i, bytes - i);
+	size_t n = ep_utf8_len(text, bytes);
+	unsigned char first = (unsigned char)text[0];
+
+	if (n == 1)
+		return first >= 0x20 && first != 0x7f ? 1 : 0;
+	return n == 2 && first == 0xc2 && (unsigned char)text[1] < 0xa0 ? 0 : n;
+}
+
+bool ep_utf8_is_clean(const char *text, size_t bytes)
+{
+	for (size_t i = skip_plain(text, bytes); i < bytes;) {
+		size_t n = clean_len(text + i, bytes - i);
 
 		if (n == 0)
 			return false;
@@ -59,16 +80,16 @@ bool ep_utf8_is_valid(const char *text, size_t bytes)
 	return true;
 }
 
-void ep_utf8_repair(const char *text, size_t bytes, char *ret_text)
+void ep_utf8_clean(const char *text, size_t bytes, char *ret_text)
 {
 	for (size_t i = 0; i < bytes;) {
-		size_t n = ep_utf8_len(text + i, bytes - i);
+		size_t n = clean_len(text + i, bytes - i);
 
 		if (n == 0) {
 			ret_text[i++] = '?';
 			continue;
 		}
-		memcpy(ret_text + i, text + i, n);
+		memmove(ret_text + i, text + i, n);
 		i += n;
 	}
 }

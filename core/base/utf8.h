@@ -7,9 +7,13 @@
 
 /* Bytes of the well-formed sequence at `text`, 1 to 4; 0: it is none. */
 size_t ep_utf8_len(const char *text, size_t bytes);
-bool ep_utf8_is_valid(const char *text, size_t bytes);
-/* Copies; a '?' takes the place of each byte that is in no sequence. */
-void ep_utf8_repair(const char *text, size_t bytes, char *ret_text);
+/*
+ * Well-formed, and without control characters (C0, DEL, C1): a terminal that prints it shows it, and does
+ * nothing else.
+ */
+bool ep_utf8_is_clean(const char *text, size_t bytes);
+/* Copies; a '?' takes the place of each byte that makes it unclean. ret_text may be text. */
+void ep_utf8_clean(const char *text, size_t bytes, char *ret_text);
 /* At most `max` of the bytes, so that no sequence is cut. */
 size_t ep_utf8_cut(const char *text, size_t bytes, size_t max);
 

@@ -31,14 +31,13 @@ static bool has_string(const struct ep_profile_builder *b, uint32_t row)
 	return row < ep_strings_count(b->tables->strings);
 }
 
-static int add_bad_text(struct ep_profile_builder *b, const char *text, size_t bytes, uint32_t *row)
+/* A file of others says anything. */
+static int add_unclean(struct ep_profile_builder *b, const char *text, size_t bytes, uint32_t *row)
 {
-	char whole[MAX_TEXT_BYTES];
+	char clean[MAX_TEXT_BYTES];
 
-	ep_utf8_repair(text, bytes, whole);
-	for (size_t i = 0; i < bytes; i++)
-		whole[i] = whole[i] ? whole[i] : '?';
-	return ep_strings_add(b->tables->strings, whole, bytes, row);
+	ep_utf8_clean(text, bytes, clean);
+	return ep_strings_add(b->tables->strings, clean, bytes, row);
 }
 
 int ep_profile_add_string(struct ep_profile_builder *b, const char *text, size_t bytes,
@@ -52,10 +51,10 @@ int ep_profile_add_string(struct ep_profile_builder *b, const char *text, size_t
 	bytes = text ? ep_utf8_cut(text, bytes, MAX_TEXT_BYTES) : 0;
 	if (!bytes)
 		r = 0;
-	else if (ep_utf8_is_valid(text, bytes) && !memchr(text, '\0', bytes))
+	else if (ep_utf8_is_clean(text, bytes))
 		r = ep_strings_add(b->tables->strings, text, bytes, &row);
 	else
-		r = add_bad_text(b, text, bytes, &row);
+		r = add_unclean(b, text, bytes, &row);
 	return stick(b, r, row, ret_row);
 }
 

@@ -2,6 +2,7 @@
 /* Apart from demangle.c, which needs libiberty: the test kit that is installed has this alone. */
 #include "core/symbol/demangle.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,12 @@ static size_t utf8_sequence(const unsigned char *text)
 	return len;
 }
 
+/* C0, DEL and C1 (U+0080 to U+009F) drive terminals. */
+static bool is_control(const unsigned char *at)
+{
+	return *at < 0x20 || *at == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
+}
+
 void ep_name_clean(char *name)
 {
 	unsigned char *at = (unsigned char *)name;
@@ -37,7 +44,7 @@ void ep_name_clean(char *name)
 	while (*at) {
 		size_t len = utf8_sequence(at);
 
-		if (!len || *at < 0x20 || *at == 0x7f) {
+		if (!len || is_control(at)) {
 			*at++ = '?';
 			continue;
 		}

@@ -60,6 +60,7 @@ void ep_tables_fini(struct ep_tables *t)
 
 /* --- strings --- */
 
+/* All text of a batch comes by here; programs choose their paths, names and variables. Later nobody looks again. */
 int ep_tables_string(struct ep_tables *t, const char *str, size_t len, uint32_t *ret_id)
 {
 	char text[MAX_TEXT_BYTES];
@@ -68,9 +69,9 @@ int ep_tables_string(struct ep_tables *t, const char *str, size_t len, uint32_t 
 	if (!str || len == 0)
 		return 0;
 	len = EP_MIN(len, sizeof(text));
-	if (ep_utf8_is_valid(str, len))
+	if (ep_utf8_is_clean(str, len))
 		return ep_strings_add(t->strings, str, len, ret_id);
-	ep_utf8_repair(str, len, text);
+	ep_utf8_clean(str, len, text);
 	return ep_strings_add(t->strings, text, len, ret_id);
 }
 

@@ -52,7 +52,7 @@ class Diff(unittest.TestCase):
     def test_json(self):
         result = json.loads(run("--json", self.before, self.after).stdout)
         fates = {mover["function"]: mover["fate"] for mover in result["movers"]}
-        self.assertEqual(fates, {"hot": "stays", "old": "gone", HOSTILE: "new"})
+        self.assertEqual(fates, {"hot": "stays", "old": "gone", HOSTILE.replace("\x1b", "?"): "new"})
         hot = next(mover for mover in result["movers"] if mover["function"] == "hot")
         self.assertTrue(0 < hot["self"]["low"] < 0.05 < hot["self"]["high"], hot)
         self.assertEqual(hot["self"]["samples"], [2000, 2500])

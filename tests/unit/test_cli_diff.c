@@ -151,7 +151,7 @@ EP_TEST(movers_are_a_table)
 	assert_non_null(strstr(text, "functions that only A has"));
 	assert_null(strstr(text, "main"));
 	assert_non_null(strstr(json, "\"profile\": \"b\\\"\""));
-	assert_non_null(strstr(json, "\"function\": \"new\\u001b[2J\", \"fate\": \"new\""));
+	assert_non_null(strstr(json, "\"function\": \"new?[2J\", \"fate\": \"new\""));
 	assert_string_equal(ep_diff_worst(movers, false, 0, &low)->name, "hot");
 	assert_true(low > 7 && low < 10);
 	assert_non_null(ep_diff_worst(movers, false, 7, &low));

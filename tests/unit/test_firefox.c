@@ -12,8 +12,8 @@ static const char *const parts[] = {
 	"{\"arch\":\"\",\"name\":\"my server\",\"path\":\"/opt/my server\",\"debugName\":\"my server\","
 	"\"debugPath\":\"/opt/my server\",\"breakpadId\":\"67452301AB89EFCD0123456789ABCDEF0\","
 	"\"codeId\":\"0123456789abcdef0123456789abcdef01234567\"}",
-	"\"handler\\\"<b>\\\\\\u001b[2J 12\"",
-	"\"processName\":\"evil;comm\\u000a\"",
+	"\"handler\\\"<b>\\\\?[2J 12\"",
+	"\"processName\":\"evil;comm?\"",
 	"\"name\":\"worker 3\",\"isMainThread\":false,\"pid\":\"7\",\"tid\":8,\"samples\":",
 	"\"time\":[10,40],\"weight\":[10,10.000001],\"weightType\":\"tracing-ms\"",
 	"\"time\":[30],\"weight\":[9],\"weightType\":\"tracing-ms\",\"threadCPUDelta\":[9000000],\"length\":1}",

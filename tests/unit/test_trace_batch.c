@@ -66,6 +66,19 @@ STORE_TEST(mixed_stack_has_all_its_names)
 	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 4)]), "error");
 }
 
+/* Programs choose them, and other readers print what a profile has. */
+STORE_TEST(thread_names_do_not_drive_terminals)
+{
+	struct ep_batch *batch;
+
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	memcpy(event.sample.comm, "\x1b[2J\xc2\x9b" "1m\n", 10);
+	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
+	add_event(store, &event);
+	batch = finish(store);
+	assert_string_equal(text(batch, batch->sample_thread_name[0]), "?[2J??1m?");
+}
+
 /* As a worker gives them: what is known of each inlined function of a native frame. */
 STORE_TEST(native_frames_have_all_their_lines)
 {
@@ -368,6 +381,7 @@ STORE_TEST(processes_and_times_are_wall_clock)
 	assert_int_equal(batch->process_pid[process], 7);
 	assert_int_equal(batch->process_start_ns[process], 2000077);
 	assert_string_equal(text(batch, batch->process_comm[process]), "bad?comm");
+	assert_string_equal(text(batch, batch->process_exe_path[process]), "/usr/bin/?]0;prog?");
 	assert_string_equal(text(batch, batch->process_container_id[process]), "c0ffee");
 	assert_string_equal(text(batch, batch->sample_thread_name[0]), "prog");
 	assert_string_equal(batch->host_name, "host");

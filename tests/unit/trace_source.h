@@ -31,7 +31,7 @@ static inline int find_process(void *arg, struct ep_program program, struct ep_b
 	*ret = (struct ep_batch_process){
 		.comm = "bad\xff"
 			"comm",
-		.exe_path = "/usr/bin/prog",
+		.exe_path = "/usr/bin/\x1b]0;prog\x07",
 		.container_id = "c0ffee",
 	};
 	return 0;
