@@ -73,6 +73,9 @@ static void print_memory(struct ep_session *session, FILE *out)
 	ep_put_count(out, "bytes of BPF memory", memory.bpf_bytes);
 	ep_put_count(out, "bytes of it in unwind tables",
 		     ep_delta_store_used_bytes(session->deltas));
+	ep_put_count(out, "bytes held for files that were read, at most",
+		     atomic_load(&session->files.peak));
+	ep_put_count(out, "times that they were too many", atomic_load(&session->files.refused));
 	ep_put_count(out, "bytes of symbol tables", ep_namer_bytes(session->namer));
 	ep_put_count(out, "ms of CPU used by the agent", ep_clock_cpu_ns() / EP_NS_PER_MS);
 }

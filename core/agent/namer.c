@@ -215,11 +215,15 @@ static void finish_native(void *arg)
 {
 	struct native_job *job = arg;
 	struct ep_namer *namer = job->namer;
+	const struct ep_executable *executable =
+		ep_processes_executable(namer->options.processes, job->executable);
 
 	if (job->result < 0)
 		ep_log(EP_LOG_DEBUG, "namer: %s: %s", job->path, ep_strerror(job->result));
 	for (size_t i = 0; i < job->n; i++)
 		take_native(job, i);
+	if (!executable || (executable->refs == 0 && executable->file.fd < 0))
+		ep_namer_let_go(namer, job->executable);
 	free_native_job(job);
 	namer->busy--;
 	--*namer->options.name_jobs;
@@ -648,9 +652,8 @@ void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_name
 		start_due(namer, queue, when, now_ns);
 }
 
-void ep_namer_name_program(struct ep_namer *namer, struct ep_frames *frames, struct ep_program program, uint32_t slot)
+static void name_now(struct ep_namer *namer, struct ep_frames *frames, const struct group *key)
 {
-	const struct group key = {.kind = EP_FRAME_FIRST_DYNAMIC + slot, .program = program};
 	struct queue *queue = ep_frames_unresolved(frames) ? get_queue(namer, frames) : NULL;
 	uint64_t now_ns = ep_clock_mono_ns();
 	struct group *group;
@@ -659,11 +662,30 @@ void ep_namer_name_program(struct ep_namer *namer, struct ep_frames *frames, str
 		return;
 	take_frames(namer, queue, now_ns);
 	TAILQ_FOREACH (group, &queue->groups, link) {
-		if (!is_group(group, &key))
+		if (!is_group(group, key))
 			continue;
 		start_group(namer, queue, group, now_ns);
 		break;
 	}
+}
+
+void ep_namer_name_program(struct ep_namer *namer, struct ep_frames *frames, struct ep_program program, uint32_t slot)
+{
+	const struct group key = {.kind = EP_FRAME_FIRST_DYNAMIC + slot, .program = program};
+
+	name_now(namer, frames, &key);
+}
+
+void ep_namer_name_executable(struct ep_namer *namer, struct ep_frames *frames, uint32_t executable)
+{
+	const struct group key = {.kind = EP_FRAME_NATIVE, .executable = executable};
+
+	name_now(namer, frames, &key);
+}
+
+void ep_namer_let_go(struct ep_namer *namer, uint32_t executable)
+{
+	ep_native_symbols_let_go(namer->native, executable);
 }
 
 void ep_namer_sweep(struct ep_namer *namer)
@@ -702,12 +724,18 @@ int ep_namer_new(const struct ep_namer_options *options, struct ep_namer **ret_n
 		free(namer);
 		return r;
 	}
+	ep_native_symbols_set_memory(namer->native, options->memory);
 	read_build_id(namer);
 	if (options->kernel)
 		load_kernel(namer, ep_clock_mono_ns(), 1);
 	namer->kernel_wait_ns = RELOAD_MIN_NS;
 	*ret_namer = namer;
 	return 0;
+}
+
+void ep_namer_stop(struct ep_namer *namer)
+{
+	ep_native_symbols_stop(namer->native);
 }
 
 void ep_namer_free(struct ep_namer *namer)

@@ -14,6 +14,7 @@
 #include "core/trace/program.h"
 
 struct ep_frames;
+struct ep_memory_budget;
 struct ep_namer;
 struct ep_processes;
 struct uv_loop_s;
@@ -27,12 +28,16 @@ struct ep_namer_options {
 	/* May names of this language's frames in this program wait? NULL: no. */
 	bool (*is_patient)(void *arg, uint32_t slot, struct ep_program program);
 	void (*progress)(void *arg); /* some frames got their names */
+	struct ep_memory_budget *memory; /* of what is read for them; NULL: as much as there is */
 	size_t *name_jobs; /* as languages have it; NULL: ours alone */
 	void *arg;
 };
 
 int ep_namer_new(const struct ep_namer_options *options, struct ep_namer **ret_namer);
 void ep_namer_free(struct ep_namer *namer); /* no job may be under way: see ep_namer_busy */
+
+/* Names of files are not wanted any more: their jobs end soon. */
+void ep_namer_stop(struct ep_namer *namer);
 
 enum ep_namer_when {
 	EP_NAMER_DUE,  /* whose time has come */
@@ -47,6 +52,12 @@ enum ep_namer_when {
 void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_namer_when when);
 /* Now, those of one language in one program: what they are made of goes. */
 void ep_namer_name_program(struct ep_namer *namer, struct ep_frames *frames, struct ep_program program, uint32_t slot);
+/*
+ * Now, those of an executable that nobody maps any more, while its file is open yet: it stays open as long as that
+ * takes. Once for each table; ep_namer_let_go comes behind them.
+ */
+void ep_namer_name_executable(struct ep_namer *namer, struct ep_frames *frames, uint32_t executable);
+void ep_namer_let_go(struct ep_namer *namer, uint32_t executable);
 /* Lets go of tables that nobody else has a reference to. */
 void ep_namer_sweep(struct ep_namer *namer);
 size_t ep_namer_busy(const struct ep_namer *namer);

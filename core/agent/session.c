@@ -39,6 +39,8 @@
 #define IDLE_SHARE 4
 /* When memory is short, a language forgets what it remembers of processes that are so long idle. */
 #define LANGUAGE_IDLE_NS (10 * EP_NS_PER_SEC)
+/* So much of it may always be held for files that are read, as tables of others make room for it. */
+#define FILES_SHARE 8
 
 /* --- from the kernel ------------------------------------------------------------------------- */
 
@@ -188,6 +190,15 @@ static void collect_after(void *arg)
 	session->collecting = false;
 }
 
+/* What is left of the limit may be held for files that are read. What of that is heap counts twice meanwhile. */
+static void share_memory(struct ep_session *session)
+{
+	struct ep_memory memory = ep_session_memory(session);
+	size_t bytes = memory.heap_bytes + memory.bpf_bytes, limit = session->options.memory_bytes;
+
+	atomic_store(&session->files.limit, EP_MAX(limit - EP_MIN(limit, bytes), limit / FILES_SHARE));
+}
+
 /*
  * Tables that were hit longest ago go until memory will be within its limit again: the kernel gets
  * it back when it has rested.
@@ -231,11 +242,14 @@ static void on_tick(void *arg)
 	ep_namer_sweep(session->namer);
 	control->patient = ep_languages_patient(session->languages, ep_clock_mono_ns());
 	control->keeping = ep_languages_keeping(session->languages, ep_clock_mono_ns());
+	if (ep_processes_busy(session->processes) > 0 || ep_namer_busy(session->namer) > 0)
+		share_memory(session);
 	if (session->sampling)
 		session->n_cpus = ep_events_follow_cpus(session->events);
 	if (session->ticks % 10 == 0) {
 		add_lost(session);
 		keep_limit(session);
+		share_memory(session);
 		ep_executables_restore_one(ep_processes_executables(session->processes),
 					   ep_clock_mono_ns());
 	}
@@ -270,6 +284,16 @@ static void on_leaving(void *arg, struct ep_program program, uint32_t slot)
 
 	for (size_t i = 0; i < session->n_stores; i++)
 		ep_namer_name_program(session->namer, ep_store_frames(session->stores[i]), program, slot);
+}
+
+static void on_executable_leaving(void *arg, struct ep_executable *executable)
+{
+	struct ep_session *session = arg;
+
+	for (size_t i = 0; session->namer && i < session->n_stores; i++)
+		ep_namer_name_executable(session->namer, ep_store_frames(session->stores[i]), executable->id);
+	if (session->namer)
+		ep_namer_let_go(session->namer, executable->id);
 }
 
 static void on_language(void *arg, pid_t pid)
@@ -425,6 +449,8 @@ static int new_processes(struct ep_session *session)
 		.max_processes = MAX_PROCESSES,
 		.hears_mappings = ep_events_poll_fd(session->events) >= 0,
 		.held_bytes = EP_MAX(session->options.held_bytes, (size_t)HELD_MIN_BYTES),
+		.memory = &session->files,
+		.leaving = on_executable_leaving,
 		.pass = pass_sample,
 		.catch_up = drain,
 		.wanted = ep_bpf_config(session->bpf)->filter ? is_wanted : NULL,
@@ -442,6 +468,7 @@ static int new_namer(struct ep_session *session)
 		.native = session->options.native_names,
 		.kernel = session->options.kernel_names,
 		.max_bytes = session->options.memory_bytes / 16,
+		.memory = &session->files,
 		.is_patient = is_patient,
 		.progress = on_names,
 		.name_jobs = &session->name_jobs,
@@ -572,7 +599,10 @@ static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 		r = new_processes(session);
 	if (r == 0)
 		r = new_namer(session);
-	return r < 0 ? r : init_watch(session);
+	if (r < 0)
+		return r;
+	share_memory(session);
+	return init_watch(session);
 }
 
 int ep_session_new(const struct ep_session_options *options, struct ep_session **ret_session,
@@ -710,6 +740,8 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 		ep_processes_stop(session->processes);
 	if (session->languages)
 		ep_languages_stop(session->languages);
+	if (session->namer)
+		ep_namer_stop(session->namer);
 	uv_timer_init(session->options.loop, &session->closing);
 	session->closing.data = session;
 	uv_timer_start(&session->closing, on_closing, 0, 1);

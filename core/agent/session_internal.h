@@ -6,6 +6,7 @@
 #include "core/plugin/job.h"
 #include "core/agent/session.h"
 #include "core/agent/watch.h"
+#include "core/base/work.h"
 #include "core/bpf/events.h"
 #include "core/trace/batch.h"
 #include "core/trace/store.h"
@@ -35,6 +36,7 @@ struct ep_seal {
 };
 
 struct ep_session {
+	struct ep_memory_budget files; /* what workers hold of files */
 	struct ep_session_options options;
 	struct ep_bpf *bpf;
 	struct ep_chooser *chooser; /* NULL: nothing was chosen but processes by pid */

@@ -20,8 +20,9 @@
 #define ELFCOMPRESS_ZSTD 2 /* gABI; in glibc's elf.h from 2.37 on */
 #endif
 
-#define MAX_INFLATED_BYTES  ((uint64_t)256 << 20)
+#define MAX_INFLATED_BYTES  EP_ELF_MAX_SECTION
 #define MAX_DEBUGDATA_BYTES ((size_t)64 << 20)
+#define INFLATE_STEPS	    4 /* for a byte that comes out; xz is the slowest */
 /* A dictionary of `xz -9` needs 65 MiB by xz(1); it is touched only as far as there is output. */
 #define XZ_MEMORY_BYTES ((uint64_t)72 << 20)
 #define XZ_STEP_BYTES	((size_t)256 << 10)
@@ -52,7 +53,8 @@ static int unzstd_all(const uint8_t *in, size_t in_bytes, uint8_t *out, size_t o
 	return !ZSTD_isError(got) && got == out_bytes ? 0 : -EBADMSG;
 }
 
-int ep_elf_decompress(const struct ep_elf_bytes *stored, struct ep_elf_bytes *ret_bytes)
+int ep_elf_decompress(struct ep_work *work, const struct ep_elf_bytes *stored,
+		      struct ep_elf_bytes *ret_bytes)
 {
 	struct ep_elf_bytes bytes = {0};
 	const uint8_t *in = stored->data + sizeof(Elf64_Chdr);
@@ -67,7 +69,9 @@ int ep_elf_decompress(const struct ep_elf_bytes *stored, struct ep_elf_bytes *re
 		return -ENOTSUP;
 	if (header.ch_size > MAX_INFLATED_BYTES)
 		return -E2BIG;
-	r = ep_elf_bytes_new(header.ch_size, &bytes);
+	r = ep_work_take(work, header.ch_size * INFLATE_STEPS);
+	if (r == 0)
+		r = ep_elf_bytes_new(work, header.ch_size, &bytes);
 	if (r < 0)
 		return r;
 	r = (header.ch_type == ELFCOMPRESS_ZLIB ? inflate_all : unzstd_all)(
@@ -82,18 +86,42 @@ int ep_elf_decompress(const struct ep_elf_bytes *stored, struct ep_elf_bytes *re
 
 /* ---- .gnu_debugdata ---- */
 
-/* Makes room and points the stream at it. 0, -E2BIG at the limit, -ENOMEM. */
-static int xz_more_room(struct ep_vec *out, lzma_stream *stream)
-{
-	size_t had = out->len;
-	size_t more = EP_MAX(XZ_STEP_BYTES, had / 2);
-	int r;
+/* What comes out, and what is paid for it. */
+struct unpacked {
+	struct ep_vec bytes;
+	struct ep_work *work;
+	size_t held; /* of its budget */
+};
 
-	r = ep_vec_append(out, NULL, EP_MIN(more, out->max - had));
+static struct ep_memory_budget *unpacked_budget(const struct unpacked *out)
+{
+	return out->work ? out->work->memory : NULL;
+}
+
+/* Output, and a dictionary that is as large. */
+static int xz_pay(struct unpacked *out, size_t bytes)
+{
+	int r = ep_work_take(out->work, bytes * INFLATE_STEPS);
+
+	if (r == 0)
+		r = ep_memory_budget_take(unpacked_budget(out), 2 * bytes);
+	if (r == 0)
+		out->held += 2 * bytes;
+	return r;
+}
+
+/* Makes room and points the stream at it. 0, -E2BIG at the limit, -ENOMEM, and those of work. */
+static int xz_more_room(struct unpacked *unpacked, lzma_stream *stream)
+{
+	struct ep_vec *out = &unpacked->bytes;
+	size_t had = out->len;
+	size_t more = EP_MIN(EP_MAX(XZ_STEP_BYTES, had / 2), out->max - had);
+	int r = more ? xz_pay(unpacked, more) : -E2BIG;
+
+	if (r == 0)
+		r = ep_vec_append(out, NULL, more);
 	if (r < 0)
 		return r;
-	if (out->len == had)
-		return -E2BIG;
 	stream->next_out = ep_vec_at(out, uint8_t, had);
 	stream->avail_out = out->len - had;
 	return 0;
@@ -114,7 +142,7 @@ static int xz_result(lzma_ret r)
 	}
 }
 
-static int xz_run(lzma_stream *stream, struct ep_vec *out)
+static int xz_run(lzma_stream *stream, struct unpacked *out)
 {
 	lzma_ret state = LZMA_OK;
 	int r;
@@ -131,12 +159,12 @@ static int xz_run(lzma_stream *stream, struct ep_vec *out)
 		if (r < 0)
 			return r;
 	}
-	out->len -= stream->avail_out;
-	ep_vec_shrink(out);
+	out->bytes.len -= stream->avail_out;
+	ep_vec_shrink(&out->bytes);
 	return 0;
 }
 
-static int xz_decompress(const struct ep_elf_bytes *in, struct ep_vec *out)
+static int xz_decompress(const struct ep_elf_bytes *in, struct unpacked *out)
 {
 	lzma_stream stream = LZMA_STREAM_INIT;
 	int r;
@@ -151,15 +179,21 @@ static int xz_decompress(const struct ep_elf_bytes *in, struct ep_vec *out)
 	return r;
 }
 
+static void unpacked_fini(struct unpacked *out)
+{
+	ep_memory_budget_give(unpacked_budget(out), out->held);
+	ep_vec_fini(&out->bytes);
+}
+
 int ep_elf_open_debugdata(const struct ep_elf *elf, struct ep_elf **ret_elf)
 {
-	ep_cleanup(ep_vec_fini) struct ep_vec out;
+	ep_cleanup(unpacked_fini) struct unpacked out = {.work = elf->work};
 	struct ep_elf_bytes in = {0};
 	struct ep_elf_section section;
-	size_t bytes;
+	size_t bytes, held;
 	int r;
 
-	ep_vec_init(&out, 1, MAX_DEBUGDATA_BYTES);
+	ep_vec_init(&out.bytes, 1, MAX_DEBUGDATA_BYTES);
 	r = ep_elf_find_section(elf, ".gnu_debugdata", &section);
 	if (r < 0)
 		return r;
@@ -170,6 +204,8 @@ int ep_elf_open_debugdata(const struct ep_elf *elf, struct ep_elf **ret_elf)
 	ep_elf_bytes_fini(&in);
 	if (r < 0)
 		return r;
-	bytes = out.len;
-	return ep_elf_open_image(ep_take(out.data), bytes, ret_elf);
+	bytes = out.bytes.len;
+	held = out.held;
+	out.held = 0;
+	return ep_elf_open_image(ep_take(out.bytes.data), bytes, elf->work, held, ret_elf);
 }

@@ -52,7 +52,7 @@ static bool crc_is(const struct ep_elf *elf, uint32_t wanted_crc)
 	for (uint64_t off = 0; off < elf->bytes; off += CRC_STEP_BYTES) {
 		size_t step = EP_MIN(elf->bytes - off, CRC_STEP_BYTES);
 
-		if (ep_elf_read_at(elf, off, buf, step) < 0)
+		if (ep_work_take(elf->work, step) < 0 || ep_elf_read_at(elf, off, buf, step) < 0)
 			return false;
 		crc = crc32(crc, buf, (uInt)step);
 	}
@@ -92,9 +92,9 @@ static int try_path(const struct wanted *wanted, int root_fd, const char *path,
 	int fd, r;
 
 	fd = open_in_root(root_fd, path);
-	r = fd < 0 ? -errno : ep_elf_open_path_fd(fd, &debug);
+	r = fd < 0 ? -errno : ep_elf_open_path_fd(fd, wanted->elf->work, &debug);
 	if (r < 0)
-		return ep_is_transient(r) ? r : -ENODATA;
+		return ep_is_transient(r) || r == -ECANCELED ? r : -ENODATA;
 	if (!belongs(wanted, debug)) {
 		ep_log(EP_LOG_DEBUG, "elf: %s: not the debug file looked for", path);
 		return -ENODATA;

@@ -13,6 +13,7 @@
  */
 #include "core/elf/file.h"
 
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/elf/internal.h"
 
@@ -27,26 +28,46 @@
 #define MAX_SEGMENTS	((size_t)16384)
 #define MAX_SECTIONS	((size_t)262144) /* 16 MiB; object files with a section per function */
 #define MAX_NAMES_BYTES ((size_t)16 << 20)
+/* Steps: a system call and what it copies, or a copy alone. */
+#define READ_STEPS  300
+#define COPY_STEPS  10
+#define STEP_BYTES  8
+/*
+ * What a file may cost. Of 2600 programs and libraries of a machine, tables and names took 15 % of it at most. What
+ * is not on the disk gives nothing, so a small file with large holes has the first number alone.
+ */
+#define BASE_STEPS     ((uint64_t)10 * 1000 * 1000)
+#define STEPS_PER_BYTE 8
+#define MAX_CPU_NS     (20 * EP_NS_PER_SEC)
 #define MAP_FROM_BYTES	((size_t)128 << 10) /* as glibc's M_MMAP_THRESHOLD */
 
 /* ---- bytes ---- */
 
-int ep_elf_bytes_new(size_t bytes, struct ep_elf_bytes *ret_bytes)
+static void *bytes_map(size_t bytes)
 {
-	void *data;
+	void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (bytes < MAP_FROM_BYTES) {
-		data = calloc(1, bytes ? bytes : 1);
-		if (!data)
-			return -ENOMEM;
-		*ret_bytes = (struct ep_elf_bytes){.data = data, .bytes = bytes};
-		return 0;
-	}
-	data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (data == MAP_FAILED)
+	return data == MAP_FAILED ? NULL : data;
+}
+
+int ep_elf_bytes_new(struct ep_work *work, size_t bytes, struct ep_elf_bytes *ret_bytes)
+{
+	struct ep_memory_budget *budget = work ? work->memory : NULL;
+	size_t mapped = bytes < MAP_FROM_BYTES ? 0 : bytes;
+	void *data;
+	int r = ep_memory_budget_take(budget, bytes);
+
+	if (r < 0)
+		return r;
+	data = mapped ? bytes_map(bytes) : calloc(1, bytes ? bytes : 1);
+	if (!data) {
+		ep_memory_budget_give(budget, bytes);
 		return -ENOMEM;
-	*ret_bytes = (struct ep_elf_bytes){.data = data, .bytes = bytes, .mapped = bytes};
+	}
+	*ret_bytes = (struct ep_elf_bytes){
+		.data = data, .bytes = bytes, .mapped = mapped, .budget = budget
+	};
 	return 0;
 }
 
@@ -56,6 +77,7 @@ void ep_elf_bytes_fini(struct ep_elf_bytes *bytes)
 		munmap((void *)(uintptr_t)bytes->data, bytes->mapped);
 	else
 		free((void *)(uintptr_t)bytes->data);
+	ep_memory_budget_give(bytes->budget, bytes->bytes);
 	*bytes = (struct ep_elf_bytes){0};
 }
 
@@ -79,14 +101,30 @@ static int read_full(int fd, uint64_t off, uint8_t *buf, size_t bytes)
 
 int ep_elf_read_at(const struct ep_elf *elf, uint64_t file_off, void *buf, size_t bytes)
 {
+	int r;
+
 	if (!ep_in_bounds(file_off, bytes, elf->bytes))
 		return -EBADMSG;
 	if (!bytes)
 		return 0;
+	r = ep_work_take(elf->work, (elf->fd >= 0 ? READ_STEPS : COPY_STEPS) + bytes / STEP_BYTES);
+	if (r < 0)
+		return r;
 	if (elf->fd >= 0)
 		return read_full(elf->fd, file_off, buf, bytes);
 	memcpy(buf, elf->image + file_off, bytes);
 	return 0;
+}
+
+/*
+ * Whoever makes a file has a gigabyte of zeros for nothing: what is read whole was written. File systems that know
+ * no holes say that there are none. The position of the descriptor, which this moves, is nobody's.
+ */
+bool ep_elf_has_hole(const struct ep_elf *elf, uint64_t file_off, uint64_t bytes)
+{
+	off_t hole = elf->fd >= 0 && bytes ? lseek(elf->fd, (off_t)file_off, SEEK_HOLE) : -1;
+
+	return hole >= 0 && (uint64_t)hole - file_off < bytes;
 }
 
 /* ---- headers ---- */
@@ -104,7 +142,7 @@ static int header_read(struct ep_elf *elf)
 }
 
 /* Reads `n` records of `entry_bytes` each. 0, -EBADMSG, -E2BIG, -ENOMEM. */
-static int table_read(const struct ep_elf *elf, uint64_t file_off, size_t n, size_t entry_bytes,
+static int table_read(struct ep_elf *elf, uint64_t file_off, size_t n, size_t entry_bytes,
 		      void **ret_table)
 {
 	ep_autofree void *table = NULL;
@@ -112,6 +150,10 @@ static int table_read(const struct ep_elf *elf, uint64_t file_off, size_t n, siz
 
 	if (!ep_in_bounds(file_off, (uint64_t)n * entry_bytes, elf->bytes))
 		return -EBADMSG;
+	r = ep_memory_budget_take(elf->budget, n * entry_bytes);
+	if (r < 0)
+		return r;
+	elf->held += n * entry_bytes;
 	table = malloc(n * entry_bytes);
 	if (!table)
 		return -ENOMEM;
@@ -205,7 +247,7 @@ static int headers_read(struct ep_elf *elf)
 	if (r < 0 || !sections)
 		return r;
 	r = sections_read(elf, &section0);
-	if (r < 0 && r != -ENOMEM) {
+	if (r < 0 && !ep_is_transient(r) && r != -ETIME && r != -ECANCELED) {
 		ep_log(EP_LOG_DEBUG, "elf: fd %d: section headers unusable: %s", elf->fd,
 		       ep_strerror(r));
 		r = 0;
@@ -214,6 +256,14 @@ static int headers_read(struct ep_elf *elf)
 }
 
 /* ---- open and close ---- */
+
+/* File systems that compress say less than there is, and some say nothing: there, what comes before a hole counts. */
+static uint64_t count_stored(const struct ep_elf *elf, uint64_t on_disk)
+{
+	off_t hole = lseek(elf->fd, 0, SEEK_HOLE);
+
+	return EP_MIN(EP_MAX(on_disk, hole > 0 ? (uint64_t)hole : 0), elf->bytes);
+}
 
 static int source_check(struct ep_elf *elf)
 {
@@ -224,10 +274,34 @@ static int source_check(struct ep_elf *elf)
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
 	elf->bytes = (uint64_t)st.st_size;
+	elf->stored_bytes = count_stored(elf, (uint64_t)st.st_blocks * 512);
 	return 0;
 }
 
+static struct ep_elf *elf_new(int fd, struct ep_work *work)
+{
+	struct ep_elf *elf = calloc(1, sizeof(*elf));
+
+	if (!elf)
+		return NULL;
+	elf->fd = fd;
+	elf->work = work;
+	elf->budget = work ? work->memory : NULL;
+	return elf;
+}
+
 int ep_elf_open_fd(int fd, struct ep_elf **ret_elf)
+{
+	return ep_elf_open_work(fd, NULL, ret_elf);
+}
+
+void ep_elf_work_init(struct ep_work *work, const atomic_bool *stopped,
+		      struct ep_memory_budget *memory)
+{
+	ep_work_init(work, BASE_STEPS, MAX_CPU_NS, stopped, memory);
+}
+
+int ep_elf_open_work(int fd, struct ep_work *work, struct ep_elf **ret_elf)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	ep_autoclose int owned = fd;
@@ -235,13 +309,14 @@ int ep_elf_open_fd(int fd, struct ep_elf **ret_elf)
 
 	if (fd < 0)
 		return -EBADF;
-	elf = calloc(1, sizeof(*elf));
+	elf = elf_new(owned, work);
 	if (!elf)
 		return -ENOMEM;
-	elf->fd = ep_take_fd(owned);
+	owned = -1;
 	r = source_check(elf);
 	if (r < 0)
 		return r;
+	ep_work_add(work, ep_elf_steps(elf));
 	r = headers_read(elf);
 	if (r < 0)
 		return r;
@@ -250,7 +325,7 @@ int ep_elf_open_fd(int fd, struct ep_elf **ret_elf)
 }
 
 /* Opened by the descriptor, so that the file which was looked at is the file which is read. */
-int ep_elf_open_path_fd(int path_fd, struct ep_elf **ret_elf)
+int ep_elf_open_path_fd(int path_fd, struct ep_work *work, struct ep_elf **ret_elf)
 {
 	ep_autoclose int owned = path_fd;
 	char self[64];
@@ -265,7 +340,7 @@ int ep_elf_open_path_fd(int path_fd, struct ep_elf **ret_elf)
 	fd = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	return ep_elf_open_fd(fd, ret_elf);
+	return ep_elf_open_work(fd, work, ret_elf);
 }
 
 /* The path may lie in a container and name anything: O_PATH looks without side effects. */
@@ -275,21 +350,23 @@ int ep_elf_open(const char *path, struct ep_elf **ret_elf)
 
 	if (path_fd < 0)
 		return -errno;
-	return ep_elf_open_path_fd(path_fd, ret_elf);
+	return ep_elf_open_path_fd(path_fd, NULL, ret_elf);
 }
 
-int ep_elf_open_image(uint8_t *image, size_t bytes, struct ep_elf **ret_elf)
+int ep_elf_open_image(uint8_t *image, size_t bytes, struct ep_work *work, size_t held,
+		      struct ep_elf **ret_elf)
 {
-	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
-	ep_autofree uint8_t *owned = image;
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = elf_new(-1, work);
 	int r;
 
-	elf = calloc(1, sizeof(*elf));
-	if (!elf)
+	if (!elf) {
+		ep_memory_budget_give(work ? work->memory : NULL, held);
+		free(image);
 		return -ENOMEM;
-	elf->fd = -1;
-	elf->image = ep_take(owned);
-	elf->bytes = bytes;
+	}
+	elf->image = image;
+	elf->held = held;
+	elf->bytes = elf->stored_bytes = bytes;
 	r = headers_read(elf);
 	if (r < 0)
 		return r;
@@ -305,7 +382,7 @@ int ep_elf_open_memory(const void *data, size_t bytes, struct ep_elf **ret_elf)
 		return -ENOMEM;
 	if (bytes)
 		memcpy(image, data, bytes);
-	return ep_elf_open_image(image, bytes, ret_elf);
+	return ep_elf_open_image(image, bytes, NULL, 0, ret_elf);
 }
 
 void ep_elf_close(struct ep_elf *elf)
@@ -318,6 +395,7 @@ void ep_elf_close(struct ep_elf *elf)
 	free(elf->segments);
 	free(elf->sections);
 	free(elf->names);
+	ep_memory_budget_give(elf->budget, elf->held);
 	free(elf);
 }
 
@@ -346,6 +424,26 @@ int ep_elf_fd(const struct ep_elf *elf)
 	return elf->fd;
 }
 
+struct ep_work *ep_elf_work(const struct ep_elf *elf)
+{
+	return elf->work;
+}
+
+void ep_elf_set_work(struct ep_elf *elf, struct ep_work *work)
+{
+	elf->work = work;
+}
+
+uint64_t ep_elf_stored_bytes(const struct ep_elf *elf)
+{
+	return elf->stored_bytes;
+}
+
+uint64_t ep_elf_steps(const struct ep_elf *elf)
+{
+	return elf->stored_bytes * STEPS_PER_BYTE;
+}
+
 /* ---- segments ---- */
 
 static struct ep_elf_segment segment_of(const Elf64_Phdr *header)
@@ -364,6 +462,7 @@ static size_t segments_collect(const struct ep_elf *elf, uint32_t flags,
 {
 	size_t n = 0;
 
+	(void)ep_work_take(elf->work, elf->n_segments);
 	for (size_t i = 0; i < elf->n_segments; i++) {
 		const Elf64_Phdr *header = &elf->segments[i];
 
@@ -414,6 +513,10 @@ static int segment_read(const struct ep_elf *elf, const Elf64_Phdr *segment, uin
 
 int ep_elf_read_va(const struct ep_elf *elf, uint64_t va, void *buf, size_t bytes)
 {
+	int r = ep_work_take(elf->work, elf->n_segments);
+
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < elf->n_segments; i++) {
 		const Elf64_Phdr *segment = &elf->segments[i];
 		uint64_t off = va - segment->p_vaddr;
@@ -455,7 +558,10 @@ static int section_find(const struct ep_elf *elf, const char *name, bool no_bits
 			struct ep_elf_section *ret)
 {
 	size_t len = strlen(name) + 1;
+	int r = ep_work_take(elf->work, elf->n_sections);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 1; i < elf->n_sections; i++) {
 		if (elf->sections[i].sh_type == SHT_NOBITS && !no_bits)
 			continue;
@@ -480,6 +586,10 @@ int ep_elf_find_memory_section(const struct ep_elf *elf, const char *name,
 
 int ep_elf_find_section_type(const struct ep_elf *elf, uint32_t type, struct ep_elf_section *ret)
 {
+	int r = ep_work_take(elf->work, elf->n_sections);
+
+	if (r < 0)
+		return r;
 	for (size_t i = 1; i < elf->n_sections; i++) {
 		if (elf->sections[i].sh_type != type || type == SHT_NOBITS)
 			continue;
@@ -509,7 +619,9 @@ int ep_elf_read_stored(const struct ep_elf *elf, const struct ep_elf_section *se
 		return -EBADMSG;
 	if (section->bytes > EP_ELF_MAX_SECTION)
 		return -E2BIG;
-	r = ep_elf_bytes_new(section->bytes, &bytes);
+	if (ep_elf_has_hole(elf, section->file_off, section->bytes))
+		return -EBADMSG;
+	r = ep_elf_bytes_new(elf->work, section->bytes, &bytes);
 	if (r < 0)
 		return r;
 	r = ep_elf_read_at(elf, section->file_off, (void *)(uintptr_t)bytes.data, bytes.bytes);
@@ -534,7 +646,7 @@ int ep_elf_read_section(const struct ep_elf *elf, const struct ep_elf_section *s
 		*ret_bytes = stored;
 		return 0;
 	}
-	r = ep_elf_decompress(&stored, ret_bytes);
+	r = ep_elf_decompress(elf->work, &stored, ret_bytes);
 	ep_elf_bytes_fini(&stored);
 	return r;
 }

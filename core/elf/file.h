@@ -3,17 +3,20 @@
  * An ELF file opened for reading: headers, sections, notes. All bytes are read with pread into
  * memory we own, never mapped from the file, since a file truncated under us would then be a
  * SIGBUS. Everything in it is hostile: each offset and length is checked against the file's size,
- * and sections above `EP_ELF_MAX_SECTION` are refused. Only 64-bit little-endian files, and only
- * regular ones. An open file changes nothing in itself: any thread may read it.
+ * sections above `EP_ELF_MAX_SECTION` are refused, and so are those that lie in a hole of the file.
+ * Only 64-bit little-endian files, and only regular ones. An open file changes nothing in itself:
+ * any thread may read it. One that has work to be paid from (core/base/work.h) is its thread's alone;
+ * each read and each look for a section takes from it, and says so when it has ended.
  */
 #ifndef EP_ELF_FILE_H
 #define EP_ELF_FILE_H
 
-#include "core/base/util.h"
+#include "core/base/work.h"
 
 #include <elf.h>
 
-#define EP_ELF_MAX_SECTION (1ull << 30)
+/* To be read whole. The largest that was met is a .strtab of 20 MB; of unwind tables 7.7 MB. */
+#define EP_ELF_MAX_SECTION (64ull << 20)
 #define EP_ELF_BUILD_ID_MAX 64
 
 struct ep_elf;
@@ -42,11 +45,19 @@ struct ep_elf_bytes {
 	const uint8_t *data;
 	size_t bytes;
 	size_t mapped;
+	struct ep_memory_budget *budget; /* that they were taken from, or NULL */
 };
 void ep_elf_bytes_fini(struct ep_elf_bytes *bytes);
 
 /* Takes fd in every case. 0, -EBADMSG (not such a file), -ENOTSUP (not 64-bit LE), -errno. */
 int ep_elf_open_fd(int fd, struct ep_elf **ret_elf);
+/*
+ * What a file is worth that nobody has looked at: a start, and more for each byte it has on its disk once it is open.
+ */
+void ep_elf_work_init(struct ep_work *work, const atomic_bool *stopped,
+		      struct ep_memory_budget *memory);
+/* The same, paid from `work` from the first byte on; it outlives the file. And those of work. */
+int ep_elf_open_work(int fd, struct ep_work *work, struct ep_elf **ret_elf);
 int ep_elf_open(const char *path, struct ep_elf **ret_elf);
 /* An ELF image in memory (vDSO, .gnu_debugdata); the bytes are copied. */
 int ep_elf_open_memory(const void *data, size_t bytes, struct ep_elf **ret_elf);
@@ -61,6 +72,13 @@ uint16_t ep_elf_type(const struct ep_elf *elf);	   /* ET_EXEC, ET_DYN, ET_REL */
 uint64_t ep_elf_entry_va(const struct ep_elf *elf);
 uint64_t ep_elf_file_bytes(const struct ep_elf *elf);
 int ep_elf_fd(const struct ep_elf *elf); /* borrowed; -1 for an image in memory */
+/* What reads are paid from; NULL: nobody counts. */
+struct ep_work *ep_elf_work(const struct ep_elf *elf);
+void ep_elf_set_work(struct ep_elf *elf, struct ep_work *work);
+/* What the file has on its disk: holes have nothing. An image: its length. */
+uint64_t ep_elf_stored_bytes(const struct ep_elf *elf);
+/* How many steps the whole file is worth, by that; a multiple of what any real one took. */
+uint64_t ep_elf_steps(const struct ep_elf *elf);
 
 /* Executable segments in file order; at most `max` are written. Returns how many there are. */
 size_t ep_elf_exec_segments(const struct ep_elf *elf, struct ep_elf_segment *segments, size_t max);
@@ -81,9 +99,14 @@ int ep_elf_section_at(const struct ep_elf *elf, uint32_t index, struct ep_elf_se
  */
 int ep_elf_find_segment(const struct ep_elf *elf, uint32_t p_type, struct ep_elf_segment *ret);
 
-/* Reads a whole section, decompressing SHF_COMPRESSED (zlib, zstd). 0, -EBADMSG, -E2BIG, -ENOMEM. */
+/*
+ * Reads a whole section, decompressing SHF_COMPRESSED (zlib, zstd). 0, -EBADMSG, also for one with a hole in
+ * it, -E2BIG, -EAGAIN, -ETIME, -ECANCELED (core/base/work.h), -ENOMEM.
+ */
 int ep_elf_read_section(const struct ep_elf *elf, const struct ep_elf_section *section,
 			struct ep_elf_bytes *ret_bytes);
+/* True when nothing was ever written to a part of these bytes of the file. */
+bool ep_elf_has_hole(const struct ep_elf *elf, uint64_t file_off, uint64_t bytes);
 /* Reads raw bytes of the file. 0, -EBADMSG when beyond the end, -errno. */
 int ep_elf_read_at(const struct ep_elf *elf, uint64_t file_off, void *buf, size_t bytes);
 /*

@@ -20,18 +20,27 @@ struct ep_elf {
 	size_t n_sections;
 	char *names; /* .shstrtab */
 	size_t names_bytes;
+	struct ep_work *work; /* borrowed; NULL: nobody counts */
+	struct ep_memory_budget *budget; /* `held` was taken from it for what is kept here */
+	size_t held;
+	uint64_t stored_bytes;
 };
 
-/* Zeroed memory for `bytes` bytes: small from the heap, large from mmap, which fini gives back. */
-int ep_elf_bytes_new(size_t bytes, struct ep_elf_bytes *ret_bytes);
-/* Takes `image`, which came from malloc, in every case. */
-int ep_elf_open_image(uint8_t *image, size_t bytes, struct ep_elf **ret_elf);
+/*
+ * Zeroed memory for `bytes` bytes, taken from the budget of `work`, which may be NULL: small from the heap, large
+ * from mmap, which fini gives back.
+ */
+int ep_elf_bytes_new(struct ep_work *work, size_t bytes, struct ep_elf_bytes *ret_bytes);
+/* Takes `image`, which came from malloc, in every case; `held` bytes of the budget go with it. */
+int ep_elf_open_image(uint8_t *image, size_t bytes, struct ep_work *work, size_t held,
+		      struct ep_elf **ret_elf);
 /* Takes path_fd, opened with O_PATH, in every case. -EBADMSG when it is no regular file. */
-int ep_elf_open_path_fd(int path_fd, struct ep_elf **ret_elf);
+int ep_elf_open_path_fd(int path_fd, struct ep_work *work, struct ep_elf **ret_elf);
 /* The stored bytes of a section, not decompressed. */
 int ep_elf_read_stored(const struct ep_elf *elf, const struct ep_elf_section *section,
 		       struct ep_elf_bytes *ret_bytes);
 /* `stored` begins with an Elf64_Chdr. 0, -EBADMSG, -E2BIG, -ENOTSUP, -ENOMEM. */
-int ep_elf_decompress(const struct ep_elf_bytes *stored, struct ep_elf_bytes *ret_bytes);
+int ep_elf_decompress(struct ep_work *work, const struct ep_elf_bytes *stored,
+		      struct ep_elf_bytes *ret_bytes);
 
 #endif

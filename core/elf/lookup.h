@@ -28,6 +28,7 @@ struct ep_elf_names {
 	int result; /* of the reading: 1 not yet, 0, or its errno */
 	struct ep_elf_bytes symbols, strings;
 	uint64_t *filter;
+	size_t filter_bytes;
 	uint32_t filter_mask; /* bits - 1 */
 };
 

@@ -69,12 +69,15 @@ static void make_table(struct ep_analysis *analysis, struct ep_elf *elf, const c
 	if (r < 0)
 		ep_log(EP_LOG_DEBUG, "analysis: %s: no unwind tables: %s", path, ep_strerror(r));
 	ep_unwind_table_free(table);
+	if (r == -ECANCELED)
+		analysis->result = r;
 	analysis->table_result = r;
 	analysis->described = ep_take(description.symbols);
 }
 
 void ep_analysis_run(struct ep_analysis *analysis)
 {
+	struct ep_work work; /* outlives elf, which is closed first */
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	char root[32];
 	int fd;
@@ -86,7 +89,8 @@ void ep_analysis_run(struct ep_analysis *analysis)
 		return;
 	analysis->opened = true;
 	fd = fcntl(analysis->file.fd, F_DUPFD_CLOEXEC, 0);
-	analysis->result = fd < 0 ? -errno : ep_elf_open_fd(fd, &elf);
+	ep_elf_work_init(&work, &analysis->stopped, analysis->memory);
+	analysis->result = fd < 0 ? -errno : ep_elf_open_work(fd, &work, &elf);
 	if (analysis->result < 0) {
 		ep_proc_file_close(&analysis->file);
 		return;
@@ -95,5 +99,7 @@ void ep_analysis_run(struct ep_analysis *analysis)
 	if (analysis->languages)
 		analysis->n_claims = ep_languages_probe(analysis->languages, elf, root,
 							analysis->mapping.path, analysis->claims);
+	ep_elf_work_init(&work, &analysis->stopped, analysis->memory);
+	ep_work_add(&work, ep_elf_steps(elf));
 	make_table(analysis, elf, root);
 }

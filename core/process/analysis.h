@@ -2,6 +2,8 @@
 /*
  * What a worker does with a new executable: open it, read its identity, ask the languages about it,
  * build its unwind tables and put them into the delta store. Works on copies; nothing here belongs to the loop.
+ * Anybody may have made the file: what it may cost is bounded (core/base/work.h), for the languages and for the
+ * tables each, so that neither costs the other one anything.
  */
 #ifndef EP_PROCESS_ANALYSIS_H
 #define EP_PROCESS_ANALYSIS_H
@@ -21,11 +23,14 @@ struct ep_analysis {
 	struct ep_mapping mapping; /* path is owned by the analysis */
 	struct ep_proc_file expected; /* the identity under which it is known */
 	struct ep_delta_store *store;
+	struct ep_memory_budget *memory; /* of what is read; NULL: as much as there is */
+	atomic_bool stopped; /* by the loop: nobody wants it any more */
 	struct ep_languages *languages; /* asked whose it is; NULL: that is known, see claims */
 	/* out */
-	int result;	  /* 0, or why it failed */
+	int result;	  /* 0, or why it failed; -ECANCELED: it was stopped */
 	bool opened;	  /* if not, another process may have better luck with the same file */
-	int table_result; /* 0, -ENODATA: no unwind information, or why there are no tables */
+	int table_result; /* 0, -ENODATA: no unwind information, or why there are no tables; -EAGAIN:
+			     others hold the memory that it takes */
 	struct ep_proc_file file;
 	char build_id[2 * EP_ELF_BUILD_ID_MAX + 1];
 	char file_id[33];

@@ -16,8 +16,8 @@
 
 #define MAX_EXECUTABLES 65536
 #define MAX_RUNNING	3 /* analyses at once; libuv's pool has four threads */
-/* How long a file nobody maps stays open: names of its last samples may still be wanted. */
-#define FILE_LINGER_NS (3 * EP_NS_PER_SEC)
+/* An analysis ends when nobody has mapped its file for so long: samples of who did may wait for it. */
+#define UNWANTED_NS (3 * EP_NS_PER_SEC)
 /* And that of one which was prepared: the command that will map it waits for others. */
 #define AWAIT_NS (30 * EP_NS_PER_SEC)
 
@@ -29,6 +29,7 @@ struct ep_executables_task {
 	TAILQ_ENTRY(ep_executables_task) link; /* while it waits */
 	struct ep_executables *executables;
 	uint32_t id;
+	bool alone; /* it found no memory beside others: it is tried once more, when there are none */
 	struct ep_analysis analysis;
 };
 
@@ -44,6 +45,8 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 	if (!executables)
 		return -ENOMEM;
 	TAILQ_INIT(&executables->waiting);
+	TAILQ_INIT(&executables->alone);
+	TAILQ_INIT(&executables->idle);
 	executables->loop = loop;
 	executables->store = store;
 	executables->languages = languages;
@@ -54,6 +57,34 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 	ep_map_init(&executables->by_id, MAX_EXECUTABLES);
 	*ret_executables = executables;
 	return 0;
+}
+
+void ep_executables_set_memory(struct ep_executables *executables, struct ep_memory_budget *memory)
+{
+	executables->memory = memory;
+}
+
+static void join_idle(struct ep_executable *executable)
+{
+	if (!executable->owner || executable->is_idle)
+		return;
+	executable->is_idle = true;
+	TAILQ_INSERT_TAIL(&executable->owner->idle, executable, idle);
+}
+
+static void leave_idle(struct ep_executable *executable)
+{
+	if (!executable->is_idle)
+		return;
+	executable->is_idle = false;
+	TAILQ_REMOVE(&executable->owner->idle, executable, idle);
+}
+
+void ep_executables_set_leaving(struct ep_executables *executables,
+				void (*leaving)(void *arg, struct ep_executable *executable), void *arg)
+{
+	executables->leaving = leaving;
+	executables->leaving_arg = arg;
 }
 
 static void drop_described(struct ep_executables *executables, struct ep_executable *executable)
@@ -85,6 +116,7 @@ static void take_described(struct ep_executables *executables, struct ep_executa
 
 static void free_executable(struct ep_executables *executables, struct ep_executable *executable)
 {
+	leave_idle(executable);
 	drop_described(executables, executable);
 	ep_delta_store_drop_text(executables->store, executable->text);
 	ep_proc_file_close(&executable->file);
@@ -178,14 +210,22 @@ static void run_task(void *arg)
 	ep_analysis_run(&task->analysis);
 }
 
+/* For its tables: in the delta store, or while they are made. */
+static bool has_no_room(const struct ep_analysis *analysis)
+{
+	return analysis->table_result == -E2BIG || analysis->table_result == -EAGAIN;
+}
+
 static void count_result(struct ep_executables *executables, const struct ep_analysis *analysis)
 {
 	executables->stats.busy--;
-	if (analysis->result < 0)
+	if (analysis->result == -ECANCELED)
+		executables->stats.stopped++;
+	else if (analysis->result < 0)
 		executables->stats.failed++;
 	else
 		executables->stats.analysed++;
-	if (analysis->table_result == -E2BIG)
+	if (has_no_room(analysis))
 		executables->stats.over_limit++;
 }
 
@@ -210,8 +250,9 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	}
 	take_described(executables, executable, analysis);
 	executable->state = analysis->result < 0 ? EP_EXECUTABLE_FAILED : EP_EXECUTABLE_READY;
-	executable->unopened = analysis->result < 0 && !analysis->opened;
-	if (analysis->table_result == -E2BIG) {
+	executable->unopened = analysis->result == -ECANCELED ||
+			       (analysis->result < 0 && !analysis->opened);
+	if (analysis->result == 0 && has_no_room(analysis)) {
 		executable->state = EP_EXECUTABLE_EVICTED;
 		executable->retry_ns = ep_clock_mono_ns() + EP_EXECUTABLE_RETRY_NS;
 	}
@@ -244,6 +285,30 @@ static void free_task(struct ep_executables_task *task)
 }
 
 static void start_waiting(struct ep_executables *executables);
+static void queue_task(struct ep_executables *executables, struct ep_executables_task *task);
+
+static bool wants_another_try(const struct ep_executables_task *task)
+{
+	return !task->alone &&
+	       (task->analysis.result == -EAGAIN ||
+		(task->analysis.result == 0 && task->analysis.table_result == -EAGAIN));
+}
+
+/* It waits as it came, with its file open, and runs alone. */
+static void put_off(struct ep_executables *executables, struct ep_executables_task *task)
+{
+	struct ep_analysis *analysis = &task->analysis;
+
+	for (size_t i = 0; analysis->languages && i < analysis->n_claims; i++)
+		ep_claim_unref(analysis->claims[i]);
+	if (analysis->languages)
+		analysis->n_claims = 0;
+	ep_described_symbols_unref(ep_take(analysis->described));
+	analysis->result = analysis->table_result = 0;
+	task->alone = true;
+	queue_task(executables, task);
+	executables->stats.put_off++;
+}
 
 static void finish_task(void *arg)
 {
@@ -252,6 +317,13 @@ static void finish_task(void *arg)
 	struct ep_executable *executable = ep_executables_find(executables, task->id);
 
 	executables->running--;
+	if (executable)
+		executable->running = NULL;
+	if (wants_another_try(task) && executable && !executables->stopped) {
+		put_off(executables, task);
+		start_waiting(executables);
+		return;
+	}
 	count_result(executables, &task->analysis);
 	if (task->analysis.result < 0)
 		ep_log(EP_LOG_DEBUG, "executables: %s (pid %d): %s", task->analysis.mapping.path,
@@ -277,16 +349,43 @@ static void give_up(struct ep_executables *executables, struct ep_executables_ta
 	free_task(task);
 }
 
-/* The next; NULL: none waits. */
-static struct ep_executables_task *take_waiting(struct ep_executables *executables)
+static struct ep_task_list *list_of(struct ep_executables *executables,
+				    const struct ep_executables_task *task)
 {
-	struct ep_executables_task *task = TAILQ_FIRST(&executables->waiting);
-	struct ep_executable *executable = task ? ep_executables_find(executables, task->id) : NULL;
+	return task->alone ? &executables->alone : &executables->waiting;
+}
 
-	if (task)
-		TAILQ_REMOVE(&executables->waiting, task, link);
+static void queue_task(struct ep_executables *executables, struct ep_executables_task *task)
+{
+	struct ep_executable *executable = ep_executables_find(executables, task->id);
+
+	if (executable)
+		executable->waiting = task;
+	TAILQ_INSERT_TAIL(list_of(executables, task), task, link);
+}
+
+static void unqueue_task(struct ep_executables *executables, struct ep_executables_task *task)
+{
+	struct ep_executable *executable = ep_executables_find(executables, task->id);
+
 	if (executable)
 		executable->waiting = NULL;
+	TAILQ_REMOVE(list_of(executables, task), task, link);
+}
+
+/*
+ * The next that may run; NULL: none. One that wants to be alone waits for a few others only, and they for it: who
+ * makes many of either kind keeps nobody from being analysed.
+ */
+static struct ep_executables_task *next_task(const struct ep_executables *executables)
+{
+	struct ep_executables_task *task = TAILQ_FIRST(&executables->waiting);
+	struct ep_executables_task *alone = TAILQ_FIRST(&executables->alone);
+
+	if (executables->running >= MAX_RUNNING || (executables->running > 0 && executables->is_alone))
+		return NULL;
+	if (alone && (!task || executables->since_alone >= MAX_RUNNING))
+		return executables->running == 0 ? alone : NULL;
 	return task;
 }
 
@@ -295,12 +394,19 @@ static void start_waiting(struct ep_executables *executables)
 {
 	struct ep_executables_task *task;
 
-	while (executables->running < MAX_RUNNING &&
-	       (task = take_waiting(executables)) != NULL) {
-		if (ep_job_run(executables->loop, run_task, finish_task, task) < 0)
+	while ((task = next_task(executables)) != NULL) {
+		struct ep_executable *executable = ep_executables_find(executables, task->id);
+
+		unqueue_task(executables, task);
+		if (ep_job_run(executables->loop, run_task, finish_task, task) < 0) {
 			give_up(executables, task);
-		else
-			executables->running++;
+			continue;
+		}
+		executables->running++;
+		executables->is_alone = task->alone;
+		executables->since_alone = task->alone ? 0 : executables->since_alone + 1;
+		if (executable)
+			executable->running = task;
 	}
 }
 
@@ -311,17 +417,31 @@ void ep_executables_hurry(struct ep_executables *executables,
 
 	if (!task)
 		return;
-	TAILQ_REMOVE(&executables->waiting, task, link);
-	TAILQ_INSERT_HEAD(&executables->waiting, task, link);
+	TAILQ_REMOVE(list_of(executables, task), task, link);
+	TAILQ_INSERT_HEAD(list_of(executables, task), task, link);
+}
+
+/* Nobody wants it: it has not begun, or ends soon. */
+static void stop_analysis(struct ep_executables *executables, struct ep_executable *executable)
+{
+	struct ep_executables_task *task = executable->waiting;
+
+	if (executable->running)
+		atomic_store_explicit(&executable->running->analysis.stopped, true, memory_order_relaxed);
+	if (!task)
+		return;
+	unqueue_task(executables, task);
+	give_up(executables, task);
+	executable->unopened = true;
 }
 
 void ep_executables_stop(struct ep_executables *executables)
 {
-	struct ep_executables_task *task;
+	struct ep_executable *executable;
 
-	while ((task = take_waiting(executables)) != NULL)
-		give_up(executables, task);
 	executables->stopped = true;
+	ep_map_each (&executables->by_id, executable)
+		stop_analysis(executables, executable);
 }
 
 int ep_executables_analyse(struct ep_executables *executables, struct ep_executable *executable,
@@ -339,6 +459,7 @@ int ep_executables_analyse(struct ep_executables *executables, struct ep_executa
 	task->analysis.mapping = *mapping;
 	task->analysis.mapping.path = strdup(mapping->path);
 	task->analysis.store = executables->store;
+	task->analysis.memory = executables->memory;
 	if (!executable->probed)
 		task->analysis.languages = executables->languages;
 	/* Who claimed it once describes it again. */
@@ -353,8 +474,7 @@ int ep_executables_analyse(struct ep_executables *executables, struct ep_executa
 	}
 	executables->stats.busy++;
 	executable->state = EP_EXECUTABLE_PENDING;
-	executable->waiting = task;
-	TAILQ_INSERT_TAIL(&executables->waiting, task, link);
+	queue_task(executables, task);
 	start_waiting(executables);
 	return 0;
 }
@@ -380,6 +500,7 @@ static struct ep_executable *add(struct ep_executables *executables, pid_t pid,
 	while (ep_map_find(&executables->by_id, executables->last_id));
 	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	executable->id = executables->last_id;
+	executable->owner = executables;
 	executable->file = *file;
 	executable->file.fd = -1;
 	executable->path = strdup(mapping->kind == EP_MAPPING_VDSO ? "[vdso]" : mapping->path);
@@ -406,6 +527,13 @@ static bool needs_analysis(const struct ep_executable *executable)
 	if (executable->state == EP_EXECUTABLE_FAILED)
 		return executable->unopened;
 	return executable->refs == 0 && executable->state == EP_EXECUTABLE_EVICTED;
+}
+
+/* Its file is closed, as nobody mapped it. */
+static bool was_let_go(const struct ep_executable *executable)
+{
+	return executable->refs == 0 && executable->state == EP_EXECUTABLE_READY &&
+	       executable->file.inode && executable->file.fd < 0;
 }
 
 /* The file's descriptor, if it is open, is taken in every case. NULL: no memory. */
@@ -438,6 +566,7 @@ struct ep_executable *ep_executable_ref(struct ep_executable *executable)
 	if (executable) {
 		executable->refs++;
 		executable->idle_since_ns = 0;
+		leave_idle(executable);
 	}
 	return executable;
 }
@@ -460,8 +589,11 @@ int ep_executables_prepare(struct ep_executables *executables, const char *path,
 	if (!executable)
 		return -ENOMEM;
 	executable->awaited_ns = now_ns + AWAIT_NS;
-	if (executable->refs == 0)
+	if (executable->refs == 0) {
+		leave_idle(executable);
 		executable->idle_since_ns = now_ns;
+		join_idle(executable);
+	}
 	if (executable->state != EP_EXECUTABLE_PENDING)
 		load_languages(executable);
 	return 0;
@@ -471,7 +603,9 @@ struct ep_executable *ep_executables_get_current(struct ep_executables *executab
 {
 	struct ep_executable *executable = ep_executables_find_current(executables, id);
 
-	return executable && !needs_analysis(executable) ? ep_executable_ref(executable) : NULL;
+	return executable && !needs_analysis(executable) && !was_let_go(executable)
+		       ? ep_executable_ref(executable)
+		       : NULL;
 }
 
 struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables)
@@ -485,8 +619,43 @@ struct ep_executable *ep_executables_get_vdso(struct ep_executables *executables
 
 void ep_executable_unref(struct ep_executable *executable)
 {
-	if (executable && --executable->refs == 0)
-		executable->idle_since_ns = ep_clock_mono_ns();
+	if (!executable || --executable->refs > 0)
+		return;
+	executable->idle_since_ns = ep_clock_mono_ns();
+	join_idle(executable);
+}
+
+static uint64_t idle_ns_of(const struct ep_executable *executable, uint64_t now_ns)
+{
+	return now_ns - EP_MIN(now_ns, executable->idle_since_ns);
+}
+
+/* True when nothing is open any more. */
+static bool let_go(struct ep_executables *executables, struct ep_executable *executable, uint64_t now_ns)
+{
+	if (now_ns < executable->awaited_ns)
+		return false;
+	if (executable->state == EP_EXECUTABLE_PENDING) {
+		if (idle_ns_of(executable, now_ns) < UNWANTED_NS)
+			return false;
+		stop_analysis(executables, executable);
+		return executable->state != EP_EXECUTABLE_PENDING;
+	}
+	if (executables->leaving)
+		executables->leaving(executables->leaving_arg, executable);
+	ep_proc_file_close(&executable->file);
+	return true;
+}
+
+void ep_executables_let_go(struct ep_executables *executables, uint64_t now_ns)
+{
+	struct ep_executable *executable, *next;
+
+	for (executable = TAILQ_FIRST(&executables->idle); executable; executable = next) {
+		next = TAILQ_NEXT(executable, idle);
+		if (let_go(executables, executable, now_ns))
+			leave_idle(executable);
+	}
 }
 
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns)
@@ -494,14 +663,13 @@ void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, u
 	struct ep_executable *executable;
 	size_t pos = 0;
 
+	ep_executables_let_go(executables, now_ns);
 	while ((executable = ep_map_next_pointer(&executables->by_id, &pos)) != NULL) {
-		uint64_t idle = now_ns - executable->idle_since_ns;
+		uint64_t idle = idle_ns_of(executable, now_ns);
 
 		if (executable->refs > 0 || executable->state == EP_EXECUTABLE_PENDING ||
 		    now_ns < executable->awaited_ns)
 			continue;
-		if (idle >= FILE_LINGER_NS)
-			ep_proc_file_close(&executable->file);
 		if (idle < idle_ns || executable->text)
 			continue;
 		ep_map_unlink(&executables->by_file, &executable->link);

@@ -6,7 +6,7 @@
  * that map the old one then map that. An entry is analysed once, on a worker: build id, segments,
  * unwind tables into the delta store, where equal tables are one. It stays known when the last
  * process has let go of it, since programs come back: a compiler at once, a cron job the next day.
- * Its file is closed soon, so that it keeps no deleted file on the disk; its tables go when memory
+ * Its file is closed soon, so that it keeps no deleted file on the disk and no file system busy; its tables go when memory
  * is wanted, those nobody maps first; it is forgotten when it has no tables and batches do not name
  * it any more.
  *
@@ -23,9 +23,11 @@
 #include "core/unwind/delta_store.h"
 
 #include <string.h>
+#include <sys/queue.h>
 
 struct ep_described_symbols;
 struct ep_executables;
+struct ep_memory_budget;
 struct ep_executables_task;
 struct uv_loop_s;
 
@@ -58,14 +60,20 @@ struct ep_executable {
 	size_t n_claims;
 	struct ep_described_symbols *described; /* that its file does not have; NULL: none */
 	uint64_t idle_since_ns; /* monotonic; 0 while refs > 0 */
+	struct ep_executables *owner; /* of the list of those that nobody maps, whose files are open yet */
+	TAILQ_ENTRY(ep_executable) idle;
+	bool is_idle; /* in that list */
 	uint64_t hit_ns;	/* last seen in a batch */
 	uint64_t retry_ns;	/* evicted: not before then are its tables built again */
 	uint64_t awaited_ns;	/* prepared: until then it is expected to be mapped; else 0 */
 	struct ep_executables_task *waiting; /* its analysis, until that begins; else NULL */
+	struct ep_executables_task *running; /* and from then to its end */
 };
 
 struct ep_executables_stats {
 	uint64_t analysed, failed, evicted;
+	uint64_t stopped;    /* analyses that nobody wanted any more */
+	uint64_t put_off;    /* until others gave memory back */
 	uint64_t over_limit; /* analysed, but their tables did not fit the memory limit */
 	uint64_t described_bytes; /* of all their described symbols */
 	uint64_t nameless; /* analysed, but their described symbols were too many for that */
@@ -83,7 +91,12 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 		       void (*replaced)(void *arg, struct ep_executable *old,
 					struct ep_executable *executable),
 		       void *arg, struct ep_executables **ret_executables);
-/* Nothing new is analysed from here on; what waits is given up. */
+/* Before the first one is analysed: what is read of files is taken from it. */
+void ep_executables_set_memory(struct ep_executables *executables, struct ep_memory_budget *memory);
+/* `leaving` is called before the file of an executable that nobody maps any more is closed. */
+void ep_executables_set_leaving(struct ep_executables *executables,
+				void (*leaving)(void *arg, struct ep_executable *executable), void *arg);
+/* Nothing new is analysed from here on; what waits is given up, what is under way ends soon. */
 void ep_executables_stop(struct ep_executables *executables);
 void ep_executables_free(struct ep_executables *executables); /* no job may be under way */
 
@@ -115,7 +128,9 @@ struct ep_executable *ep_executables_find_current(struct ep_executables *executa
 /* The same, with one reference more; also NULL when it must be opened to be of use. */
 struct ep_executable *ep_executables_get_current(struct ep_executables *executables, uint32_t id);
 
-/* Forgets entries without tables that were idle for `idle_ns`; closes files nobody maps any more. */
+/* Closes files that nobody maps any more, and ends their analyses. Costs what there are of them. */
+void ep_executables_let_go(struct ep_executables *executables, uint64_t now_ns);
+/* The same, and forgets entries without tables that were idle for `idle_ns`. */
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns);
 /* Tables of executables nobody maps may hold so many bytes; those idle longest go. */
 void ep_executables_trim_idle(struct ep_executables *executables, uint64_t now_ns,

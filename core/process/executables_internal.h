@@ -16,13 +16,20 @@ struct ep_executables_task;
 
 struct ep_executables {
 	struct uv_loop_s *loop;
-	TAILQ_HEAD(, ep_executables_task) waiting;
+	TAILQ_HEAD(ep_task_list, ep_executables_task) waiting;
+	struct ep_task_list alone; /* these wait until nothing else runs */
+	TAILQ_HEAD(, ep_executable) idle; /* those longest first */
 	size_t running;
+	size_t since_alone; /* others that were started since one ran alone */
+	bool is_alone;	    /* what runs */
 	struct ep_delta_store *store;
+	struct ep_memory_budget *memory;
 	struct ep_languages *languages; /* may be NULL */
 	void (*changed)(void *arg, struct ep_executable *executable);
 	void (*replaced)(void *arg, struct ep_executable *old, struct ep_executable *executable);
 	void *arg;
+	void (*leaving)(void *arg, struct ep_executable *executable);
+	void *leaving_arg;
 	struct ep_map by_file; /* chains by device, inode and generation */
 	struct ep_map by_id;   /* id -> struct ep_executable * */
 	uint32_t vdso;	       /* id, 0: not seen yet */

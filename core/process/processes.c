@@ -116,6 +116,7 @@ void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns)
 	ep_held_expire(processes->held, EP_HELD_MAX_NS);
 	end_vanished(processes);
 	ep_processes_sweep_ended(processes, now_ns, keep_ns);
+	ep_executables_let_go(processes->executables, now_ns);
 	if (now_ns - processes->swept_ns >= SWEEP_EXECUTABLES_NS) {
 		processes->swept_ns = now_ns;
 		ep_executables_sweep(processes->executables, now_ns, keep_ns);
@@ -170,6 +171,8 @@ void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 	ep_put_count(out, "bytes of samples waiting", ep_held_bytes(p->held));
 	ep_put_count(out, "times that nothing known was trusted", p->stats.doubts);
 	ep_put_count(out, "executables known", files->live);
+	ep_put_count(out, "analyses that nobody wanted any more", files->stopped);
+	ep_put_count(out, "analyses put off until others gave memory back", files->put_off);
 	ep_put_count(out, "executables analysed", files->analysed);
 	ep_put_count(out, "executables that are no ELF file we can read", files->failed);
 	ep_put_count(out, "executables whose tables were dropped for memory", files->evicted);
@@ -239,8 +242,11 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 	r = ep_executables_new(options->loop, options->store, options->languages,
 			       ep_processes_on_executable, ep_processes_on_replaced, processes,
 			       &processes->executables);
-	if (r == 0)
+	if (r == 0) {
+		ep_executables_set_memory(processes->executables, options->memory);
+		ep_executables_set_leaving(processes->executables, options->leaving, options->arg);
 		r = new_held(processes);
+	}
 	if (r < 0) {
 		free_parts(processes);
 		return r;

@@ -46,6 +46,7 @@ struct ep_executables;
 struct ep_identity;
 struct ep_instance;
 struct ep_mapping_event;
+struct ep_memory_budget;
 struct ep_procs_ops;
 struct ep_languages;
 struct uv_loop_s;
@@ -65,6 +66,9 @@ struct ep_processes_options {
 	uint32_t reads_per_second; /* budget for reading /proc/PID, sustained */
 	uint32_t max_processes;
 	size_t held_bytes;   /* of samples that wait */
+	struct ep_memory_budget *memory; /* of what is read of files; NULL: as much as there is */
+	/* Nobody maps it any more, and its file is about to be closed. May be NULL. */
+	void (*leaving)(void *arg, struct ep_executable *executable);
 	bool hears_mappings; /* ep_processes_on_mapping will be called */
 	/* A sample as whole as it could be made. Borrowed for the call. */
 	void (*pass)(void *arg, const void *event, size_t bytes);

@@ -6,7 +6,7 @@
 /* So long after its end a program that was never sampled is wanted by nobody. */
 #define UNSAMPLED_NS (EP_NS_PER_SEC / 2)
 /* Samples of a program that ended, and names its languages remember, may be wanted so long. */
-#define LINGER_NS (3 * EP_NS_PER_SEC)
+#define LINGER_NS (5 * EP_NS_PER_SEC / 2)
 
 void ep_processes_mark(struct ep_processes *processes, struct ep_process *process)
 {

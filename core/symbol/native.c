@@ -59,6 +59,8 @@ struct ep_native_symbols {
 	size_t bytes;
 	size_t fds;
 	size_t max_bytes;
+	struct ep_memory_budget *memory;
+	atomic_bool stopped;
 };
 
 /* ---- entries, all under the lock ---- */
@@ -172,6 +174,12 @@ static void entry_finish(struct ep_native_symbols *symbols, struct entry *entry,
 
 /* ---- building, without the lock ---- */
 
+/* Says nothing of the file: the next one who asks may have better luck. */
+static bool is_passing(int r)
+{
+	return ep_is_transient(r) || r == -ECANCELED;
+}
+
 /* 0 with a table, or with NULL when the file has no symbols or is not fit to have any. */
 static int read_symbols(const struct ep_elf *elf, const struct ep_native_file *file,
 			struct known *ret)
@@ -180,33 +188,38 @@ static int read_symbols(const struct ep_elf *elf, const struct ep_native_file *f
 	bool complete = ep_symtab_is_complete(elf);
 	int r = complete ? 0 : ep_debug_file_open(elf, file->root, file->path, &debug);
 
-	if (!ep_is_transient(r) && !complete && !debug)
+	if (!is_passing(r) && !complete && !debug)
 		r = ep_starts_build(elf, &ret->starts);
-	if (!ep_is_transient(r))
+	if (!is_passing(r))
 		r = ep_symtab_build(elf, debug, &ret->symtab);
-	if (r == 0 || ep_is_transient(r))
+	if (r == 0 || is_passing(r))
 		return r;
 	ep_log(EP_LOG_DEBUG, "symbol: %s: no symbols: %s", file->path, ep_strerror(r));
 	ret->symtab = NULL;
 	return 0;
 }
 
-static int read_known(int fd, const struct ep_native_file *file, bool symbols_only,
-		      struct known *ret)
+static int read_known(struct ep_native_symbols *symbols, int fd, const struct ep_native_file *file,
+		      bool symbols_only, struct known *ret)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
-	int r = ep_elf_open_fd(fd, &elf);
+	struct ep_work work;
+	int r;
 
-	if (ep_is_transient(r))
+	ep_elf_work_init(&work, &symbols->stopped, symbols->memory);
+	r = ep_elf_open_work(fd, &work, &elf);
+	if (is_passing(r))
 		return r;
 	if (r < 0) {
 		ep_log(EP_LOG_DEBUG, "symbol: %s: no symbols: %s", file->path, ep_strerror(r));
 		return 0;
 	}
 	r = symbols_only ? -ENODATA : ep_functions_open(elf, &ret->functions);
-	if (r == 0)
-		elf = NULL; /* it has it */
-	if (r == 0 || ep_is_transient(r))
+	if (r == 0) {
+		ep_elf_set_work(elf, NULL); /* a name is a bounded number of reads */
+		elf = NULL;		    /* it has it */
+	}
+	if (r == 0 || is_passing(r))
 		return r;
 	if (r != -ENODATA && r != -ENOTSUP)
 		ep_log(EP_LOG_DEBUG, "symbol: %s: no function table: %s", file->path,
@@ -214,11 +227,12 @@ static int read_known(int fd, const struct ep_native_file *file, bool symbols_on
 	return read_symbols(elf, file, ret);
 }
 
-static int open_known(const struct ep_native_file *file, bool symbols_only, struct known *ret)
+static int open_known(struct ep_native_symbols *symbols, const struct ep_native_file *file,
+		      bool symbols_only, struct known *ret)
 {
 	int fd = file->open(file->arg);
 
-	return fd < 0 ? fd : read_known(fd, file, symbols_only, ret);
+	return fd < 0 ? fd : read_known(symbols, fd, file, symbols_only, ret);
 }
 
 /* Whether what the file has is as far inside as what was described: a function, or all of them. */
@@ -294,7 +308,7 @@ static struct entry *entry_acquire(struct ep_native_symbols *symbols,
 	entry = entry_get(symbols, key, &is_new);
 	if (entry && is_new) {
 		pthread_mutex_unlock(&symbols->lock);
-		r = open_known(file, key & SYMBOLS_KEY, &known);
+		r = open_known(symbols, file, key & SYMBOLS_KEY, &known);
 		pthread_mutex_lock(&symbols->lock);
 		entry_finish(symbols, entry, r, &known);
 	}
@@ -418,12 +432,39 @@ static void forget(struct ep_native_symbols *symbols, uint64_t key)
 		entry_uncache(symbols, (struct entry *)(uintptr_t)*slot);
 }
 
+static void let_go(struct ep_native_symbols *symbols, uint64_t key)
+{
+	uint64_t *slot = ep_map_find(&symbols->entries, key);
+	struct entry *entry = slot ? (struct entry *)(uintptr_t)*slot : NULL;
+
+	if (entry && entry->fds > 0)
+		entry_uncache(symbols, entry);
+}
+
+void ep_native_symbols_let_go(struct ep_native_symbols *symbols, uint64_t key)
+{
+	pthread_mutex_lock(&symbols->lock);
+	let_go(symbols, key);
+	let_go(symbols, key | SYMBOLS_KEY);
+	pthread_mutex_unlock(&symbols->lock);
+}
+
 void ep_native_symbols_forget(struct ep_native_symbols *symbols, uint64_t key)
 {
 	pthread_mutex_lock(&symbols->lock);
 	forget(symbols, key);
 	forget(symbols, key | SYMBOLS_KEY);
 	pthread_mutex_unlock(&symbols->lock);
+}
+
+void ep_native_symbols_set_memory(struct ep_native_symbols *symbols, struct ep_memory_budget *memory)
+{
+	symbols->memory = memory;
+}
+
+void ep_native_symbols_stop(struct ep_native_symbols *symbols)
+{
+	atomic_store(&symbols->stopped, true);
 }
 
 size_t ep_native_symbols_bytes(struct ep_native_symbols *symbols)

@@ -9,11 +9,13 @@
 #ifndef EP_SYMBOL_NATIVE_H
 #define EP_SYMBOL_NATIVE_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct ep_described_symbols;
 struct ep_lines;
+struct ep_memory_budget;
 struct ep_native_symbols; /* locked inside: any thread may call */
 
 struct ep_native_file {	     /* which executable, and how to open it */
@@ -31,6 +33,10 @@ struct ep_native_file {	     /* which executable, and how to open it */
 /* max_bytes bounds the tables; a single one above it is used once and not kept. 0, -ENOMEM. */
 int ep_native_symbols_new(size_t max_bytes, struct ep_native_symbols **ret_symbols);
 void ep_native_symbols_free(struct ep_native_symbols *symbols); /* no call is under way */
+/* Before the first question: what is read while a table is built is taken from `memory`. */
+void ep_native_symbols_set_memory(struct ep_native_symbols *symbols, struct ep_memory_budget *memory);
+/* No names are wanted any more: what is being built ends soon, as does what is asked from here on. */
+void ep_native_symbols_stop(struct ep_native_symbols *symbols);
 
 /*
  * Names for addresses of one executable. `lines` is empty, with room for `n` frames, and has one
@@ -40,11 +46,14 @@ void ep_native_symbols_free(struct ep_native_symbols *symbols); /* no call is un
  *
  * 0 also when no name was found. What did not fit into `lines` has no frame there, and is to be
  * asked for again; the first address always has one. What `open` said when it failed, -ENOMEM,
- * -EMFILE, -ENFILE: nothing is remembered then, and the next call tries again.
+ * -EMFILE, -ENFILE, -EAGAIN (others hold the memory), -ECANCELED: nothing is remembered then, and the next call
+ * tries again.
  */
 int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep_native_file *file,
 			      const uint64_t *vas, size_t n, struct ep_lines *lines);
 
+/* Nobody maps it any more: what was built of it goes, unless no file is open for it. */
+void ep_native_symbols_let_go(struct ep_native_symbols *symbols, uint64_t key);
 /* The executable is gone for good. */
 void ep_native_symbols_forget(struct ep_native_symbols *symbols, uint64_t key);
 size_t ep_native_symbols_bytes(struct ep_native_symbols *symbols);

@@ -15,7 +15,10 @@
 #include <string.h>
 
 #define MAX_PLT_BYTES	 ((uint64_t)16 << 20)
-#define MAX_RELOCATIONS	 ((size_t)1 << 20)
+#define MAX_RELOCATIONS	 ((size_t)1 << 20) /* that a stub may jump through */
+#define MAX_READ	 ((size_t)8 << 20) /* of any kind; Chromium has 1.1 million */
+#define RELOCATION_STEPS 4
+#define STUB_STEPS	 40
 #define STEP_RELOCATIONS 2048
 
 struct slot {
@@ -65,7 +68,7 @@ static int slots_read(struct plt *plt, const char *section_name, uint32_t type)
 	    (section.flags & SHF_COMPRESSED))
 		return 0;
 	n = section.bytes / sizeof(*relocations);
-	if (n > MAX_RELOCATIONS)
+	if (n > MAX_READ)
 		return -E2BIG;
 	relocations = malloc(STEP_RELOCATIONS * sizeof(*relocations));
 	if (!relocations)
@@ -75,6 +78,8 @@ static int slots_read(struct plt *plt, const char *section_name, uint32_t type)
 
 		r = ep_elf_read_at(plt->elf, section.file_off + i * sizeof(*relocations),
 				   relocations, step * sizeof(*relocations));
+		if (r == 0)
+			r = ep_work_take(ep_elf_work(plt->elf), step * RELOCATION_STEPS);
 		if (r < 0)
 			return r;
 		r = slots_push(plt, relocations, step, type);
@@ -150,7 +155,9 @@ static int stubs_read(struct plt *plt, const char *section_name, uint32_t stub_b
 	r = ep_elf_read_section(plt->elf, &section, &code);
 	if (r < 0)
 		return r;
-	r = stubs_scan(plt, &section, &code, stub_bytes);
+	r = ep_work_take(ep_elf_work(plt->elf), code.bytes / stub_bytes * STUB_STEPS);
+	if (r == 0)
+		r = stubs_scan(plt, &section, &code, stub_bytes);
 	ep_elf_bytes_fini(&code);
 	return r;
 }

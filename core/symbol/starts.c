@@ -15,6 +15,7 @@
 #define HDR_BYTES     12
 #define FDE_BYTES     16
 #define MAX_FUNCTIONS (1u << 22)
+#define ENTRY_STEPS   20
 
 struct range {
 	uint32_t start; /* from base_va */
@@ -134,6 +135,8 @@ int ep_starts_build(const struct ep_elf *elf, struct ep_starts **ret_starts)
 	r = part_read(elf, ".eh_frame_hdr", &hdr);
 	if (r == 0)
 		r = part_read(elf, ".eh_frame", &frame);
+	if (r == 0)
+		r = ep_work_take(ep_elf_work(elf), hdr.bytes.bytes / 8 * ENTRY_STEPS);
 	if (r == 0)
 		r = take_all(starts, &hdr, &frame);
 	if (r < 0) {

@@ -120,7 +120,9 @@ static int builder_run(struct symtab_builder *builder, const struct ep_elf *elf,
 	r = ep_symtab_choose(builder);
 	if (r < 0)
 		return r;
-	return names_place(builder);
+	r = names_place(builder);
+	/* A look at a name that was not paid any more gave none. */
+	return r < 0 ? r : ep_work_result(ep_elf_work(elf));
 }
 
 static void builder_free(struct symtab_builder *builder)
@@ -129,6 +131,7 @@ static void builder_free(struct symtab_builder *builder)
 		ep_elf_bytes_fini(&builder->sources[i].bytes);
 	ep_vec_fini(&builder->candidates);
 	ep_elf_close(builder->debugdata);
+	ep_memory_budget_give(builder->budget, builder->held);
 	free(builder);
 }
 

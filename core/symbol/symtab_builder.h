@@ -57,10 +57,12 @@ struct symtab_builder {
 	size_t n_sources;
 	struct ep_elf *debugdata; /* owned */
 	struct ep_vec candidates;
+	struct ep_memory_budget *budget; /* `held` was taken from it for candidates */
+	size_t held;
 	char name[2][BUILDER_SHORT_NAME]; /* of names read one by one, while two are compared */
 };
 
-/* symtab_collect.c. 0 or -ENOMEM; what cannot be read gives no candidates. */
+/* symtab_collect.c. 0, -ENOMEM, and what ends all work; what cannot be read gives no candidates. */
 int ep_symtab_collect(struct symtab_builder *builder, const struct ep_elf *elf,
 		      const struct ep_elf *debug);
 /* The executable section that holds `va`, or NULL. */

@@ -10,6 +10,8 @@
 #define MAX_SYMBOLS	 ((uint64_t)8 << 20)  /* read, in one table */
 #define MAX_LOADED_BYTES ((uint64_t)32 << 20) /* a longer string table is read name by name */
 #define STEP_SYMBOLS	 2048
+#define SYMBOL_STEPS	 16 /* for one that is looked at; its name is paid beside */
+#define NAME_STEPS	 8  /* and so many bytes of it are a step */
 
 /* ---- executable ranges ---- */
 
@@ -86,7 +88,8 @@ size_t ep_symtab_candidate_name(struct symtab_builder *builder,
 		if (off >= source->bytes.bytes)
 			return 0;
 		*ret_name = (const char *)source->bytes.data + off;
-		return strnlen(*ret_name, EP_MIN(bytes, source->bytes.bytes - off));
+		bytes = strnlen(*ret_name, EP_MIN(bytes, source->bytes.bytes - off));
+		return ep_work_take(ep_elf_work(source->elf), bytes / NAME_STEPS) < 0 ? 0 : bytes;
 	}
 	bytes = EP_MIN(bytes, (size_t)BUILDER_SHORT_NAME);
 	if (ep_elf_read_at(source->elf, source->strings.file_off + off, spare, bytes) < 0)
@@ -178,16 +181,37 @@ static int symbol_add(struct symtab_builder *builder, uint8_t source, const Elf6
 		});
 }
 
+/*
+ * Each symbol may become a candidate, of which there are two while they are sorted. What will not fit before others
+ * are done is to be tried again.
+ */
+static int candidates_pay(struct symtab_builder *builder, const struct ep_elf *elf, uint64_t n)
+{
+	struct ep_work *work = ep_elf_work(elf);
+	size_t bytes = 2 * (size_t)EP_MIN(n, (uint64_t)BUILDER_MAX_CANDIDATES) *
+		       sizeof(struct symtab_candidate);
+	int r;
+
+	if (n > MAX_SYMBOLS)
+		return -E2BIG;
+	r = work ? ep_memory_budget_take(work->memory, bytes) : 0;
+	if (r == 0 && work) {
+		builder->budget = work->memory;
+		builder->held += bytes;
+	}
+	return r;
+}
+
 static int symbols_read(struct symtab_builder *builder, uint8_t source,
 			const struct ep_elf_section *section, bool sparse)
 {
 	const struct ep_elf *elf = builder->sources[source].elf;
 	uint64_t n = section->bytes / sizeof(Elf64_Sym);
 	ep_autofree Elf64_Sym *symbols = NULL;
-	int r = 0;
+	int r = candidates_pay(builder, elf, n);
 
-	if (n > MAX_SYMBOLS)
-		return -E2BIG;
+	if (r < 0)
+		return r;
 	symbols = malloc(STEP_SYMBOLS * sizeof(*symbols));
 	if (!symbols)
 		return -ENOMEM;
@@ -196,6 +220,8 @@ static int symbols_read(struct symtab_builder *builder, uint8_t source,
 
 		r = ep_elf_read_at(elf, section->file_off + i * sizeof(*symbols), symbols,
 				   step * sizeof(*symbols));
+		if (r == 0)
+			r = ep_work_take(ep_elf_work(elf), step * SYMBOL_STEPS);
 		for (size_t k = 0; k < step && r == 0; k++)
 			r = symbol_add(builder, source, &symbols[k], sparse);
 	}
@@ -223,14 +249,22 @@ static int source_add(struct symtab_builder *builder, const struct ep_elf *elf,
 	*source = (struct symtab_source){.elf = elf, .strings = strings};
 	if ((load && strings.bytes <= MAX_LOADED_BYTES) || (strings.flags & SHF_COMPRESSED)) {
 		r = ep_elf_read_section(elf, &strings, &source->bytes);
-		if (r < 0)
+		/* There is no room for them: they are read one by one. */
+		if (r < 0 && ((r != -E2BIG && r != -EAGAIN) || (strings.flags & SHF_COMPRESSED)))
 			return r;
-		source->strings.bytes = source->bytes.bytes;
+		if (r == 0)
+			source->strings.bytes = source->bytes.bytes;
 	}
 	return (int)builder->n_sources++;
 }
 
-/* How many candidates a symbol section gave, or -ENOMEM; a bad section gave none. */
+/* What ends all of it, and not only the reading of one table. */
+static bool is_final(int r)
+{
+	return ep_is_transient(r) || r == -ETIME || r == -ECANCELED;
+}
+
+/* How many candidates a symbol section gave, or why there will be none at all; a bad section gave none. */
 static ssize_t table_add(struct symtab_builder *builder, const struct ep_elf *elf, uint32_t type,
 			 bool sparse)
 {
@@ -246,10 +280,10 @@ static ssize_t table_add(struct symtab_builder *builder, const struct ep_elf *el
 	if (r < 0)
 		ep_log(EP_LOG_DEBUG, "symbol: section %" PRIu32 " of type %" PRIu32 ": %s",
 		       section.index, section.type, ep_strerror(r));
-	return r == -ENOMEM ? r : (ssize_t)(builder->candidates.len - had);
+	return is_final(r) ? r : (ssize_t)(builder->candidates.len - had);
 }
 
-/* 0 or -ENOMEM: a PLT that cannot be read costs only its own names. */
+/* 0, or what is final: a PLT that cannot be read costs only its own names. */
 static int plt_add(struct symtab_builder *builder, const struct ep_elf *elf)
 {
 	ep_cleanup(ep_vec_fini) struct ep_vec stubs;
@@ -260,12 +294,12 @@ static int plt_add(struct symtab_builder *builder, const struct ep_elf *elf)
 	ep_vec_init(&stubs, sizeof(*stub), BUILDER_MAX_CANDIDATES);
 	r = ep_plt_collect(elf, &stubs);
 	if (r < 0 || !stubs.len)
-		return r == -ENOMEM ? r : 0;
+		return is_final(r) ? r : 0;
 	if (ep_elf_find_section_type(elf, SHT_DYNSYM, &section) < 0)
 		return 0;
 	source = source_add(builder, elf, &section, false);
 	if (source < 0)
-		return source == -ENOMEM ? source : 0;
+		return is_final(source) ? source : 0;
 	r = 0;
 	for (stub = stubs.data; r == 0 && stub < ep_vec_at(&stubs, struct plt_stub, stubs.len);
 	     stub++)
@@ -275,7 +309,7 @@ static int plt_add(struct symtab_builder *builder, const struct ep_elf *elf)
 							     .source = (uint8_t)source,
 							     .rank = PLT_RANK,
 							     .flags = CANDIDATE_PLT});
-	return r == -ENOMEM ? r : 0;
+	return is_final(r) ? r : 0;
 }
 
 /* .gnu_debugdata holds what .dynsym does not (gdb manual, "MiniDebugInfo"). */
@@ -285,6 +319,8 @@ static ssize_t partial_tables_add(struct symtab_builder *builder, const struct e
 	int r;
 
 	r = ep_elf_open_debugdata(elf, &builder->debugdata);
+	if (is_final(r))
+		return r;
 	if (r < 0 && r != -ENODATA)
 		ep_log(EP_LOG_DEBUG, "symbol: .gnu_debugdata: %s", ep_strerror(r));
 	if (r == 0)

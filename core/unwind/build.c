@@ -18,6 +18,11 @@
  */
 #define MAX_ENTRY_BYTES 64
 
+/* Steps for FDEs and functions, so many of which are paid together, and how many deltas are. */
+#define FDE_STEPS   200
+#define PAID_FDES   64 /* a power of two */
+#define PAID_DELTAS ((size_t)1 << 16)
+
 struct build {
 	const struct ep_build_input *input;
 	struct ep_unwind_table *table;
@@ -28,7 +33,26 @@ struct build {
 	size_t row;	   /* the next one of what is described */
 	uint64_t row_va;   /* where it begins; UINT64_MAX: there is none */
 	uint64_t insns_left; /* bytes of instructions that may still be interpreted */
+	size_t deltas_bound; /* there can be no more than that */
+	size_t n_functions;
+	struct ep_region *deltas;
+	int result; /* why it must end early, else 0 */
 };
+
+static __attribute__((noinline)) bool pay_fdes(struct build *b)
+{
+	int r = ep_work_take(b->input->work, PAID_FDES * FDE_STEPS);
+
+	if (r < 0)
+		b->result = r;
+	return r == 0;
+}
+
+/* Before the one at `pos`: most cost nothing. */
+static inline bool is_paid(struct build *b, size_t pos)
+{
+	return __builtin_expect(pos % PAID_FDES != 0, 1) || pay_fdes(b);
+}
 
 static int compare_ranges(const void *left, const void *right)
 {
@@ -198,7 +222,7 @@ static void emit_functions(struct build *b, uint64_t to)
 {
 	struct ep_functab *functab = &b->functab;
 
-	while (functab->func.start < to) {
+	while (functab->func.start < to && is_paid(b, b->n_functions++)) {
 		uint64_t start = EP_MAX(functab->func.start, b->end);
 		uint64_t end = EP_MIN(functab->func.end, to);
 
@@ -259,7 +283,7 @@ static void emit_list(struct build *b, size_t level, uint64_t to)
 	}
 	list = b->input->lists[level];
 	next = fde_or_end(list, list->pos);
-	for (; list->pos < list->n && next.start < to; list->pos++) {
+	for (; list->pos < list->n && next.start < to && is_paid(b, list->pos); list->pos++) {
 		ref = next;
 		next = fde_or_end(list, list->pos + 1);
 		emit_fde(b, level, list, ref, next.start, to);
@@ -342,8 +366,29 @@ static int map_array(struct ep_region *region, size_t bytes, size_t fill_bytes)
 {
 	if (region->bytes >= bytes)
 		return 0;
-	ep_region_unmap(region);
+	if (region->data) /* else it has nothing but what was paid for it */
+		ep_region_unmap(region);
 	return ep_region_map(bytes, fill_bytes, region);
+}
+
+static int pay_deltas(struct build *b, size_t n)
+{
+	int r = ep_region_pay(b->deltas, b->input->work, n * sizeof(uint32_t));
+
+	if (r == 0)
+		b->pack.max_deltas += n;
+	return r;
+}
+
+static bool more_deltas(void *arg)
+{
+	struct build *b = arg;
+	size_t left = b->deltas_bound - b->pack.max_deltas;
+	int r = left ? pay_deltas(b, EP_MIN(left, PAID_DELTAS)) : -E2BIG;
+
+	if (r < 0)
+		b->result = r;
+	return r == 0;
 }
 
 /* Deltas take 0.35 to 0.6 times the CFI's bytes: a third of it will be written for certain. */
@@ -355,12 +400,19 @@ static int map_arrays(struct build *b)
 	struct ep_region *deltas = memory ? &memory->deltas : &table->deltas_region;
 	int r;
 
-	b->pack.max_deltas = max_deltas(b);
-	r = map_array(pages, table->n_pages * sizeof(*table->pages), SIZE_MAX);
-	if (r < 0)
-		return r;
-	r = map_array(deltas, b->pack.max_deltas * sizeof(*table->deltas),
-		      table->stats.section_bytes / 3);
+	b->deltas_bound = max_deltas(b);
+	b->deltas = deltas;
+	b->pack.more = more_deltas;
+	b->pack.more_arg = b;
+	r = ep_region_pay(pages, b->input->work, table->n_pages * sizeof(*table->pages));
+	if (r == 0)
+		r = map_array(pages, table->n_pages * sizeof(*table->pages), SIZE_MAX);
+	if (r == 0)
+		r = pay_deltas(b, EP_MIN(table->stats.section_bytes / 3 / sizeof(*table->deltas) + 1,
+					 b->deltas_bound));
+	if (r == 0)
+		r = map_array(deltas, b->deltas_bound * sizeof(*table->deltas),
+			      table->stats.section_bytes / 3);
 	if (r < 0)
 		return r;
 	table->segments = calloc(EP_MAX(table->n_segments, 1), sizeof(*table->segments));
@@ -380,8 +432,8 @@ static int finish(struct build *b)
 	struct ep_unwind_table *table = b->table;
 	const struct ep_rule_counts *why = &b->run.counts;
 
-	if (b->pack.full)
-		return -E2BIG;
+	if (b->pack.full || b->result < 0)
+		return b->result < 0 ? b->result : -E2BIG;
 	table->n_deltas = b->pack.n_deltas;
 	ep_region_shrink(&table->deltas_region, table->n_deltas * sizeof(*table->deltas));
 	table->rules = table->rule_set.rules.data;

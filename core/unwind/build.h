@@ -37,13 +37,14 @@ struct ep_build_input {
 	/* Reads code at va into buf. True when all of it could be read. NULL: no code at hand. */
 	bool (*read_code)(void *arg, uint64_t va, uint8_t *buf, size_t bytes);
 	void *read_code_arg;
+	struct ep_work *work; /* NULL: nobody counts */
 	struct ep_build_memory *memory; /* outlives the table; NULL: the table has its own */
 };
 
 /* Sorts and joins ranges that share a page. */
 void ep_build_sort_ranges(struct ep_build_input *input);
 
-/* 0, -E2BIG, -ENOMEM. */
+/* 0, -E2BIG, -ENOMEM, and those of work. */
 int ep_build(struct ep_build_input *input, struct ep_unwind_table **ret_table);
 
 #endif

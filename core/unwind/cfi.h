@@ -13,6 +13,7 @@
 #ifndef EP_UNWIND_CFI_H
 #define EP_UNWIND_CFI_H
 
+#include "core/base/work.h"
 #include "core/unwind/cursor.h"
 #include "core/unwind/row.h"
 
@@ -38,6 +39,7 @@ struct ep_cfi_section {
 	uint64_t va;	  /* of data[0], for pcrel pointers */
 	uint64_t data_va; /* what datarel pointers are relative to */
 	bool eh;	  /* .eh_frame; false: .debug_frame */
+	struct ep_work *work; /* what is made of it is paid from that; NULL: nobody counts */
 };
 
 enum ep_cie_state {

@@ -6,6 +6,10 @@
 #define TABLE_ENTRY_BYTES 8
 /* Length, CIE pointer, start and range of 2 bytes each: no FDE is smaller. */
 #define MIN_FDE_BYTES 12
+/* So many are paid at once. */
+#define PAID_FDES  ((size_t)1 << 15)
+#define FDE_STEPS  40
+#define ENTRY_STEPS 4 /* of the linker's table */
 
 static int hdr_start(const struct ep_cfi_section *hdr, struct ep_cursor *cur, uint8_t enc[3],
 		     uint64_t *ret_eh_frame_va)
@@ -63,6 +67,8 @@ int ep_fde_list_init_table(struct ep_fde_list *list, const struct ep_cfi_section
 	*list = (struct ep_fde_list){
 		.sec = *sec, .table = cur.pos, .table_va = hdr->va, .n = (size_t)count
 	};
+	if (ep_work_take(hdr->work, count * ENTRY_STEPS) < 0)
+		return ep_work_result(hdr->work);
 	return table_sane(list) ? 0 : -EBADMSG;
 }
 
@@ -75,8 +81,19 @@ static int compare_refs(const void *left, const void *right)
 	return a->off < b->off ? -1 : a->off > b->off;
 }
 
-/* Returns true when the refs came in ascending order, as they do from one compilation unit. */
-static bool walk(struct ep_fde_list *list, size_t max)
+/* Before the ref at list->n is written. */
+static int pay(struct ep_fde_list *list)
+{
+	int r;
+
+	if (list->n % PAID_FDES)
+		return 0;
+	r = ep_work_take(list->sec.work, PAID_FDES * FDE_STEPS);
+	return r < 0 ? r : ep_region_pay(&list->refs_region, list->sec.work, PAID_FDES * sizeof(*list->refs));
+}
+
+/* Says whether the refs came in ascending order, as they do from one compilation unit. 0, and those of work. */
+static int walk(struct ep_fde_list *list, size_t max, bool *ret_sorted)
 {
 	struct ep_cfi_entry entry;
 	struct ep_fde fde;
@@ -93,18 +110,23 @@ static bool walk(struct ep_fde_list *list, size_t max)
 			list->n_bad++;
 		if (r != 0)
 			continue;
+		r = pay(list);
+		if (r < 0)
+			return r;
 		sorted = sorted && fde.start >= last;
 		last = fde.start;
 		list->refs[list->n++] = (struct ep_fde_ref){ .start = fde.start, .off = off };
 	}
 	if (r < 0)
 		list->n_bad++;
-	return sorted;
+	*ret_sorted = sorted;
+	return 0;
 }
 
 int ep_fde_list_init_scan(struct ep_fde_list *list, const struct ep_cfi_section *sec)
 {
 	size_t max = sec->bytes / MIN_FDE_BYTES + 1;
+	bool sorted = false;
 	int r;
 
 	*list = (struct ep_fde_list){ .sec = *sec };
@@ -112,7 +134,12 @@ int ep_fde_list_init_scan(struct ep_fde_list *list, const struct ep_cfi_section 
 	if (r < 0)
 		return r;
 	list->refs = list->refs_region.data;
-	if (!walk(list, max))
+	r = walk(list, max, &sorted);
+	if (r < 0) {
+		ep_fde_list_fini(list);
+		return r;
+	}
+	if (!sorted)
 		qsort(list->refs, list->n, sizeof(*list->refs), compare_refs);
 	return 0;
 }

@@ -38,7 +38,7 @@ int ep_eh_frame_hdr_ptr(const struct ep_cfi_section *hdr, uint64_t *ret_eh_frame
  */
 int ep_fde_list_init_table(struct ep_fde_list *list, const struct ep_cfi_section *sec,
 			   const struct ep_cfi_section *hdr);
-/* Walks the section. What follows a wrong length is lost, and counted. 0, -ENOMEM. */
+/* Walks the section. What follows a wrong length is lost, and counted. 0, -ENOMEM, and those of its work. */
 int ep_fde_list_init_scan(struct ep_fde_list *list, const struct ep_cfi_section *sec);
 void ep_fde_list_fini(struct ep_fde_list *list); /* accepts a zeroed list */
 

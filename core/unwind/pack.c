@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/unwind/pack.h"
 
+static bool pack_has_room(struct ep_pack *pack)
+{
+	if (pack->n_deltas == pack->max_deltas && (!pack->more || !pack->more(pack->more_arg)))
+		pack->full = true;
+	return !pack->full;
+}
+
+void ep_pack_write_more(struct ep_pack *pack)
+{
+	if (pack_has_room(pack))
+		ep_pack_write(pack);
+}
+
 /* Every open page begins with a delta at offset 0 that carries the rule in force. */
 static void open_page(struct ep_pack *pack, size_t page, uint64_t va)
 {
 	pack->page = page;
 	pack->page_va = va;
 	pack->page_first = pack->n_deltas;
-	if (pack->n_deltas == pack->max_deltas) {
-		pack->full = true;
+	if (!pack_has_room(pack))
 		return;
-	}
 	pack->deltas[pack->n_deltas++] = EP_DELTA(0, pack->rule);
 }
 

@@ -23,6 +23,8 @@ struct ep_pack {
 	uint64_t *pages;
 	uint32_t *deltas;
 	size_t max_deltas;
+	bool (*more)(void *arg); /* raises max_deltas; NULL: it is final */
+	void *more_arg;
 	bool full; /* a delta did not fit: the caller's bound was wrong, the table is of no use */
 
 	size_t n_deltas;
@@ -41,6 +43,8 @@ void ep_pack_end_range(struct ep_pack *pack, const struct ep_pack_range *range);
 /* Forgets what was put for va and beyond, which lies in the range being written. */
 void ep_pack_cut(struct ep_pack *pack, uint64_t va);
 
+/* The same as ep_pack_write, where there may be no room. Internal. */
+void ep_pack_write_more(struct ep_pack *pack);
 /* Closes pages until the one that contains va is open. Internal. */
 void ep_pack_turn(struct ep_pack *pack, uint64_t va);
 
@@ -53,7 +57,7 @@ static inline void ep_pack_write(struct ep_pack *pack)
 		off = pack->held_va - pack->page_va;
 	}
 	if (__builtin_expect(pack->n_deltas == pack->max_deltas, 0)) {
-		pack->full = true;
+		ep_pack_write_more(pack);
 		return;
 	}
 	/* The delta that carries the previous page's rule in has this offset too: replace it. */

@@ -29,7 +29,8 @@ int ep_region_map(size_t bytes, size_t fill_bytes, struct ep_region *ret_region)
 		return -ENOMEM;
 	if (!all && fill_bytes)
 		(void)madvise(data, whole_pages(fill_bytes), MADV_POPULATE_WRITE);
-	*ret_region = (struct ep_region){ .data = data, .bytes = whole_pages(bytes) };
+	ret_region->data = data;
+	ret_region->bytes = whole_pages(bytes);
 	return 0;
 }
 
@@ -43,8 +44,21 @@ void ep_region_shrink(struct ep_region *region, size_t bytes)
 	region->bytes = keep;
 }
 
+int ep_region_pay(struct ep_region *region, struct ep_work *work, size_t bytes)
+{
+	struct ep_memory_budget *budget = work ? work->memory : NULL;
+	int r = ep_memory_budget_take(budget, bytes);
+
+	if (r < 0 || !budget)
+		return r;
+	region->budget = budget;
+	region->held += bytes;
+	return 0;
+}
+
 void ep_region_unmap(struct ep_region *region)
 {
+	ep_memory_budget_give(region->budget, region->held);
 	if (region->data)
 		munmap(region->data, region->bytes);
 	*region = (struct ep_region){ 0 };

@@ -5,6 +5,8 @@
 #include <errno.h>
 
 #define MAX_LOADS 64
+/* Thirty times the largest that was met; what is made of it has to fit into the delta store. */
+#define MAX_SECTION ((uint64_t)256 << 20)
 
 static void bytes_unmap(struct ep_unwind_bytes *bytes)
 {
@@ -18,20 +20,24 @@ static int read_range(const struct ep_elf *elf, uint64_t file_off, uint64_t len,
 	struct ep_unwind_bytes bytes = { 0 };
 	int r;
 
-	if (len > EP_ELF_MAX_SECTION || !ep_in_bounds(file_off, len, ep_elf_file_bytes(elf)))
+	if (len > MAX_SECTION || !ep_in_bounds(file_off, len, ep_elf_file_bytes(elf)))
 		return -EBADMSG;
 	if (len == 0)
 		return -ENODATA;
-	r = ep_region_map((size_t)len, SIZE_MAX, &bytes.region);
-	if (r < 0)
-		return r;
-	r = ep_elf_read_at(elf, file_off, bytes.region.data, (size_t)len);
+	if (ep_elf_has_hole(elf, file_off, len))
+		return -EBADMSG;
+	r = ep_region_pay(&bytes.region, ep_elf_work(elf), (size_t)len);
+	if (r == 0)
+		r = ep_region_map((size_t)len, SIZE_MAX, &bytes.region);
+	if (r == 0)
+		r = ep_elf_read_at(elf, file_off, bytes.region.data, (size_t)len);
 	if (r < 0) {
 		bytes_unmap(&bytes);
 		return r;
 	}
 	bytes.sec = (struct ep_cfi_section){
-		.data = bytes.region.data, .bytes = (size_t)len, .va = va, .eh = true
+		.data = bytes.region.data, .bytes = (size_t)len, .va = va, .eh = true,
+		.work = ep_elf_work(elf)
 	};
 	*ret = bytes;
 	return 0;
@@ -84,9 +90,11 @@ int ep_eh_source_open(struct ep_eh_source *source, const struct ep_elf *elf, boo
 	int r;
 
 	*source = (struct ep_eh_source){ 0 };
-	if (read_hdr(elf, &source->hdr) == 0)
+	r = read_hdr(elf, &source->hdr);
+	if (r == 0)
 		source->hdr.sec.data_va = source->hdr.sec.va;
-	r = read_frame(elf, &source->hdr, &source->frame);
+	if (!ep_work_has_ended(r))
+		r = read_frame(elf, &source->hdr, &source->frame);
 	if (r < 0) {
 		ep_eh_source_close(source);
 		return r;
@@ -117,12 +125,17 @@ static int read_compressed(const struct ep_elf *elf, const struct ep_elf_section
 	r = ep_elf_read_section(elf, section, &bytes);
 	if (r < 0)
 		return r;
-	r = ep_region_map(bytes.bytes, SIZE_MAX, &ret->region);
+	r = ep_region_pay(&ret->region, ep_elf_work(elf), bytes.bytes);
+	if (r == 0)
+		r = ep_region_map(bytes.bytes, SIZE_MAX, &ret->region);
 	if (r == 0) {
 		memcpy(ret->region.data, bytes.data, bytes.bytes);
-		ret->sec = (struct ep_cfi_section){ .data = ret->region.data, .bytes = bytes.bytes };
+		ret->sec = (struct ep_cfi_section){ .data = ret->region.data, .bytes = bytes.bytes,
+						    .work = ep_elf_work(elf) };
 	}
 	ep_elf_bytes_fini(&bytes);
+	if (r < 0)
+		bytes_unmap(ret);
 	return r;
 }
 

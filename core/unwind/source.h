@@ -28,7 +28,8 @@ struct ep_debug_source {
 
 /*
  * .eh_frame, by section header or, when those are stripped, by PT_GNU_EH_FRAME. `scan`: do not use
- * the linker's table. 0, -ENODATA, -EBADMSG (outside the file), -ENOMEM, or a read's errno.
+ * the linker's table. 0, -ENODATA, -EBADMSG (outside the file, too long, or with a hole in it), -ENOMEM, those of
+ * work (core/base/work.h), or a read's errno.
  */
 int ep_eh_source_open(struct ep_eh_source *source, const struct ep_elf *elf, bool scan);
 void ep_eh_source_close(struct ep_eh_source *source); /* accepts a zeroed source */

@@ -86,7 +86,7 @@ static int open_eh(struct sources *sources, bool scan)
 {
 	int r = ep_eh_source_open(&sources->eh, sources->elf, scan);
 
-	if (r == -ENOMEM)
+	if (ep_work_has_ended(r))
 		return r;
 	if (r == 0)
 		sources->opened |= sources->eh.by_table ? EP_UNWIND_EH_FRAME_HDR :
@@ -98,7 +98,7 @@ static int open_debug(struct sources *sources, unsigned int which, const struct 
 {
 	int r = elf ? ep_debug_source_open(&sources->debug[which], elf) : -ENODATA;
 
-	if (r == -ENOMEM)
+	if (ep_work_has_ended(r))
 		return r;
 	if (r == 0)
 		sources->opened |= EP_UNWIND_DEBUG_FRAME << which;
@@ -109,7 +109,7 @@ static int open_pclntab(struct sources *sources)
 {
 	int r = ep_pclntab_open(sources->elf, PCLNTAB_CACHE, &sources->tab);
 
-	if (r == -ENOMEM)
+	if (r == -ENOMEM || r == -ETIME || r == -ECANCELED)
 		return r;
 	if (r == 0)
 		sources->opened |= EP_UNWIND_PCLNTAB;
@@ -179,7 +179,7 @@ static int retry_with_debugdata(struct sources *sources, struct ep_unwind_table 
 		return 0;
 	r = ep_elf_open_debugdata(sources->elf, &sources->debugdata);
 	if (r < 0)
-		return r == -ENOMEM ? r : 0;
+		return ep_work_has_ended(r) ? r : 0;
 	r = open_debug(sources, SOURCE_DEBUGDATA, sources->debugdata);
 	if (r < 0 || !(sources->opened & EP_UNWIND_DEBUGDATA))
 		return r;
@@ -241,6 +241,7 @@ static int build_for(const struct subject *subject, const struct ep_machine *mac
 	sources->input.machine = machine;
 	sources->input.rows = subject->rows;
 	sources->input.n_rows = subject->n_rows;
+	sources->input.work = ep_elf_work(subject->elf);
 	sources->input.entry_va = ep_elf_entry_va(subject->elf);
 	sources->input.read_code = read_code;
 	sources->input.read_code_arg = (void *)(uintptr_t)subject->elf;
