@@ -31,7 +31,7 @@ struct agent {
 	struct track tracks[MAX_TRACKS];
 	size_t n_tracks;
 	size_t sealing; /* batches that are not submitted yet */
-	uv_signal_t term, interrupt, user;
+	uv_signal_t term, interrupt, user, hangup;
 	bool ending;
 };
 
@@ -89,6 +89,7 @@ static void ignore_signals(struct agent *agent)
 	uv_close((uv_handle_t *)&agent->term, NULL);
 	uv_close((uv_handle_t *)&agent->interrupt, NULL);
 	uv_close((uv_handle_t *)&agent->user, NULL);
+	uv_close((uv_handle_t *)&agent->hangup, NULL);
 }
 
 static void close_agent(void *arg)
@@ -131,6 +132,25 @@ static void on_user_signal(uv_signal_t *signal, int number)
 	(void)number;
 	ep_session_print_counters(agent->session, stderr);
 	ep_outputs_print_counters(&agent->outputs, stderr);
+}
+
+/* What was sampled is written now, and the next intervals begin. */
+static void on_hangup(uv_signal_t *signal, int number)
+{
+	struct agent *agent = signal->data;
+
+	(void)number;
+	if (agent->ending)
+		return;
+	ep_log(EP_LOG_INFO, "agent: SIGHUP: writing what was sampled");
+	for (size_t i = 0; i < agent->n_tracks; i++) {
+		struct track *track = &agent->tracks[i];
+
+		if (!uv_is_active((uv_handle_t *)&track->timer)) /* nothing is sampled yet */
+			continue;
+		(void)uv_timer_again(&track->timer);
+		seal(track);
+	}
 }
 
 /* --- start ----------------------------------------------------------------------------------- */
@@ -194,12 +214,15 @@ static void watch_signals(struct agent *agent, uv_loop_t *loop)
 	uv_signal_init(loop, &agent->term);
 	uv_signal_init(loop, &agent->interrupt);
 	uv_signal_init(loop, &agent->user);
+	uv_signal_init(loop, &agent->hangup);
 	agent->term.data = agent;
 	agent->interrupt.data = agent;
 	agent->user.data = agent;
+	agent->hangup.data = agent;
 	uv_signal_start(&agent->term, on_end_signal, SIGTERM);
 	uv_signal_start(&agent->interrupt, on_end_signal, SIGINT);
 	uv_signal_start(&agent->user, on_user_signal, SIGUSR1);
+	uv_signal_start(&agent->hangup, on_hangup, SIGHUP);
 }
 
 /* Until the names of a whole interval are found and its file is begun. */

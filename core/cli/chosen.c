@@ -11,8 +11,7 @@
 #define RING_BYTES   (4u << 20)
 #define HELD_BYTES   (64u << 20)
 
-/* With processes or threads a command only says how long, as with perf. */
-static bool is_command_target(const struct ep_args *args)
+bool ep_chosen_is_command(const struct ep_args *args)
 {
 	return args->child_argv && !args->all_cpus && !args->n_pids &&
 	       !ep_filter_asks(&args->filter, EP_FILTER_TID);
@@ -37,7 +36,7 @@ enum ep_exit ep_chosen_open(const struct ep_args *args, const struct ep_config_f
 		.ring_bytes = RING_BYTES,
 		.memory_bytes = MEMORY_BYTES,
 		.held_bytes = HELD_BYTES,
-		.filter = is_command_target(args),
+		.filter = ep_chosen_is_command(args),
 		.choice = &args->filter,
 		.native_names = true,
 		.kernel_names = true,
@@ -55,7 +54,7 @@ enum ep_exit ep_chosen_add_targets(const struct ep_args *args, struct ep_session
 {
 	int r = 0;
 
-	if (is_command_target(args))
+	if (ep_chosen_is_command(args))
 		r = ep_session_add_pid(session, child->pid);
 	if (r == 0)
 		r = ep_targets_choose(session, &args->filter);

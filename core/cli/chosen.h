@@ -13,6 +13,8 @@
 
 struct ep_config_file;
 
+/* With processes, threads or the whole machine a command only says how long, as with perf. */
+bool ep_chosen_is_command(const struct ep_args *args);
 /*
  * keep_gone_ns: as in the session's options. EP_EXIT_OK, or another status after one line on stderr. `args` and
  * `config` must outlive the session.

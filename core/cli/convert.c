@@ -3,7 +3,8 @@
  * `convert`: profiles read, merged, filtered, named, and written by exporters. Everything after the
  * inputs are open happens without root's rights. The user who called sudo writes the outputs
  * himself; who is root without sudo becomes nobody, who may write nowhere: then outputs are opened
- * before, and filled with what was written into a directory of nobody's.
+ * before, and filled with what was written into a directory of nobody's. What was not filled is removed by a
+ * process that stays root.
  */
 #include "core/base/elevated.h"
 #include "core/base/log.h"
@@ -12,6 +13,7 @@
 #include "core/cli/output_files.h"
 #include "core/cli/parts/convert_args.h"
 #include "core/cli/parts/help.h"
+#include "core/cli/remover.h"
 #include "core/cli/stdout_file.h"
 #include "core/cli/view_files.h"
 #include "core/config/config.h"
@@ -28,6 +30,9 @@ struct convert {
 	struct ep_output_files files;
 	bool nobody;		  /* who was root became nobody */
 	int kept[EP_OUTPUTS_MAX]; /* outputs that root opened; -1: none */
+	const char *made[EP_OUTPUTS_MAX]; /* those of them that were not there before, else NULL */
+	struct ep_remover remover;
+	uint64_t written; /* bit n: output n */
 	struct ep_outputs outputs;
 	struct ep_batch *batch;
 };
@@ -41,29 +46,36 @@ static bool becomes_nobody(void)
 	return geteuid() == 0 && ep_sudo_caller(&caller) != 0;
 }
 
+/* What is in a file that exists stays there until there is something else. */
+static int keep_output(struct convert *convert, size_t i, const char *path)
+{
+	int how = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
+
+	convert->kept[i] = open(path, how | O_CREAT | O_EXCL, 0600);
+	if (convert->kept[i] >= 0)
+		convert->made[i] = path;
+	else if (errno == EEXIST && convert->args->force)
+		convert->kept[i] = open(path, how);
+	return convert->kept[i] < 0 ? -errno : 0;
+}
+
 static enum ep_exit keep_outputs(struct convert *convert)
 {
 	const struct ep_output_choices *outputs = &convert->args->outputs;
-	int how = convert->args->force ? O_TRUNC : O_EXCL;
+	int r = 0;
 
-	for (size_t i = 0; i < outputs->n; i++) {
+	for (size_t i = 0; i < outputs->n && r == 0; i++) {
 		const char *path = outputs->list[i].path;
 
-		if (strcmp(path, "-") == 0)
-			continue;
-		convert->kept[i] =
-			open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | how, 0600);
-		if (convert->kept[i] < 0) {
-			fprintf(stderr,
-				errno == EEXIST
-					? "ebpf-profiler: %s exists; give another -o FILE, or --force to "
-					  "replace it\n"
-					: "ebpf-profiler: %s: cannot be written: %m\n",
-				path);
-			return EP_EXIT_FAILED;
-		}
+		r = strcmp(path, "-") == 0 ? 0 : keep_output(convert, i, path);
+		if (r == -EEXIST)
+			fprintf(stderr, "ebpf-profiler: %s exists; give another -o FILE, or --force to replace it\n", path);
+		else if (r < 0)
+			fprintf(stderr, "ebpf-profiler: %s: cannot be written: %s\n", path, ep_strerror(r));
 	}
-	return EP_EXIT_OK;
+	if (ep_remover_start(convert->made, outputs->n, &convert->remover) < 0 && r == 0)
+		fprintf(stderr, "ebpf-profiler: warning: if this fails, empty files stay: no process could be started\n");
+	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
 }
 
 /* In place of the files that root opened: where nobody can write. */
@@ -82,23 +94,37 @@ static enum ep_exit stage_outputs(struct convert *convert)
 	return EP_EXIT_OK;
 }
 
+static int fill(struct convert *convert, size_t i)
+{
+	int r = ftruncate(convert->kept[i], 0) < 0 ? -errno : 0;
+
+	if (r == 0)
+		r = ep_stdout_file_finish_to(convert->files.paths[i], convert->kept[i]);
+	if (r < 0)
+		fprintf(stderr, "ebpf-profiler: %s: %s\n", convert->files.shown[i], ep_strerror(r));
+	return r;
+}
+
 static int finish_outputs(struct convert *convert)
 {
 	int result = 0;
 
-	for (size_t i = 0; i < convert->files.n; i++) {
+	for (size_t i = 0; i < EP_LEN(convert->kept); i++) {
+		uint64_t bit = 1ull << i;
 		int r = 0;
 
 		if (convert->kept[i] < 0)
 			continue;
-		if (convert->files.paths[i])
-			r = ep_stdout_file_finish_to(convert->files.paths[i], convert->kept[i]);
-		ep_closep(&convert->kept[i]);
+		if (convert->written & bit)
+			r = fill(convert, i);
+		else if (i < convert->files.n && convert->files.paths[i])
+			ep_stdout_file_discard(convert->files.paths[i]);
 		if (r < 0)
-			fprintf(stderr, "ebpf-profiler: %s: %s\n", convert->files.shown[i],
-				ep_strerror(r));
+			convert->written &= ~bit;
+		close(ep_take_fd(convert->kept[i]));
 		result = result ? result : r;
 	}
+	ep_remover_finish(&convert->remover, convert->written);
 	return result;
 }
 
@@ -113,6 +139,8 @@ static enum ep_exit write_all(struct convert *convert)
 		ep_outputs_submit(&convert->outputs, i, convert->batch);
 	ep_outputs_flush(&convert->outputs, on_flushed, NULL);
 	uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+	for (size_t i = 0; i < convert->files.n; i++)
+		convert->written |= (uint64_t)(ep_outputs_result_of(&convert->outputs, i) == 0) << i;
 	return ep_outputs_result(&convert->outputs) < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
 }
 
@@ -121,7 +149,7 @@ static void say_written(const struct convert *convert)
 	const char *separator = "wrote: ";
 
 	for (size_t i = 0; i < convert->files.n && !convert->args->view.quiet; i++) {
-		if (strcmp(convert->files.shown[i], "-") == 0)
+		if (strcmp(convert->files.shown[i], "-") == 0 || !(convert->written >> i & 1))
 			continue;
 		fprintf(stderr, "%s%s", separator, convert->files.shown[i]);
 		separator = ", ";
@@ -234,8 +262,7 @@ static enum ep_exit convert_files(const struct ep_convert_args *args)
 	ep_view_files_fini(&convert.inputs);
 	if (finish_outputs(&convert) < 0 && status == EP_EXIT_OK)
 		status = EP_EXIT_FAILED;
-	if (status == EP_EXIT_OK)
-		say_written(&convert);
+	say_written(&convert);
 	if (ep_output_files_finish(&convert.files) < 0 && status == EP_EXIT_OK)
 		status = EP_EXIT_FAILED;
 	ep_config_free(config);

@@ -3,10 +3,10 @@
 #include "core/base/log.h"
 #include "core/cli/commands.h"
 #include "core/cli/parts/help.h"
+#include "core/cli/start_up.h"
 
 #include <errno.h>
 #include <malloc.h>
-#include <signal.h>
 
 /* Few threads of ours allocate: more arenas would only spread what is free over more pages. */
 #define MALLOC_ARENAS 2
@@ -73,10 +73,11 @@ static int run(const struct ep_args *args)
 int main(int argc, char **argv)
 {
 	static struct ep_args args;
+	int status;
 
 	mallopt(M_ARENA_MAX, MALLOC_ARENAS);
 	mallopt(M_MMAP_THRESHOLD, MALLOC_MMAP_BYTES);
-	(void)signal(SIGPIPE, SIG_IGN);
+	ep_start_up_streams();
 	if (ep_args_parse(argc, argv, &args) < 0) {
 		fprintf(stderr, "ebpf-profiler: %s\n", args.error);
 		return EP_EXIT_USAGE;
@@ -86,5 +87,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "ebpf-profiler: %s\n", args.note);
 	if (!knows_caller(&args))
 		return EP_EXIT_USAGE;
-	return run(&args);
+	if (args.command != EP_COMMAND_HELP && args.command != EP_COMMAND_VERSION && ep_start_up_check() < 0)
+		return EP_EXIT_FAILED;
+	status = run(&args);
+	return ep_start_up_flush() < 0 && status == EP_EXIT_OK ? EP_EXIT_FAILED : status;
 }

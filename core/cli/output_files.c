@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/output_files.h"
+#include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/stdout_file.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 /* A page; where that plugin was left out of the build, pprof. */
@@ -47,8 +49,22 @@ static enum ep_exit check_stdout(const struct ep_output_format *format)
 	return EP_EXIT_USAGE;
 }
 
+/* A file is replaced as a whole: in the place of /dev/null or of a pipe there would be one afterwards. */
 static enum ep_exit check_file(const char *path, bool force)
 {
+	struct ep_rights rights;
+	struct stat st = {0};
+
+	if (ep_rights_of_caller(&rights) < 0)
+		return EP_EXIT_FAILED;
+	if (stat(path, &st) < 0)
+		st.st_mode = S_IFREG;
+	ep_rights_restore(&rights);
+	if (!S_ISREG(st.st_mode)) {
+		fprintf(stderr, "ebpf-profiler: %s is not a regular file; give another -o FILE, or -o - and send "
+				"standard output there\n", path);
+		return EP_EXIT_FAILED;
+	}
 	if (force || access(path, F_OK) != 0)
 		return EP_EXIT_OK;
 	fprintf(stderr,

@@ -49,9 +49,9 @@ struct record {
 	uv_timer_t ready, limit, watch, live;
 	bool is_live; /* the line of progress is shown */
 	uint64_t waited_from_ns;
-	uv_signal_t interrupt, term;
+	uv_signal_t interrupt, term, hangup;
 	bool ending;
-	bool failed; /* the command could not be run */
+	bool failed; /* sampling, or the command, did not begin: `status` says it */
 	enum ep_exit status;
 };
 
@@ -119,15 +119,26 @@ static void close_record(void *arg)
 	ep_session_close(record->session, on_session_closed, NULL);
 	uv_close((uv_handle_t *)&record->interrupt, NULL);
 	uv_close((uv_handle_t *)&record->term, NULL);
+	uv_close((uv_handle_t *)&record->hangup, NULL);
 }
 
+/*
+ * A command may be too short for a sample, and that is no fault; with a bar for quality there is one, which
+ * nothing cannot pass.
+ */
 static void no_samples(struct record *record)
 {
-	record->status = EP_EXIT_NO_SAMPLES;
-	fprintf(stderr, "ebpf-profiler: no samples: %s; record longer (-d), faster (-F), or the "
+	const struct ep_args *args = record->args;
+	bool is_fine = ep_chosen_is_command(args) && !args->min_complete && !args->min_named;
+
+	record->status = is_fine ? EP_EXIT_OK : EP_EXIT_NO_SAMPLES;
+	if (is_fine && args->quiet)
+		return;
+	fprintf(stderr, "ebpf-profiler: %sno samples%s: %s; record longer (-d), faster (-F), or the "
 		"whole machine (-a)\n",
-		record->args->child_argv || record->args->n_pids ? "the target used no CPU time"
-		: ep_filter_is_used(&record->args->filter) ? "nothing that was chosen used CPU time"
+		is_fine ? "warning: " : "", record->files.n ? ", and no file" : "",
+		ep_chosen_is_command(args) || args->n_pids ? "the target used no CPU time"
+		: ep_filter_is_used(&args->filter)	   ? "nothing that was chosen used CPU time"
 							   : "the machine was idle");
 }
 
@@ -158,9 +169,9 @@ static void take_batch(void *arg, const struct ep_batch *batch)
 {
 	struct record *record = arg;
 
-	if (!batch) {
-		record->status = EP_EXIT_FAILED;
-	} else if (record->failed) {
+	if (record->failed) {
+		; /* it was said */
+	} else if (!batch) {
 		record->status = EP_EXIT_FAILED;
 	} else if (ep_summary_samples(&batch, 1) == 0) {
 		no_samples(record);
@@ -266,14 +277,9 @@ static void begin(struct record *record)
 	start_live(record);
 }
 
-static void start_child(struct record *record)
+static void fail_late(struct record *record, enum ep_exit status)
 {
-	int r = ep_child_go(&record->child);
-
-	if (r == 0)
-		return;
-	fprintf(stderr, "ebpf-profiler: cannot run %s: %s\n", record->args->child_argv[0],
-		ep_strerror(r));
+	record->status = status;
 	record->failed = true;
 	end(record);
 }
@@ -281,19 +287,30 @@ static void start_child(struct record *record)
 static void on_ready(uv_timer_t *timer)
 {
 	struct record *record = timer->data;
+	int r;
 
 	if (!ep_session_is_settled(record->session) &&
 	    ep_clock_mono_ns() - record->waited_from_ns < READY_NS)
 		return;
 	uv_timer_stop(timer);
 	if (ep_session_sample(record->session) < 0) {
-		record->failed = true;
-		end(record);
+		fail_late(record, EP_EXIT_FAILED);
 		return;
 	}
 	begin(record);
-	if (record->args->child_argv)
-		start_child(record);
+	if (!record->args->child_argv)
+		return;
+	r = ep_child_go(&record->child);
+	if (r < 0)
+		fail_late(record, ep_child_say_refused(record->args->child_argv[0], r));
+}
+
+/* nohup(1) has it ignored, and so it stays. */
+static bool is_ignored(int number)
+{
+	struct sigaction action;
+
+	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 static void start_handles(struct record *record)
@@ -304,16 +321,20 @@ static void start_handles(struct record *record)
 	uv_timer_init(record->loop, &record->live);
 	uv_signal_init(record->loop, &record->interrupt);
 	uv_signal_init(record->loop, &record->term);
+	uv_signal_init(record->loop, &record->hangup);
 	record->ready.data = record;
 	record->limit.data = record;
 	record->watch.data = record;
 	record->live.data = record;
 	record->interrupt.data = record;
 	record->term.data = record;
+	record->hangup.data = record;
 	record->waited_from_ns = ep_clock_mono_ns();
 	uv_timer_start(&record->ready, on_ready, 0, 1);
 	uv_signal_start(&record->interrupt, on_signal, SIGINT);
 	uv_signal_start(&record->term, on_signal, SIGTERM);
+	if (!is_ignored(SIGHUP))
+		uv_signal_start(&record->hangup, on_signal, SIGHUP);
 }
 
 static enum ep_exit start(struct record *record)
@@ -351,7 +372,7 @@ static enum ep_exit run(struct record *record)
 
 static int final_status(const struct record *record)
 {
-	int command = record->args->child_argv ? ep_child_exit_status(&record->child) : 0;
+	int command = record->args->child_argv && !record->failed ? ep_child_exit_status(&record->child) : 0;
 
 	if (command && (record->status == EP_EXIT_OK || record->status == EP_EXIT_NO_SAMPLES ||
 			record->status == EP_EXIT_QUALITY))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/stdout_file.h"
 #include "core/base/elevated.h"
-#include "core/base/util.h"
+#include "core/base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,23 +61,33 @@ static int copy(int fd, int to)
 	return r;
 }
 
-int ep_stdout_file_finish_to(const char *path, int to)
+void ep_stdout_file_discard(const char *path)
 {
 	ep_autofree char *directory = strndup(path, strlen(path) - strlen(NAME));
-	ep_autoclose int fd = ep_open_as_caller(path);
-	int r = fd >= 0 ? copy(fd, to) : 0; /* no samples: no file */
 	struct ep_rights rights;
 
-	if (ep_rights_of_caller(&rights) == 0) {
-		(void)unlink(path);
-		if (directory)
-			(void)rmdir(directory);
-		ep_rights_restore(&rights);
-	}
+	if (ep_rights_of_caller(&rights) < 0)
+		return;
+	(void)unlink(path);
+	if (directory)
+		(void)rmdir(directory);
+	ep_rights_restore(&rights);
+}
+
+int ep_stdout_file_finish_to(const char *path, int to)
+{
+	ep_autoclose int fd = ep_open_as_caller(path);
+	int r = fd >= 0 ? copy(fd, to) : 0; /* no samples: no file */
+
+	ep_stdout_file_discard(path);
 	return r;
 }
 
 int ep_stdout_file_finish(const char *path)
 {
-	return ep_stdout_file_finish_to(path, STDOUT_FILENO);
+	int r = ep_stdout_file_finish_to(path, STDOUT_FILENO);
+
+	if (r < 0 && r != -EPIPE) /* who reads no more knows why */
+		fprintf(stderr, "ebpf-profiler: standard output: %s: the profile is not there\n", ep_strerror(r));
+	return r;
 }

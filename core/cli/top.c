@@ -422,8 +422,7 @@ static void begin(struct top *top)
 	if (r == 0)
 		return;
 	end(top);
-	fprintf(stderr, "ebpf-profiler: cannot run %s: %s\n", top->args->child_argv[0], ep_strerror(r));
-	top->status = EP_EXIT_FAILED;
+	top->status = ep_child_say_refused(top->args->child_argv[0], r);
 }
 
 static void on_ready(uv_timer_t *timer)

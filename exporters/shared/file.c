@@ -348,6 +348,15 @@ void ep_file_close(struct ep_file *file)
 	free(file);
 }
 
+int ep_file_try(const char *path)
+{
+	static const uint8_t block[4096]; /* tmpfs counts pages */
+	ep_cleanup(ep_file_closep) struct ep_file *file = NULL;
+	int r = ep_file_create(path, 0, &file);
+
+	return r < 0 ? r : write_all(file, block, sizeof(block));
+}
+
 /* --- names --- */
 
 static bool belongs_in_a_name(char c)

@@ -19,6 +19,11 @@ struct ep_file;
  * (-EACCES, -ENOENT, -ENOSPC, ...).
  */
 int ep_file_create(const char *path, int level, struct ep_file **ret_file);
+/*
+ * Could a file be written there? Makes one with a few bytes, whose temporary name nobody else has, and removes it.
+ * The same errors: what access(2) does not tell is a full disk, a quota, a directory that is immutable.
+ */
+int ep_file_try(const char *path);
 int ep_file_write(void *file, const void *data, size_t len); /* a struct ep_sink's */
 /*
  * Ends the file and gives it its name. 0, -EEXIST (not replaced: call again with another path),

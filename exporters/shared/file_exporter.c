@@ -108,6 +108,8 @@ static int check_target(const struct exporter *exporter)
 	else if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) < 0)
 		r = -errno;
 	ep_rights_restore(&rights);
+	if (r == 0 && path[0])
+		r = ep_file_try(path);
 	if (r < 0)
 		log_failure(exporter, r == -EEXIST ? path : dir, r, "");
 	return r;

@@ -11,6 +11,9 @@ enum ep_exit {
 	EP_EXIT_KERNEL = 4,	/* this kernel cannot do it */
 	EP_EXIT_NO_SAMPLES = 5,
 	EP_EXIT_QUALITY = 6, /* below --min-complete or --min-named */
+	/* As shells have it, of a command that is to be run. */
+	EP_EXIT_CANNOT_RUN = 126,
+	EP_EXIT_NOT_FOUND = 127,
 };
 
 #endif

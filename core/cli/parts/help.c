@@ -37,7 +37,7 @@ static const char program_help[] =
 	"EBPF_PROFILER_SAMPLING_FREQ=50.\n"
 	"\n"
 	"exit status: 0 ok, 1 failed, 2 usage, 3 permission, 4 kernel cannot, 5 no samples,\n"
-	"6 below --min-complete or --min-named\n";
+	"6 below --min-complete or --min-named, 126 a command cannot be run, 127 there is none\n";
 
 static const char record_help[] =
 	"usage: ebpf-profiler record [option].. [--] [CMD ARG..]\n"
@@ -68,7 +68,8 @@ static const char record_help[] =
 	"  -v, --verbose       say more, and which executables spoil the most stacks\n"
 	"  -h, --help          this text\n"
 	"\n"
-	"CMD's exit status is passed on, unless it is 0.\n"
+	"CMD's exit status is passed on, unless it is 0. When -d is over, CMD and what it started are\n"
+	"ended, by SIGTERM and 2 s later by SIGKILL. No samples of a CMD are a warning, of -p or -a an error.\n"
 	"\n"
 	"  ebpf-profiler record -d 10                        the machine for 10 seconds\n"
 	"  ebpf-profiler record -F 199 -o out.pb.gz -- make  a build\n"
