@@ -7,8 +7,8 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 const sources = path.join(__dirname, '../../exporters/html/page');
-const code = ['wire', 'profile', 'decode', 'text', 'tree'].map((name) => fs.readFileSync(path.join(sources, `${name}.js`), 'utf8')).join('\n');
-const page = new Function(`'use strict';${code}; return {decodeProfile, Calls, talliesOf, Reader, fromBase64, shown, percentDown};`)();
+const code = ['wire', 'profile', 'dictionary', 'decode', 'text', 'tree', 'calls'].map((name) => fs.readFileSync(path.join(sources, `${name}.js`), 'utf8')).join('\n');
+const page = new Function(`'use strict';${code}; return {decodeProfile, Calls, talliesOf, Base64, shown, percentDown};`)();
 
 // Self and total by frame, samples by process, and the path of each leaf.
 function summary(profile) {
@@ -26,13 +26,28 @@ function summary(profile) {
 	for (let node = 1; node < tree.n; node++)
 		if (tree.self[node] > 0)
 			paths[tree.path(node).map((at) => profile.name(tree.frame[at])).join(';')] = tree.self[node];
-	const times = profile.events.time, sorted = times.every((time, i) => i === 0 || times[i - 1] >>> 10 <= time >>> 10);
-	return {frames, processes, paths, sorted, events: profile.events.n, timed: profile.events.timed, facts: profile.sides[0].facts};
+	return {frames, processes, paths, timed: profile.events.timed, facts: profile.sides[0].facts, ranges: ranges(profile, calls)};
+}
+
+// What each tenth of the recording weighs, by its events.
+function ranges(profile, calls) {
+	const tenth = 4294967296 / 10;
+	return Array.from({length: 10}, (_, i) => calls.weighUnits(0, profile.baseRows, null, [i * tenth, (i + 1) * tenth]))
+		.map(({weight, count}) => [weight, count].map((list) => list.reduce((sum, one) => sum + one, 0)));
+}
+
+// The message from pieces of text of odd sizes, as a browser may have cut it.
+function bytesOf(text) {
+	const base64 = new page.Base64(), pieces = [];
+	for (let from = 0, size = 1; from < text.length; from += size, size = size * 7 % 65521 + 1)
+		pieces.push(base64.take(text.slice(from, from + size), false).slice());
+	pieces.push(base64.take('', true).slice());
+	return new Uint8Array(Buffer.concat(pieces));
 }
 
 function answer({message, base}) {
 	try {
-		return summary(page.decodeProfile(page.fromBase64(message), base ? page.fromBase64(base) : null));
+		return summary(page.decodeProfile(bytesOf(message), base ? bytesOf(base) : null));
 	} catch (error) {
 		return {error: error.message, isPlain: error.constructor === Error};
 	}

@@ -212,27 +212,9 @@ class App {
 		return isUnit;
 	}
 
-	span() {
-		const {events} = this.profile, {range} = this.state;
-		if (!range)
-			return [0, events.n];
-		const find = (time) => {
-			let low = 0, high = events.timed;
-			while (low < high) {
-				const middle = (low + high) >>> 1;
-				if (events.time[middle] < time)
-					low = middle + 1;
-				else
-					high = middle;
-			}
-			return low;
-		};
-		return [find(range[0]), range[1] >= 4294967294 ? events.timed : find(range[1])];
-	}
-
 	weigh() {
-		const {calls, profile, tree} = this, isRow = this.chosenRows(), isUnit = this.chosenUnits(), [from, to] = this.span();
-		const events = this.state.range ? profile.events : null, weights = this.weights = calls.weighUnits(0, profile.baseRows, isRow, events, from, to);
+		const {calls, profile, tree} = this, isRow = this.chosenRows(), isUnit = this.chosenUnits();
+		const weights = this.weights = calls.weighUnits(0, profile.baseRows, isRow, this.state.range);
 		const own = calls.selfOf(weights, isUnit, tree.self.fill(0));
 		tree.weigh(own.self);
 		this.sum = own.sum;

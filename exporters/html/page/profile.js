@@ -6,7 +6,7 @@
 //                             └──► thread ──► process
 //
 // A cell is a line of a location: a frame with its line, module and flags. Frames are equal when name and kind
-// are. Events are sorted by time, so that a range of time is a range of rows.
+// are. Events have the order of their rows.
 
 const INLINED = 1, POINTER_WALK = 2; // flags of a cell
 const MAX_KINDS = 60;
@@ -24,6 +24,11 @@ class Texts {
 
 	get length() {
 		return this.start.length;
+	}
+
+	reserve(more) {
+		this.start.reserve(more);
+		this.size.reserve(more);
 	}
 
 	add(start, end) {
@@ -76,15 +81,17 @@ class Profile {
 		this.rowCpu = new Ints();
 		this.rowUnnamed = new Ints(); // row of reasons, 0: all is named
 		this.rowCut = new Ints(); // row of reasons, 0: the stack is whole, unless stackCut says why not
-		this.rowWeight = new Floats(); // of each event, unless events have weights of their own
-		this.rowCount = new Floats();  // samples of each event
 		this.rowTotal = new Floats();
 		this.rowSamples = new Floats();
 		this.reasons = [''];
-		this.threads = []; // {process, tid, name}
+		this.threads = []; // {process, tid, name, nameRow}
 		this.processes = []; // {pid, exe, name, container, key}
 		this.texts = [];   // of each side
 		this.sides = [];   // what each says of itself
+	}
+
+	rowColumns() {
+		return [this.rowStack, this.rowThread, this.rowCpu, this.rowUnnamed, this.rowCut, this.rowTotal, this.rowSamples];
 	}
 
 	text(side, id) {

@@ -2,18 +2,14 @@
 //
 // Reads what the page carries, shows it, or says why not.
 
-async function readCarried(id) {
-	const carrier = $(id);
-	return carrier ? gunzip(fromBase64(carrier.textContent.trim())) : null;
-}
-
 async function start() {
 	const message = $('message');
+	performance.mark('page:loaded');
 	try {
 		if (typeof DecompressionStream === 'undefined')
 			throw new Error('this browser is too old: it has no DecompressionStream');
-		const bytes = await readCarried('profile'), base = await readCarried('profile-base');
-		if (!bytes || bytes.length === 0)
+		const bytes = await readCarried($('profile')), base = $('profile-base') ? await readCarried($('profile-base')) : null;
+		if (bytes.length === 0)
 			throw new Error('there is none in it');
 		performance.mark('page:read');
 		const profile = decodeProfile(bytes, base);

@@ -45,7 +45,7 @@ class Strip {
 
 	// Weights by column, of `isRow` only.
 	weigh(isRow) {
-		const {profile} = this.owner, {events, rowThread, rowWeight} = profile, ranks = SHOWN_PROCESSES + 1;
+		const {profile} = this.owner, {events, rowThread, rowTotal} = profile, ranks = SHOWN_PROCESSES + 1;
 		// Columns of at least some ticks of the sampling clock: narrower ones would show its beat.
 		const {period} = profile.sides[0], ticks = period ? this.length / period : 1e9;
 		const columns = this.columns = Math.round(Math.max(40, Math.min(600, (this.width || 1200) / 3, ticks / 6)));
@@ -53,16 +53,16 @@ class Strip {
 		const cells = this.gridColumns = Math.ceil(this.seconds / this.perColumn);
 		const grid = this.grid = new Float64Array(cells * GRID_ROWS), perUnit = 1 / this.unit;
 		const columnNs = 1e9 * this.perColumn, rowNs = columnNs / GRID_ROWS;
-		const rowRank = new Uint8Array(profile.nRows);
-		for (let row = 0; row < rowRank.length; row++)
-			rowRank[row] = this.threadRank[rowThread[row]];
-		for (let i = 0; i < events.timed; i++) {
-			const row = events.row[i];
+		const {time, first, weight} = events, threadRank = this.threadRank;
+		for (let row = 0; row < profile.baseRows; row++) {
 			if (isRow && !isRow[row])
 				continue;
-			const weight = events.weight ? events.weight[i] : rowWeight[row], time = events.time[i];
-			bins[Math.floor(time * scale) * ranks + rowRank[row]] += weight;
-			grid[Math.min(grid.length - 1, Math.floor(time * perUnit / rowNs))] += weight;
+			const rank = threadRank[rowThread[row]], end = first[row + 1], each = rowTotal[row] / (end - first[row]);
+			for (let i = first[row]; i < end; i++) {
+				const own = weight ? weight[i] : each, at = time[i];
+				bins[Math.floor(at * scale) * ranks + rank] += own;
+				grid[Math.min(grid.length - 1, Math.floor(at * perUnit / rowNs))] += own;
+			}
 		}
 		this.draw();
 	}

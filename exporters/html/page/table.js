@@ -164,13 +164,6 @@ function drawKinds(app) {
 		{'data-kind': profile.kinds[kind], 'aria-pressed': !state.off.includes(profile.kinds[kind]), title: 'Off: its time is its callers\'; with Shift: all others off'})));
 }
 
-function hasKind({stackFirst, stackCells, cellFrame, frameKind}, stack, kind) {
-	for (let at = stackFirst[stack]; at < stackFirst[stack + 1]; at++)
-		if (frameKind[cellFrame[stackCells[at]]] === kind)
-			return true;
-	return false;
-}
-
 // Of each kind the time of its own, as recorded, of cuts and gaps that of the stacks which have one; `present`:
 // whether there is one at all.
 App.prototype.kindWeights = function () {
@@ -178,19 +171,22 @@ App.prototype.kindWeights = function () {
 	if (this.ofKinds)
 		return this.ofKinds;
 	const own = new Float64Array(profile.kinds.length), stackWeight = new Float64Array(profile.nStacks);
-	const present = new Uint8Array(profile.kinds.length), marks = [ERROR_KIND, GAP_KIND].map((kind) => profile.kindOf.get(kind));
+	const present = new Uint8Array(profile.kinds.length), isMark = profile.kinds.map((kind) => kind === ERROR_KIND || kind === GAP_KIND);
+	const seenIn = new Int32Array(profile.kinds.length).fill(-1); // a stack counts once
 	for (let row = 0; row < profile.baseRows; row++)
 		stackWeight[rowStack[row]] += rowTotal[row];
 	for (let stack = 0; stack < profile.nStacks; stack++) {
 		if (!stackWeight[stack])
 			continue;
-		for (let at = stackFirst[stack]; at < stackFirst[stack + 1]; at++)
-			present[frameKind[cellFrame[stackCells[at]]]] = 1;
-		for (const kind of marks)
-			if (kind !== undefined && hasKind(profile, stack, kind))
+		const end = stackFirst[stack + 1];
+		for (let at = stackFirst[stack]; at < end; at++) {
+			const kind = frameKind[cellFrame[stackCells[at]]];
+			present[kind] = 1;
+			if (isMark[kind] ? seenIn[kind] !== stack : at + 1 === end) {
 				own[kind] += stackWeight[stack];
-		if (stackFirst[stack] < stackFirst[stack + 1])
-			own[frameKind[cellFrame[stackCells[stackFirst[stack + 1] - 1]]]] += stackWeight[stack];
+				seenIn[kind] = stack;
+			}
+		}
 	}
 	this.ofKinds = {own, present};
 	return this.ofKinds;

@@ -61,53 +61,41 @@ class Trie {
 }
 
 class Tree {
-	// self: what each node of the trie weighs by itself; by it children are ordered.
-	constructor(trie, self, nFrames) {
-		const n = this.n = trie.n, total = self.slice(0, n), size = new Int32Array(n).fill(1);
+	// Columns of nodes in preorder: parent, frame, cell, depth.
+	constructor({parent, frame, cell, depth}, nFrames) {
+		const n = this.n = parent.length, end = this.end = new Int32Array(n);
+		this.parent = parent;
+		this.frame = frame;
+		this.cell = cell;
+		this.depth = depth;
+		this.nFrames = nFrames;
 		for (let i = n - 1; i > 0; i--) {
-			total[trie.parent[i]] += total[i];
-			size[trie.parent[i]] += size[i];
+			end[i] = end[i] || i + 1;
+			end[parent[i]] = Math.max(end[parent[i]], end[i]);
 		}
-		const {first, kids} = childrenOf(trie, total);
-		const place = this.place = new Int32Array(n);
-		for (let i = 0; i < n; i++) {
-			let pos = place[i] + 1;
-			for (let k = first[i]; k < first[i + 1]; k++) {
-				place[kids[k]] = pos;
-				pos += size[kids[k]];
-			}
-		}
-		this.parent = new Int32Array(n);
-		this.frame = new Int32Array(n);
-		this.cell = new Int32Array(n);
-		this.end = new Int32Array(n);
-		this.depth = new Int32Array(n);
-		for (let i = 0; i < n; i++) {
-			const to = place[i];
-			this.parent[to] = i ? place[trie.parent[i]] : -1;
-			this.frame[to] = trie.frame[i];
-			this.cell[to] = trie.cell[i];
-			this.end[to] = to + size[i];
-		}
-		for (let i = 1; i < n; i++)
-			this.depth[i] = this.depth[this.parent[i]] + 1;
+		end[0] = n;
 		this.total = new Float64Array(n);
-		this.self = new Float64Array(n);
 		this.x = new Float64Array(n);
-		this.markRecursion(nFrames);
+		this.self = new Float64Array(n);
+		this.inner = null;
+	}
+
+	get isInner() {
+		this.inner = this.inner || this.markRecursion();
+		return this.inner;
 	}
 
 	// 1: a caller of this node is of the same frame, so that its time is counted there.
-	markRecursion(nFrames) {
-		const onPath = new Int32Array(nFrames), path = [];
-		this.isInner = new Uint8Array(this.n);
+	markRecursion() {
+		const onPath = new Int32Array(this.nFrames), path = [], isInner = new Uint8Array(this.n);
 		for (let i = 1; i < this.n; i++) {
 			for (let depth = path.length; depth >= this.depth[i]; depth--)
 				onPath[path.pop()]--;
 			const frame = this.frame[i];
-			this.isInner[i] = onPath[frame]++ ? 1 : 0;
+			isInner[i] = onPath[frame]++ ? 1 : 0;
 			path.push(frame);
 		}
+		return isInner;
 	}
 
 	// self: by node of this tree. Children lie side by side from where their parent begins.
@@ -160,6 +148,36 @@ class Tree {
 	}
 }
 
+// The tree of a trie, weighed: self is what each of the trie's nodes weighs by itself.
+function treeOfTrie(trie, self, nFrames) {
+	const n = trie.n, total = self.slice(0, n), size = new Int32Array(n).fill(1), place = new Int32Array(n);
+	for (let i = n - 1; i > 0; i--) {
+		total[trie.parent[i]] += total[i];
+		size[trie.parent[i]] += size[i];
+	}
+	const {first, kids} = childrenOf(trie, total), placed = new Float64Array(n);
+	for (let i = 0; i < n; i++) {
+		let pos = place[i] + 1;
+		for (let k = first[i]; k < first[i + 1]; k++) {
+			place[kids[k]] = pos;
+			pos += size[kids[k]];
+		}
+	}
+	const columns = {parent: new Int32Array(n), frame: new Int32Array(n), cell: new Int32Array(n), depth: new Int32Array(n)};
+	for (let i = 0; i < n; i++) {
+		const to = place[i];
+		columns.parent[to] = i ? place[trie.parent[i]] : -1;
+		columns.frame[to] = trie.frame[i];
+		columns.cell[to] = trie.cell[i];
+		placed[to] = self[i];
+	}
+	for (let i = 1; i < n; i++)
+		columns.depth[i] = columns.depth[columns.parent[i]] + 1;
+	const tree = new Tree(columns, nFrames);
+	tree.weigh(placed);
+	return tree;
+}
+
 // Children of each node of a trie, the largest first.
 function childrenOf(trie, total) {
 	const n = trie.n, first = new Int32Array(n + 1), kids = new Int32Array(n);
@@ -185,188 +203,6 @@ function childrenOf(trie, total) {
 		}
 	}
 	return {first, kids};
-}
-
-// What the stacks of a profile are, by group and without the kinds that are off. A unit is what has one leaf:
-// a stack, of each group one.
-class Calls {
-	constructor(profile, groups, kindsOff) {
-		this.profile = profile;
-		this.groups = groups; // null or {ofRow(row), names}
-		this.kindsOff = kindsOff;
-		this.findUnits();
-		this.build();
-	}
-
-	findUnits() {
-		const {profile, groups} = this, n = profile.nRows;
-		if (!groups) {
-			this.rowUnit = profile.rowStack;
-			this.nUnits = profile.nStacks;
-			this.unitStack = null;
-			return;
-		}
-		const unitOf = new Map(), stacks = new Ints(), group = new Ints();
-		this.rowUnit = new Int32Array(n);
-		for (let row = 0; row < n; row++) {
-			const key = groups.ofRow(row) * profile.nStacks + profile.rowStack[row];
-			let unit = unitOf.get(key);
-			if (unit === undefined) {
-				unit = stacks.length;
-				unitOf.set(key, unit);
-				stacks.push(profile.rowStack[row]);
-				group.push(groups.ofRow(row));
-			}
-			this.rowUnit[row] = unit;
-		}
-		this.unitStack = stacks.done();
-		this.unitGroup = group.done();
-		this.nUnits = this.unitStack.length;
-	}
-
-	stackOf(unit) {
-		return this.unitStack ? this.unitStack[unit] : unit;
-	}
-
-	build() {
-		const {profile, kindsOff, nUnits} = this, {stackFirst, stackCells, cellFrame, frameKind} = profile;
-		const room = Math.min(1 << 22, Math.max(1024, stackCells.length >> 1));
-		const trie = new Trie(room), leaf = new Int32Array(nUnits);
-		const isOff = new Uint8Array(64), pathFrame = [], pathNode = [];
-		let known = 0; // of the last path
-		for (const kind of kindsOff)
-			isOff[kind] = 1;
-		this.isGone = new Uint8Array(nUnits); // nothing of it is left
-		for (let unit = 0; unit < nUnits; unit++) {
-			const stack = this.stackOf(unit), end = stackFirst[stack + 1];
-			let node = 0, depth = 0, isSame = true;
-			if (this.groups) {
-				node = trie.child(0, profile.nFrames + this.unitGroup[unit], -1);
-				isSame = known > 0 && pathNode[0] === node;
-				pathNode[0] = node;
-				pathFrame[0] = -1;
-				depth = 1;
-			}
-			for (let at = stackFirst[stack]; at < end; at++) {
-				const cell = stackCells[at], frame = cellFrame[cell];
-				if (isOff[frameKind[frame]])
-					continue;
-				if (isSame && depth < known && pathFrame[depth] === frame) {
-					node = pathNode[depth++];
-					continue;
-				}
-				isSame = false;
-				node = trie.child(node, frame, cell);
-				pathFrame[depth] = frame;
-				pathNode[depth++] = node;
-			}
-			// What is behind the end of this path is of another one, unless nothing was changed.
-			known = isSame ? known : depth;
-			leaf[unit] = node;
-			this.isGone[unit] = stackFirst[stack] < end && depth === (this.groups ? 1 : 0) ? 1 : 0;
-		}
-		this.finish(trie, leaf);
-	}
-
-	finish(trie, leaf) {
-		const {profile, nUnits, isGone} = this, self = new Float64Array(trie.n);
-		for (let row = 0; row < profile.nRows; row++) {
-			const unit = this.rowUnit[row];
-			if (!isGone[unit])
-				self[leaf[unit]] += profile.rowTotal[row];
-		}
-		this.tree = new Tree(trie, self, profile.nFrames + (this.groups ? this.groups.names.length : 0));
-		const first = this.nodeUnits = new Int32Array(this.tree.n + 1);
-		this.unitNode = leaf;
-		for (let unit = 0; unit < nUnits; unit++) {
-			leaf[unit] = this.tree.place[leaf[unit]];
-			first[leaf[unit] + 1]++;
-		}
-		for (let i = 0; i < this.tree.n; i++)
-			first[i + 1] += first[i];
-		const next = first.slice();
-		this.unitsByNode = new Int32Array(nUnits);
-		for (let unit = 0; unit < nUnits; unit++)
-			this.unitsByNode[next[leaf[unit]]++] = unit;
-		this.tree.place = null;
-	}
-
-	// 1 for each unit with a frame of which isMatch is 1.
-	unitsWith(isMatch) {
-		const {tree, nUnits} = this, has = new Uint8Array(tree.n), ret = new Uint8Array(nUnits);
-		for (let i = 1; i < tree.n; i++)
-			has[i] = has[tree.parent[i]] | isMatch[tree.frame[i]];
-		for (let unit = 0; unit < nUnits; unit++)
-			ret[unit] = has[this.unitNode[unit]];
-		return ret;
-	}
-
-	// Weights and counts of units, of rows [first, end): all of them, or of events [from, to) only.
-	weighUnits(first, end, isRow, events, from, to) {
-		const weight = new Float64Array(this.nUnits), count = new Float64Array(this.nUnits), {rowUnit, profile} = this;
-		const {rowTotal, rowSamples, rowWeight, rowCount} = profile;
-		let all = 0;
-		for (let row = first; !events && row < end; row++) {
-			all += rowTotal[row];
-			if (isRow && !isRow[row])
-				continue;
-			weight[rowUnit[row]] += rowTotal[row];
-			count[rowUnit[row]] += rowSamples[row];
-		}
-		for (let i = from; events && i < to; i++) {
-			const row = events.row[i], own = events.weight ? events.weight[i] : rowWeight[row];
-			all += own;
-			if (isRow && !isRow[row])
-				continue;
-			weight[rowUnit[row]] += own;
-			count[rowUnit[row]] += rowCount[row];
-		}
-		return {weight, count, all};
-	}
-
-	// Drops what no filter lets through, and gives each node what is its own.
-	selfOf(weights, isUnit, self = new Float64Array(this.tree.n)) {
-		let sum = 0, count = 0;
-		for (let unit = 0; unit < this.nUnits; unit++) {
-			if (this.isGone[unit] || (isUnit && !isUnit[unit])) {
-				weights.weight[unit] = weights.count[unit] = 0;
-				continue;
-			}
-			self[this.unitNode[unit]] += weights.weight[unit];
-			sum += weights.weight[unit];
-			count += weights.count[unit];
-		}
-		return {self, sum, count};
-	}
-
-	// Samples below a node.
-	countOf(node, weights) {
-		let count = 0;
-		for (let i = this.nodeUnits[node]; i < this.nodeUnits[this.tree.end[node]]; i++)
-			count += weights.count[this.unitsByNode[i]];
-		return count;
-	}
-
-	// Cells of a node and what each weighs, the heaviest first: lines, modules, inlined or not.
-	cellsOf(node, weights) {
-		const {profile, tree} = this, found = new Map(), isOff = new Set(this.kindsOff);
-		const depth = tree.depth[node] - (this.groups ? 1 : 0);
-		if (depth < 1)
-			return [];
-		const end = Math.min(this.nodeUnits[tree.end[node]], this.nodeUnits[node] + 5000);
-		for (let i = this.nodeUnits[node]; i < end; i++) {
-			const unit = this.unitsByNode[i], stack = this.stackOf(unit);
-			let left = depth;
-			for (let at = profile.stackFirst[stack]; at < profile.stackFirst[stack + 1]; at++) {
-				const cell = profile.stackCells[at];
-				if (isOff.has(profile.frameKind[profile.cellFrame[cell]]) || --left > 0)
-					continue;
-				found.set(cell, (found.get(cell) || 0) + weights.weight[unit]);
-				break;
-			}
-		}
-		return [...found].sort((a, b) => b[1] - a[1]);
-	}
 }
 
 // Self and total of each frame, and its heaviest cell.
@@ -434,9 +270,5 @@ function treeAround(tree, frame, isUp, nFrames) {
 		}
 	}
 	add(trie.n - 1, 0);
-	const own = self.done(), ret = new Tree(trie, own, nFrames), placed = new Float64Array(ret.n);
-	for (let i = 0; i < ret.n; i++)
-		placed[ret.place[i]] = own[i];
-	ret.weigh(placed);
-	return ret;
+	return treeOfTrie(trie, self.done(), nFrames);
 }

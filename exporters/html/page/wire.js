@@ -5,42 +5,84 @@
 
 const MAX_BYTES = 2 ** 31; // of a profile that is not compressed any more
 
-function fromBase64(text) {
-	if (Uint8Array.fromBase64)
-		return Uint8Array.fromBase64(text);
-	const PIECE = 1 << 20; // a multiple of 4
-	const clean = text.trim();
-	const padding = clean.endsWith('==') ? 2 : clean.endsWith('=') ? 1 : 0;
-	const bytes = new Uint8Array(clean.length / 4 * 3 - padding);
-	let to = 0;
-	for (let from = 0; from < clean.length; from += PIECE) {
-		const piece = atob(clean.slice(from, from + PIECE));
-		for (let i = 0; i < piece.length; i++)
-			bytes[to++] = piece.charCodeAt(i);
+const PIECE = 1 << 16; // characters of base64 at once; a multiple of 4
+
+// Base64 that comes in pieces, as bytes. What it gives is valid until the next piece is taken.
+class Base64 {
+	constructor() {
+		this.bytes = new Uint8Array(PIECE);
+		this.rest = ''; // less than four characters
 	}
-	return bytes;
+
+	take(text, isLast) {
+		const all = this.rest ? this.rest + text : text;
+		return this.bytes.setFromBase64 ? this.decode(all, isLast) : this.decodeByHand(all, isLast);
+	}
+
+	decode(text, isLast) {
+		const {read, written} = this.bytes.setFromBase64(text, {lastChunkHandling: isLast ? 'loose' : 'stop-before-partial'});
+		this.rest = text.slice(read);
+		return this.bytes.subarray(0, written);
+	}
+
+	// For browsers before 2025.
+	decodeByHand(text, isLast) {
+		const clean = text.replace(/[\t\n\f\r ]+/g, ''), whole = isLast ? clean.length : clean.length & ~3;
+		const piece = atob(clean.slice(0, whole)), {bytes} = this;
+		for (let i = 0; i < piece.length; i++)
+			bytes[i] = piece.charCodeAt(i);
+		this.rest = clean.slice(whole);
+		return bytes.subarray(0, piece.length);
+	}
 }
 
-async function gunzip(bytes) {
-	const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip')).getReader();
-	const pieces = [];
-	let length = 0;
+// What the text below an element is as bytes, in pieces: neither the text nor the bytes are there twice.
+async function feedBase64(element, writer) {
+	const base64 = new Base64();
+	for (let node = element.firstChild; node; node = node.nextSibling)
+		for (let text = node.data, from = 0; from < text.length; from += PIECE)
+			await writer.write(base64.take(text.length <= PIECE ? text : text.slice(from, from + PIECE), false));
+	await writer.write(base64.take('', true));
+	await writer.close();
+}
+
+// How many bytes it says it unfolds to: the last four of a gzip file. A hint: files lie.
+function unfoldedSize(element) {
+	let tail = '', length = 0;
+	for (let node = element.lastChild; node; node = node.previousSibling) {
+		length += node.length;
+		if (tail.length < 12)
+			tail = (node.data.slice(-100) + tail).trimEnd();
+	}
+	const bytes = new Base64().take(tail.slice(-12), true), n = bytes.length;
+	const size = n < 4 ? 0 : new DataView(bytes.buffer).getUint32(n - 4, true);
+	return Math.min(size, MAX_BYTES, 1032 * length); // no byte of gzip is more than that
+}
+
+async function collect(reader, size) {
+	let all = new Uint8Array(size), to = 0;
 	for (;;) {
 		const {done, value} = await reader.read();
 		if (done)
-			break;
-		pieces.push(value);
-		length += value.length;
-		if (length > MAX_BYTES)
+			return all.subarray(0, to);
+		if (to + value.length > MAX_BYTES)
 			throw new Error('it unfolds to more than 2 GB');
+		if (to + value.length > all.length) {
+			const more = new Uint8Array(Math.min(MAX_BYTES, 2 * (to + value.length)));
+			more.set(all.subarray(0, to));
+			all = more;
+		}
+		all.set(value, to);
+		to += value.length;
 	}
-	const all = new Uint8Array(length);
-	let to = 0;
-	for (const piece of pieces) {
-		all.set(piece, to);
-		to += piece.length;
-	}
-	return all;
+}
+
+// The bytes that an element carries as base64 of gzip.
+async function readCarried(element) {
+	const stream = new DecompressionStream('gzip'), reader = stream.readable.getReader();
+	const feeding = feedBase64(element, stream.writable.getWriter());
+	const [bytes] = await Promise.all([collect(reader, unfoldedSize(element)), feeding]);
+	return bytes;
 }
 
 const VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5;
@@ -58,22 +100,38 @@ class Reader {
 		throw new Error(`it is torn at byte ${this.pos}`);
 	}
 
-	// As a number: exact up to 2^53.
+	// As a number: exact up to 2^53. Nearly all are short, and those are whole numbers to the engine, too.
 	varint() {
-		const bytes = this.bytes, end = this.end;
-		let pos = this.pos;
-		if (pos >= end)
-			this.torn();
-		let byte = bytes[pos++];
+		const bytes = this.bytes, pos = this.pos;
+		if (pos + 4 > this.end)
+			return this.longVarint();
+		let byte = bytes[pos], value = byte & 127;
 		if (byte < 128) {
-			this.pos = pos;
-			return byte;
+			this.pos = pos + 1;
+			return value;
 		}
-		let value = byte & 127, scale = 128;
-		for (let i = 1; i < 10; i++) {
+		byte = bytes[pos + 1];
+		value |= (byte & 127) << 7;
+		if (byte < 128) {
+			this.pos = pos + 2;
+			return value;
+		}
+		byte = bytes[pos + 2];
+		value |= (byte & 127) << 14;
+		if (byte < 128) {
+			this.pos = pos + 3;
+			return value;
+		}
+		return this.longVarint();
+	}
+
+	longVarint() {
+		const bytes = this.bytes, end = this.end;
+		let pos = this.pos, value = 0, scale = 1;
+		for (let i = 0; i < 10; i++) {
 			if (pos >= end)
 				this.torn();
-			byte = bytes[pos++];
+			const byte = bytes[pos++];
 			value += (byte & 127) * scale;
 			if (byte < 128) {
 				this.pos = pos;
@@ -88,11 +146,15 @@ class Reader {
 	next() {
 		if (this.pos >= this.end)
 			return 0;
-		const tag = this.varint();
-		this.wire = tag % 8;
+		let tag = this.bytes[this.pos];
+		if (tag < 128)
+			this.pos++;
+		else
+			tag = this.varint();
 		if (tag < 8 || tag >= 2 ** 32)
 			this.torn();
-		return Math.floor(tag / 8);
+		this.wire = tag & 7;
+		return tag >>> 3;
 	}
 
 	// Into a message, a string or a packed list; leave() takes what this returns.
@@ -159,33 +221,83 @@ class Reader {
 	}
 }
 
-// Arrays of numbers that grow. A class for each type of array, so that no push has to ask which it is: the engine
-// makes of it one store.
-function columnOf(Type) {
-	return class {
-		constructor(room = 1024) {
-			this.data = new Type(room);
-			this.length = 0;
-		}
+// Arrays of numbers that grow: one is made as large as what is to come, where that is known.
+class Column {
+	constructor(Type, room) {
+		this.Type = Type;
+		this.data = new Type(room);
+		this.length = 0;
+	}
 
-		push(value) {
-			if (this.length === this.data.length)
-				this.grow();
-			this.data[this.length++] = value;
-		}
+	// Room for so many more. What is not written yet takes no memory.
+	reserve(more) {
+		if (this.length + more > this.data.length)
+			this.resize(this.length + more);
+	}
 
-		grow() {
-			const data = new Type(2 * this.length);
-			data.set(this.data);
-			this.data = data;
-		}
+	grow() {
+		this.resize(Math.max(1024, 2 * this.data.length));
+	}
 
-		done() {
-			const data = this.data.length === this.length ? this.data : this.data.slice(0, this.length);
-			this.data = null;
-			return data;
-		}
-	};
+	resize(room) {
+		const data = new this.Type(room);
+		data.set(this.data.subarray(0, this.length));
+		this.data = data;
+	}
+
+	done() {
+		const data = this.data.subarray(0, this.length);
+		this.data = null;
+		return data;
+	}
 }
 
-const Bytes = columnOf(Uint8Array), Ints = columnOf(Int32Array), Words = columnOf(Uint32Array), Floats = columnOf(Float64Array);
+// A push for each type of array: what the engine learns of a function it learns of its text, and one for all would have
+// to ask each time which type it has.
+class Bytes extends Column {
+	constructor(room = 0) {
+		super(Uint8Array, room);
+	}
+
+	push(value) {
+		if (this.length === this.data.length)
+			this.grow();
+		this.data[this.length++] = value;
+	}
+}
+
+class Ints extends Column {
+	constructor(room = 0) {
+		super(Int32Array, room);
+	}
+
+	push(value) {
+		if (this.length === this.data.length)
+			this.grow();
+		this.data[this.length++] = value;
+	}
+}
+
+class Words extends Column {
+	constructor(room = 0) {
+		super(Uint32Array, room);
+	}
+
+	push(value) {
+		if (this.length === this.data.length)
+			this.grow();
+		this.data[this.length++] = value;
+	}
+}
+
+class Floats extends Column {
+	constructor(room = 0) {
+		super(Float64Array, room);
+	}
+
+	push(value) {
+		if (this.length === this.data.length)
+			this.grow();
+		this.data[this.length++] = value;
+	}
+}
