@@ -55,7 +55,10 @@ class App {
 		listen(this);
 		this.tellFacts();
 		this.update(3);
-		requestIdleCallback((deadline) => this.readNames(deadline, 0));
+		requestIdleCallback((deadline) => {
+			this.tally(); // for the table
+			this.readNames(deadline, 0);
+		});
 	}
 
 	// Names are decoded while nothing else is to be done, so that the first search is as fast as the next.

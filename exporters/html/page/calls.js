@@ -260,17 +260,44 @@ class Calls {
 
 	// Weights and counts of units, of rows [first, end): all of them, or of events within a range of time only.
 	weighUnits(first, end, isRow, range) {
-		const weight = new Float64Array(this.nUnits), count = new Float64Array(this.nUnits), {rowUnit, profile} = this;
-		const {rowTotal, rowSamples} = range ? eventsWithin(profile, end, range) : profile;
-		let all = 0;
+		const ret = {weight: new Float64Array(this.nUnits), count: new Float64Array(this.nUnits), all: 0};
+		if (range) {
+			this.weighRange(first, end, isRow, range, ret);
+			return ret;
+		}
+		const {weight, count} = ret, {rowUnit, profile: {rowTotal, rowSamples}} = this;
 		for (let row = first; row < end; row++) {
-			all += rowTotal[row];
+			ret.all += rowTotal[row];
 			if (isRow && !isRow[row])
 				continue;
 			weight[rowUnit[row]] += rowTotal[row];
 			count[rowUnit[row]] += rowSamples[row];
 		}
-		return {weight, count, all};
+		return ret;
+	}
+
+	// The end of a range is not in it, unless it is the recording's.
+	weighRange(firstRow, endRow, isRow, [from, to], ret) {
+		const {weight, count} = ret, {rowUnit, profile: {events, rowTotal}} = this, {time, first, weight: own} = events;
+		const least = Math.ceil(from), most = to >= 4294967294 ? 4294967294 : Math.ceil(to) - 1;
+		for (let row = firstRow; row < endRow; row++) {
+			const start = first[row], end = first[row + 1];
+			let found = 0, sum = 0;
+			for (let i = start; i < end; i++) {
+				if (time[i] < least || time[i] > most)
+					continue;
+				found++;
+				sum += own ? own[i] : 0;
+			}
+			if (found === 0)
+				continue;
+			sum = own ? sum : rowTotal[row] / (end - start) * found;
+			ret.all += sum;
+			if (isRow && !isRow[row])
+				continue;
+			weight[rowUnit[row]] += sum;
+			count[rowUnit[row]] += found;
+		}
 	}
 
 	// Drops what no filter lets through, and gives each node what is its own.
@@ -316,25 +343,4 @@ class Calls {
 		}
 		return [...found].sort((a, b) => b[1] - a[1]);
 	}
-}
-
-// What rows weigh in a range of time, its end not in it, unless that is the recording's.
-function eventsWithin({events, rowTotal}, nRows, [from, to]) {
-	const {time, first, weight} = events, least = Math.ceil(from), most = to >= 4294967294 ? 4294967294 : Math.ceil(to) - 1;
-	const total = new Float64Array(nRows), samples = new Float64Array(nRows);
-	for (let row = 0; row < nRows; row++) {
-		const end = first[row + 1];
-		let count = 0, sum = 0;
-		for (let i = first[row]; i < end; i++) {
-			if (time[i] < least || time[i] > most)
-				continue;
-			count++;
-			sum += weight ? weight[i] : 0;
-		}
-		if (count > 0) {
-			samples[row] = count;
-			total[row] = weight ? sum : rowTotal[row] / (end - first[row]) * count;
-		}
-	}
-	return {rowTotal: total, rowSamples: samples};
 }

@@ -219,23 +219,22 @@ function talliesOf(tree, nFrames) {
 	return {self, total};
 }
 
-// Rows of `values` that are not 0, the largest first, `most` at most: sorts only what is shown.
+// Rows of `values` that are not 0, the largest first, `most` at most: sorts little more than what is shown.
 function largest(values, most, isWanted) {
-	let rows = [];
-	for (let i = 0; i < values.length; i++)
-		if (values[i] !== 0 && (!isWanted || isWanted[i]))
-			rows.push(i);
-	const count = rows.length;
-	if (rows.length > 4 * most) {
-		const sizes = new Float64Array(rows.length);
-		for (let i = 0; i < rows.length; i++)
-			sizes[i] = Math.abs(values[rows[i]]);
-		sizes.sort();
-		const least = sizes[sizes.length - most];
-		rows = rows.filter((row) => Math.abs(values[row]) >= least);
+	const compare = (a, b) => Math.abs(values[b]) - Math.abs(values[a]) || a - b;
+	let rows = [], count = 0, least = 0; // what is not larger than that is not among them
+	for (let i = 0; i < values.length; i++) {
+		if (values[i] === 0 || (isWanted && !isWanted[i]))
+			continue;
+		count++;
+		if (Math.abs(values[i]) <= least)
+			continue;
+		if (rows.push(i) < 4 * most)
+			continue;
+		rows = rows.sort(compare).slice(0, most);
+		least = Math.abs(values[rows[most - 1]]);
 	}
-	rows.sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]) || a - b);
-	return {rows: rows.slice(0, most), count};
+	return {rows: rows.sort(compare).slice(0, most), count};
 }
 
 // What calls a frame (isUp), or what it calls, as a tree whose root is the frame itself.
