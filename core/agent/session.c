@@ -16,6 +16,7 @@
 #include "core/bpf/ring.h"
 #include "core/unwind/delta_store.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -41,6 +42,9 @@
 #define LANGUAGE_IDLE_NS (10 * EP_NS_PER_SEC)
 /* So much of it may always be held for files that are read, as tables of others make room for it. */
 #define FILES_SHARE 8
+/* Descriptors: 128 for names, 128 for files that are looked at, the others for exporters and languages. */
+#define RESERVED_FILES 448
+#define LEAST_FILES    64
 
 /* --- from the kernel ------------------------------------------------------------------------- */
 
@@ -436,6 +440,29 @@ static int new_languages(struct ep_session *session)
 	return r;
 }
 
+static size_t count_open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* What is open by now, with a reserve for exporters, languages, names and questions, is not for executables. */
+static size_t max_files(void)
+{
+	size_t open = count_open_files() + RESERVED_FILES;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < open + LEAST_FILES)
+		return LEAST_FILES;
+	return (size_t)limit.rlim_cur - open;
+}
+
 static int new_processes(struct ep_session *session)
 {
 	struct ep_processes_options options = {
@@ -449,6 +476,7 @@ static int new_processes(struct ep_session *session)
 		.max_processes = MAX_PROCESSES,
 		.hears_mappings = ep_events_poll_fd(session->events) >= 0,
 		.held_bytes = EP_MAX(session->options.held_bytes, (size_t)HELD_MIN_BYTES),
+		.max_files = max_files(),
 		.memory = &session->files,
 		.leaving = on_executable_leaving,
 		.pass = pass_sample,

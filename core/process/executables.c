@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define MAX_EXECUTABLES 65536
+#define MAX_FILES	65536 /* where nobody says how many descriptors there are */
 #define MAX_RUNNING	3 /* analyses at once; libuv's pool has four threads */
 /* An analysis ends when nobody has mapped its file for so long: samples of who did may wait for it. */
 #define UNWANTED_NS (3 * EP_NS_PER_SEC)
@@ -53,6 +54,7 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 	executables->changed = changed;
 	executables->replaced = replaced;
 	executables->arg = arg;
+	ep_open_files_init(&executables->files, MAX_FILES);
 	ep_map_init(&executables->by_file, MAX_EXECUTABLES);
 	ep_map_init(&executables->by_id, MAX_EXECUTABLES);
 	*ret_executables = executables;
@@ -62,6 +64,11 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 void ep_executables_set_memory(struct ep_executables *executables, struct ep_memory_budget *memory)
 {
 	executables->memory = memory;
+}
+
+void ep_executables_set_max_files(struct ep_executables *executables, size_t max)
+{
+	executables->files.max = max;
 }
 
 static void join_idle(struct ep_executable *executable)
@@ -119,7 +126,7 @@ static void free_executable(struct ep_executables *executables, struct ep_execut
 	leave_idle(executable);
 	drop_described(executables, executable);
 	ep_delta_store_drop_text(executables->store, executable->text);
-	ep_proc_file_close(&executable->file);
+	ep_open_files_drop(&executables->files, executable);
 	for (size_t i = 0; i < executable->n_claims; i++)
 		ep_claim_unref(executable->claims[i]);
 	free(executable->path);
@@ -135,6 +142,7 @@ void ep_executables_free(struct ep_executables *executables)
 		return;
 	ep_map_each (&executables->by_id, executable)
 		free_executable(executables, executable);
+	ep_open_files_fini(&executables->files);
 	ep_map_fini(&executables->by_id);
 	ep_map_fini(&executables->by_file);
 	free(executables);
@@ -233,8 +241,9 @@ static void count_result(struct ep_executables *executables, const struct ep_ana
 static void take_result(struct ep_executables *executables, struct ep_executable *executable,
 			struct ep_analysis *analysis)
 {
-	ep_proc_file_close(&executable->file);
+	ep_open_files_drop(&executables->files, executable);
 	executable->file.fd = ep_take_fd(analysis->file.fd);
+	ep_open_files_take(&executables->files, executable, analysis->pid);
 	memcpy(executable->build_id, analysis->build_id, sizeof(executable->build_id));
 	memcpy(executable->file_id, analysis->file_id, sizeof(executable->file_id));
 	memcpy(executable->go_build_id, analysis->go_build_id, sizeof(executable->go_build_id));
@@ -536,6 +545,13 @@ static bool was_let_go(const struct ep_executable *executable)
 	       executable->file.inode && executable->file.fd < 0;
 }
 
+static void take_file(struct ep_executables *executables, struct ep_executable *executable, pid_t pid,
+		      int fd)
+{
+	executable->file.fd = fd;
+	ep_open_files_take(&executables->files, executable, pid);
+}
+
 /* The file's descriptor, if it is open, is taken in every case. NULL: no memory. */
 static struct ep_executable *find_or_add(struct ep_executables *executables, pid_t pid,
 					 const struct ep_mapping *mapping,
@@ -553,7 +569,7 @@ static struct ep_executable *find_or_add(struct ep_executables *executables, pid
 	if (!executable)
 		return NULL;
 	if (fd >= 0 && executable->file.fd < 0 && executable->state == EP_EXECUTABLE_READY)
-		executable->file.fd = ep_take_fd(fd);
+		take_file(executables, executable, pid, ep_take_fd(fd));
 	else if ((fresh || needs_analysis(executable)) &&
 		 ep_executables_analyse(executables, executable, pid, mapping, ep_take_fd(fd)) < 0)
 		executable->state = EP_EXECUTABLE_FAILED;
@@ -643,7 +659,7 @@ static bool let_go(struct ep_executables *executables, struct ep_executable *exe
 	}
 	if (executables->leaving)
 		executables->leaving(executables->leaving_arg, executable);
-	ep_proc_file_close(&executable->file);
+	ep_open_files_drop(&executables->files, executable);
 	return true;
 }
 
@@ -682,6 +698,7 @@ void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, u
 
 const struct ep_executables_stats *ep_executables_stats(struct ep_executables *executables)
 {
+	executables->stats.closed = executables->files.closed;
 	return &executables->stats;
 }
 

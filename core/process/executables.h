@@ -29,6 +29,7 @@ struct ep_described_symbols;
 struct ep_executables;
 struct ep_memory_budget;
 struct ep_executables_task;
+struct holder;
 struct uv_loop_s;
 
 enum ep_executable_state {
@@ -44,7 +45,10 @@ struct ep_executable {
 	enum ep_executable_state state;
 	bool unopened; /* failed because its process was gone, or so: the next one is asked */
 	struct ep_map_link link;
-	struct ep_proc_file file; /* identity; fd: open while processes map it, else -1 */
+	/* identity; fd: open while processes map it and there are descriptors, else -1 */
+	struct ep_proc_file file;
+	struct holder *opened_for; /* open_files.c; NULL: closed, or not counted */
+	TAILQ_ENTRY(ep_executable) opened;
 	uint64_t seen_ns;	  /* when somebody last looked at the file and it was this */
 	uint32_t newer;		  /* id of what the same inode has now; 0: this */
 	char *path;		  /* as seen by the first process that mapped it */
@@ -74,6 +78,7 @@ struct ep_executables_stats {
 	uint64_t analysed, failed, evicted;
 	uint64_t stopped;    /* analyses that nobody wanted any more */
 	uint64_t put_off;    /* until others gave memory back */
+	uint64_t closed;     /* files for which there were no descriptors */
 	uint64_t over_limit; /* analysed, but their tables did not fit the memory limit */
 	uint64_t described_bytes; /* of all their described symbols */
 	uint64_t nameless; /* analysed, but their described symbols were too many for that */
@@ -93,6 +98,8 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 		       void *arg, struct ep_executables **ret_executables);
 /* Before the first one is analysed: what is read of files is taken from it. */
 void ep_executables_set_memory(struct ep_executables *executables, struct ep_memory_budget *memory);
+/* So many of their files stay open at once; before the first one is analysed. */
+void ep_executables_set_max_files(struct ep_executables *executables, size_t max);
 /* `leaving` is called before the file of an executable that nobody maps any more is closed. */
 void ep_executables_set_leaving(struct ep_executables *executables,
 				void (*leaving)(void *arg, struct ep_executable *executable), void *arg);

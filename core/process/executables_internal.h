@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/map.h"
 #include "core/process/executables.h"
+#include "core/process/open_files.h"
 
 #include <sys/queue.h>
 
@@ -24,6 +25,7 @@ struct ep_executables {
 	bool is_alone;	    /* what runs */
 	struct ep_delta_store *store;
 	struct ep_memory_budget *memory;
+	struct ep_open_files files;
 	struct ep_languages *languages; /* may be NULL */
 	void (*changed)(void *arg, struct ep_executable *executable);
 	void (*replaced)(void *arg, struct ep_executable *old, struct ep_executable *executable);

@@ -171,6 +171,7 @@ void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 	ep_put_count(out, "bytes of samples waiting", ep_held_bytes(p->held));
 	ep_put_count(out, "times that nothing known was trusted", p->stats.doubts);
 	ep_put_count(out, "executables known", files->live);
+	ep_put_count(out, "files of executables closed for want of descriptors", files->closed);
 	ep_put_count(out, "analyses that nobody wanted any more", files->stopped);
 	ep_put_count(out, "analyses put off until others gave memory back", files->put_off);
 	ep_put_count(out, "executables analysed", files->analysed);
@@ -244,6 +245,8 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 			       &processes->executables);
 	if (r == 0) {
 		ep_executables_set_memory(processes->executables, options->memory);
+		if (options->max_files)
+			ep_executables_set_max_files(processes->executables, options->max_files);
 		ep_executables_set_leaving(processes->executables, options->leaving, options->arg);
 		r = new_held(processes);
 	}

@@ -66,6 +66,7 @@ struct ep_processes_options {
 	uint32_t reads_per_second; /* budget for reading /proc/PID, sustained */
 	uint32_t max_processes;
 	size_t held_bytes;   /* of samples that wait */
+	size_t max_files;    /* of executables that stay open at once; 0: 65536 */
 	struct ep_memory_budget *memory; /* of what is read of files; NULL: as much as there is */
 	/* Nobody maps it any more, and its file is about to be closed. May be NULL. */
 	void (*leaving)(void *arg, struct ep_executable *executable);

@@ -266,6 +266,57 @@ EP_TEST_WITH(it_is_told_once_that_a_file_goes, room_open, room_close)
 	}
 }
 
+static struct ep_executable *get_for(struct room *room, pid_t pid)
+{
+	struct hostile_elf *made = hostile_new(64 << 10);
+	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = made->path};
+	struct ep_executable *executable;
+	struct ep_proc_file file;
+
+	(void)hostile_end(made);
+	assert_int_equal(ep_proc_open_path(made->path, &file), 0);
+	executable = ep_executables_get(room->executables, pid, &mapping, &file, ep_clock_mono_ns());
+	assert_non_null(executable);
+	uv_run(&room->loop, UV_RUN_DEFAULT);
+	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
+	return executable;
+}
+
+static size_t count_open(struct ep_executable *const *executables, size_t n)
+{
+	size_t open = 0;
+
+	for (size_t i = 0; i < n; i++)
+		open += executables[i]->file.fd >= 0;
+	return open;
+}
+
+/* The first process maps 8 files, the second 4, the third 2. */
+EP_TEST_WITH(one_process_does_not_take_all_descriptors, room_open, room_close)
+{
+	struct room *room = *state;
+	struct ep_executable *of[14];
+	size_t n = 0;
+
+	ep_executables_set_max_files(room->executables, 8);
+	while (n < 8)
+		of[n++] = get_for(room, 101);
+	assert_int_equal(count_open(of, 8), 4);
+	while (n < 12)
+		of[n++] = get_for(room, 102);
+	assert_int_equal(count_open(of + 8, 4), 4);
+	while (n < 14)
+		of[n++] = get_for(room, 103);
+	assert_int_equal(count_open(of + 12, 2), 2);
+	assert_int_equal(count_open(of, 14), 8);
+	assert_int_equal(ep_executables_stats(room->executables)->closed, 6);
+	while (n > 0)
+		ep_executable_unref(of[--n]);
+	ep_executables_let_go(room->executables, ep_clock_mono_ns());
+	assert_int_equal(room->executables->files.n, 0);
+	assert_int_equal(room->executables->files.by_pid.len, 0);
+}
+
 /* Three run at once: the fourth has not begun when nobody maps it any more. */
 EP_TEST_WITH(what_nobody_maps_is_not_analysed, room_open, room_close)
 {
