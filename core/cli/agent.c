@@ -3,6 +3,7 @@
 #include "core/base/log.h"
 #include "core/cli/commands.h"
 #include "core/cli/config_outputs.h"
+#include "core/cli/parts/privileges.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -280,7 +281,12 @@ int ep_cmd_agent(const struct ep_args *args)
 	uv_loop_t *loop = uv_default_loop();
 	struct agent agent = {0};
 	enum ep_exit status;
+	int r = ep_privileges_drop(); /* before there are threads, and anything of others is read */
 
+	if (r < 0) {
+		fprintf(stderr, "ebpf-profiler: privileges cannot be given up: %s\n", ep_strerror(r));
+		return EP_EXIT_FAILED;
+	}
 	agent.config = ep_cmd_load_config(args->config_path);
 	if (!agent.config)
 		return EP_EXIT_USAGE;

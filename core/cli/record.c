@@ -6,6 +6,7 @@
 #include "core/cli/chosen.h"
 #include "core/cli/commands.h"
 #include "core/cli/output_files.h"
+#include "core/cli/parts/privileges.h"
 #include "core/cli/parts/progress.h"
 #include "core/cli/parts/summary.h"
 #include "core/config/config.h"
@@ -388,6 +389,7 @@ int ep_cmd_record(const struct ep_args *args)
 	/* Before libuv has threads. */
 	if (args->child_argv && ep_child_fork(args->child_argv, args->keep_root, &record.child) < 0)
 		return EP_EXIT_FAILED;
+	ep_privileges_leave_no_core(); /* the command may leave one */
 	record.config = ep_cmd_load_config(NULL);
 	if (!record.config)
 		return EP_EXIT_USAGE;

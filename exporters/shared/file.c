@@ -66,6 +66,34 @@ static int find_maker(struct maker *ret_maker)
 	return 0;
 }
 
+static int check_as(const struct maker *maker, const char *dir, const char *path)
+{
+	struct ep_rights rights;
+	int r = enter(maker, &rights);
+
+	if (r < 0)
+		return r;
+	if (path[0] && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		r = -EEXIST;
+	else if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) < 0)
+		r = -errno;
+	ep_rights_restore(&rights);
+	return r;
+}
+
+int ep_file_check(const char *dir, const char *path)
+{
+	struct maker maker;
+	int r = find_maker(&maker);
+
+	if (r == 0)
+		r = check_as(&maker, dir, path);
+	if (r == 0 || r == -EEXIST || !maker.is_sudo)
+		return r;
+	maker.is_own = true;
+	return check_as(&maker, dir, path);
+}
+
 /* --- names nobody can guess --- */
 
 /* In the directory of path. Others may write there too: a name they know they could take before us. */

@@ -15,6 +15,10 @@
 struct ep_file;
 
 /*
+ * Whether files can be made in dir. 0, a negative errno, or -EEXIST: there is a file at `path`, which may be "".
+ */
+int ep_file_check(const char *dir, const char *path);
+/*
  * `path` is the final name; `level` gzip's, 1 to 9, or 0: not compressed. 0 or a negative errno
  * (-EACCES, -ENOENT, -ENOSPC, ...).
  */

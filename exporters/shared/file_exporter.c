@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/shared/file_exporter.h"
-#include "core/base/elevated.h"
 #include "core/base/util.h"
 #include "exporters/shared/file.h"
 
@@ -93,21 +92,13 @@ static int check_target(const struct exporter *exporter)
 {
 	const char *path = exporter->path, *slash = strrchr(path, '/');
 	char dir[PATH_MAX] = ".";
-	struct ep_rights rights;
-	int r = ep_rights_of_caller(&rights);
-
-	if (r < 0)
-		return r;
+	int r;
 
 	if (exporter->directory[0])
 		snprintf(dir, sizeof(dir), "%s", exporter->directory);
 	else if (slash)
 		snprintf(dir, sizeof(dir), "%.*s", (int)EP_MAX(slash - path, (ptrdiff_t)1), path);
-	if (path[0] && !exporter->force && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		r = -EEXIST;
-	else if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) < 0)
-		r = -errno;
-	ep_rights_restore(&rights);
+	r = ep_file_check(dir, exporter->force ? "" : path);
 	if (r == 0 && path[0])
 		r = ep_file_try(path);
 	if (r < 0)

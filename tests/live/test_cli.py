@@ -176,6 +176,14 @@ class Record(Case):
             self.assertRegex(result.stderr, r"\A[^\n]*SUDO_UID[^\n]*\n\Z")
         self.assertEqual(os.listdir(self.dir), [])
 
+    def test_a_command_keeps_all_that_its_caller_may(self):
+        """Also to leave a core file, and to gain what a program's file gives."""
+        code = ("import re, resource; print(resource.getrlimit(resource.RLIMIT_CORE)); "
+                "print(re.findall('(?:Cap|NoNew).*', open('/proc/self/status').read()))")
+        plain = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        result = run("record", "-o", self.out, "--", sys.executable, "-c", code)
+        self.assertEqual(result.stdout, plain.stdout, result.stderr)
+
     def test_a_profile_is_of_who_called_sudo_and_nobody_else_reads_it(self):
         for name, uid in (("theirs.pb.gz", 65534), ("ours.pb.gz", 0)):
             path = os.path.join(self.dir, name)
@@ -288,6 +296,54 @@ class Agent(Case):
         result = run("--config", path, "--check")
         self.assertEqual(result.returncode, 2)
         self.assertRegex(result.stderr, re.escape(path) + r":\d+:\d+: .*")
+
+    def status(self, pid):
+        """Of each thread: what /proc/PID/status says."""
+        for path in glob.glob(f"/proc/{pid}/task/*/status"):
+            with open(path, encoding="utf-8") as file:
+                yield dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+    def kept(self):
+        with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as file:
+            admin = int(file.read()) >= 3
+        with open("/proc/self/status", encoding="utf-8") as file:
+            have = int(re.search(r"CapEff:\t(\w+)", file.read())[1], 16)
+        return have & sum(1 << bit for bit in (39, 38, 19, 2, 34, 40) + ((21,) if admin else ()))
+
+    def sampled(self, config, **environment):
+        """What the threads of an agent were like when it had written a file, and its log."""
+        with subprocess.Popen([BINARY, "--config", config], stderr=subprocess.PIPE, text=True,
+                              env=dict(os.environ, **environment)) as agent:
+            end = time.monotonic() + 60
+            while not self.files() and agent.poll() is None and time.monotonic() < end:
+                time.sleep(0.1)
+            threads = list(self.status(agent.pid))
+            with open(f"/proc/{agent.pid}/limits", encoding="utf-8") as file:
+                limits = file.read()
+            agent.send_signal(signal.SIGTERM)
+            log = agent.communicate(timeout=60)[1]
+        self.assertEqual(agent.returncode, 0, log)
+        self.assertTrue(self.files(), log)
+        return threads, limits
+
+    def test_keeps_what_doctor_names_and_nothing_else(self):
+        with subprocess.Popen(burner(60)) as busy:
+            threads, limits = self.sampled(self.write_config("1s", 9))
+            busy.kill()
+        self.assertGreater(len(threads), 1)
+        for thread in threads:
+            for key, value in (("CapEff", self.kept()), ("CapPrm", self.kept()), ("CapInh", 0), ("CapBnd", 0), ("CapAmb", 0)):
+                self.assertEqual(int(thread[key], 16), value, (key, thread))
+            self.assertEqual(thread["NoNewPrivs"], "1")
+        self.assertRegex(limits, r"Max core file size +0 +0 ")
+        self.assertTrue(any(samples_of(path) for path in self.files()))
+
+    def test_writes_where_who_called_sudo_may(self):
+        os.chown(self.dir, 65534, 65534)
+        with subprocess.Popen(burner(60)) as busy:
+            self.sampled(self.write_config("1s", 9), SUDO_UID="65534", SUDO_GID="65534")
+            busy.kill()
+        self.assertEqual({(os.stat(path).st_uid, os.stat(path).st_mode & 0o777) for path in self.files()}, {(65534, 0o600)})
 
     def test_directories_of_others_are_refused(self):
         path = self.write_config("1s", 2)

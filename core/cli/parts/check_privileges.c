@@ -3,6 +3,7 @@
 #include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/parts/check.h"
+#include "core/cli/parts/privileges.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -116,6 +117,16 @@ static void check_admin(const struct ep_check_env *env, struct ep_check_result *
 			      env->perf_paranoid);
 }
 
+/* Of the capabilities that are there now: what ep_privileges_drop leaves. */
+static void check_kept(const struct ep_check_env *env, struct ep_check_result *ret)
+{
+	uint64_t kept = env->caps & ep_privileges_kept(env->perf_paranoid);
+
+	ep_check_ok(ret, "the agent (--config) keeps %d of %d capabilities%s; it leaves no core file, and no program "
+		    "gives it more", __builtin_popcountll(kept), __builtin_popcountll(env->caps),
+		    kept >> CAP_SYS_ADMIN & 1 ? ", CAP_SYS_ADMIN among them" : "");
+}
+
 static void check_paranoid(const struct ep_check_env *env, struct ep_check_result *ret)
 {
 	ep_check_info(ret, "kernel.perf_event_paranoid is %d: %s", env->perf_paranoid,
@@ -205,7 +216,8 @@ const struct ep_check ep_privilege_checks[] = {
 	{"CAP_BPF", check_bpf},		  {"CAP_PERFMON", check_perfmon},
 	{"CAP_SYS_PTRACE", check_ptrace}, {"CAP_DAC_READ_SEARCH", check_dac},
 	{"CAP_SYSLOG", check_syslog},	  {"CAP_CHECKPOINT_RESTORE", check_restore},
-	{"CAP_SYS_ADMIN", check_admin},	  {"perf_event_paranoid", check_paranoid},
+	{"CAP_SYS_ADMIN", check_admin},	  {"what is kept", check_kept},
+	{"perf_event_paranoid", check_paranoid},
 	{"memlock", check_memlock},	  {"pid namespace", check_pid_namespace},
 	{"hidepid", check_hidepid},
 };

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the agent gives up before it does anything else, for good and in all threads: it reads what hostile
+ * programs wrote, for months. What it keeps is what `doctor` asks for.
+ */
+#ifndef EP_CLI_PRIVILEGES_H
+#define EP_CLI_PRIVILEGES_H
+
+#include <stdint.h>
+
+/* A bit for each capability that is kept where it is there; perf_paranoid: kernel.perf_event_paranoid. */
+uint64_t ep_privileges_kept(int perf_paranoid);
+/* kernel.perf_event_paranoid, 2 when it cannot be read. */
+int ep_privileges_paranoid(void);
+/*
+ * Keeps only those, and no way to more: neither a program that is started nor a file gives any. Limits that
+ * need more are raised before. While there is one thread. 0 or a negative errno: nothing may go on then.
+ */
+int ep_privileges_drop(void);
+/* No core file has what was read of others, and who is no more than we are cannot attach to us. */
+void ep_privileges_leave_no_core(void);
+
+#endif
