@@ -378,11 +378,12 @@ FIXTURE_TEST(full_disk_fails_and_leaves_nothing)
 	if (system(command) != 0)
 		skip();
 	snprintf(command, sizeof(command), "yes | head -c 4096 >'%s/fill'", full);
-	assert_int_equal(system(command), 0);
 	value.string = path;
 	assert_int_equal(open_with(fx, &value, 1, &exporter), 0);
+	assert_int_equal(system(command), 0);
 	stats = export_batches(exporter, 1);
 	assert_int_equal(count_files(full, ""), 1);
+	assert_int_equal(open_with(fx, &value, 1, &exporter), -ENOSPC); /* it says so before there is a batch */
 	snprintf(command, sizeof(command), "umount '%s'", full);
 	assert_int_equal(system(command), 0);
 	assert_int_equal(stats.failed, 1);
