@@ -72,9 +72,36 @@ bool ep_log_limit_ok(struct ep_log_limit *limit)
 	return true;
 }
 
+uint64_t ep_log_limit_take(struct ep_log_limit *limit)
+{
+	uint64_t n = limit->suppressed - limit->told;
+
+	limit->told = limit->suppressed;
+	return n;
+}
+
+/* Process-wide, as the level is: set by the command line. */
+static bool leave_zeros_out;
+
+void ep_put_count_quietly(bool zeros_left_out)
+{
+	leave_zeros_out = zeros_left_out;
+}
+
+static void put_count(FILE *out, const char *of, const char *separator, const char *text, uint64_t value)
+{
+	if (value || !leave_zeros_out)
+		fprintf(out, "%12" PRIu64 "  %s%s%s\n", value, of, separator, text);
+}
+
 void ep_put_count(FILE *out, const char *text, uint64_t value)
 {
-	fprintf(out, "%12" PRIu64 "  %s\n", value, text);
+	put_count(out, "", "", text, value);
+}
+
+void ep_put_count_of(FILE *out, const char *of, const char *text, uint64_t value)
+{
+	put_count(out, of, ": ", text, value);
 }
 
 const char *ep_strerror(int r)

@@ -39,13 +39,19 @@ struct ep_log_limit {
 	uint32_t used;
 	uint64_t window_start_ns;
 	uint64_t suppressed; /* lines that were not written, ever */
+	uint64_t told;	     /* of them, by ep_log_limit_take */
 };
 
 /* True when a line may be written now. */
 bool ep_log_limit_ok(struct ep_log_limit *limit);
+/* Lines that were not written since this was asked the last time: for the one that is. */
+uint64_t ep_log_limit_take(struct ep_log_limit *limit);
 
 /* A line of those that SIGUSR1 asks for. */
 void ep_put_count(FILE *out, const char *text, uint64_t value);
+void ep_put_count_of(FILE *out, const char *of, const char *text, uint64_t value); /* "of: text" */
+/* Whether lines that say 0 are left out; not at first. Before there are threads. */
+void ep_put_count_quietly(bool zeros_left_out);
 
 /* "No such process" for -ESRCH and so on: strerror of a negative errno. Thread-safe, static. */
 const char *ep_strerror(int r);

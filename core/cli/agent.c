@@ -292,6 +292,7 @@ int ep_cmd_agent(const struct ep_args *args)
 		return EP_EXIT_USAGE;
 	if (!args->verbose && !args->quiet)
 		ep_log_set_level(agent.config->log.level);
+	ep_put_count_quietly(!args->verbose);
 	ep_host_init(loop, EP_VERSION);
 	ep_outputs_init(&agent.outputs, agent.config->plugins.dir);
 	if (ep_config_outputs_check(agent.config) < 0) {

@@ -15,7 +15,7 @@ int ep_cmd_check(const struct ep_args *args)
 	ep_cleanup(ep_config_freep) struct ep_config_file *config =
 		ep_cmd_load_config(args->config_path);
 
-	if (!config || ep_config_outputs_check(config) < 0)
+	if (!config || ep_config_outputs_check(config) < 0 || ep_config_outputs_check_places(config) < 0)
 		return EP_EXIT_USAGE;
 	if (!args->quiet)
 		fprintf(stderr, "%s: ok\n", args->config_path);

@@ -2,7 +2,12 @@
 #include "core/cli/config_outputs.h"
 #include "core/base/directory.h"
 
+#include "core/base/elevated.h"
+
 #include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -97,6 +102,46 @@ int ep_config_outputs_check(const struct ep_config_file *config)
 			r = check_directories(config, exporter);
 		if (r < 0 && result == 0)
 			result = r;
+	}
+	return result;
+}
+
+/* One that we may not look at is not judged: the agent may run as somebody else. */
+static int check_place(const struct ep_config_file *config, const struct ep_config_option *option)
+{
+	struct ep_rights rights;
+	struct stat st;
+	int r;
+
+	if (strcmp(option->key, "directory") != 0 || option->type != EP_CONFIG_STRING || !option->string[0])
+		return 0;
+	r = ep_rights_of_caller(&rights);
+	if (r < 0)
+		return r;
+	if (stat(option->string, &st) < 0)
+		r = errno == ENOENT || errno == ENOTDIR ? -ENOENT : 0;
+	else if (!S_ISDIR(st.st_mode))
+		r = -ENOTDIR;
+	ep_rights_restore(&rights);
+	if (r < 0)
+		fprintf(stderr, "%s:%" PRIu32 ":%" PRIu32 ": directory '%s' is %s: create it first\n", config->path,
+			option->line, option->column, option->string,
+			r == -ENOENT ? "not there" : "no directory");
+	return r;
+}
+
+int ep_config_outputs_check_places(const struct ep_config_file *config)
+{
+	const struct ep_config_exporter *exporter;
+	const struct ep_config_option *option;
+	int result = 0;
+
+	ep_vec_each(&config->exporters, exporter) {
+		ep_vec_each(&exporter->options, option) {
+			int r = check_place(config, option);
+
+			result = result ? result : r;
+		}
 	}
 	return result;
 }

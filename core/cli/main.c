@@ -4,6 +4,7 @@
 #include "core/cli/commands.h"
 #include "core/cli/parts/help.h"
 #include "core/cli/start_up.h"
+#include "core/cli/targets.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -88,6 +89,8 @@ int main(int argc, char **argv)
 	if (!knows_caller(&args))
 		return EP_EXIT_USAGE;
 	if (args.command != EP_COMMAND_HELP && args.command != EP_COMMAND_VERSION && ep_start_up_check() < 0)
+		return EP_EXIT_FAILED;
+	if ((args.command == EP_COMMAND_RECORD || args.command == EP_COMMAND_TOP) && ep_targets_resolve(&args) < 0)
 		return EP_EXIT_FAILED;
 	status = run(&args);
 	return ep_start_up_flush() < 0 && status == EP_EXIT_OK ? EP_EXIT_FAILED : status;

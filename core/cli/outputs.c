@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/outputs.h"
+#include "core/base/log.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -157,8 +158,8 @@ void ep_outputs_print_counters(const struct ep_outputs *outputs, FILE *out)
 		const struct ep_exporter_stats *stats = ep_exporter_stats(output->exporter);
 		const char *name = ep_exporter_name(output->exporter);
 
-		fprintf(out, "%12" PRIu64 "  %s: batches exported\n", stats->exported, name);
-		fprintf(out, "%12" PRIu64 "  %s: batches failed\n", stats->failed, name);
-		fprintf(out, "%12" PRIu64 "  %s: batches dropped\n", stats->dropped, name);
+		ep_put_count_of(out, name, "batches exported", stats->exported);
+		ep_put_count_of(out, name, "batches failed", stats->failed);
+		ep_put_count_of(out, name, "batches dropped", stats->dropped);
 	}
 }

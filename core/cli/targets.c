@@ -2,11 +2,13 @@
 #include "core/cli/targets.h"
 #include "core/base/map.h"
 #include "core/base/vec.h"
+#include "core/cli/parts/args.h"
 #include "core/config/filter.h"
 #include "core/proc/process.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 
 #define MAX_PROCESSES (1u << 22)
 /* A child can be missed while /proc is read only if its parent was not in the filter yet. */
@@ -102,14 +104,50 @@ int ep_targets_choose(struct ep_session *session, const struct ep_filter *choice
 	return r < 0 ? r : add_all(&targets, pids, pids_of(choice, true, pids));
 }
 
+static int resolve(struct ep_args *args, struct ep_filter_term *term)
+{
+	pid_t id = (pid_t)term->number, pid;
+	int r = ep_process_of_thread(id, &pid);
+
+	if (r == -ESRCH) {
+		fprintf(stderr, "ebpf-profiler: no such process: %d; see `ps -e` for those there are\n", (int)id);
+		return r;
+	}
+	if (r < 0 || pid == id) /* what cannot be read is taken as it is */
+		return 0;
+	if (!args->quiet)
+		fprintf(stderr, "ebpf-profiler: %d is a thread of process %d, which is taken whole: -t %d is the thread\n",
+			(int)id, (int)pid, (int)id);
+	term->number = (uint64_t)pid;
+	for (size_t i = 0; i < args->n_pids; i++)
+		args->pids[i] = args->pids[i] == id ? pid : args->pids[i];
+	return 0;
+}
+
+int ep_targets_resolve(struct ep_args *args)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < args->filter.n_terms && r == 0; i++) {
+		if (args->filter.terms[i].key == EP_FILTER_PID)
+			r = resolve(args, &args->filter.terms[i]);
+	}
+	return r;
+}
+
 bool ep_targets_all_gone(const pid_t *pids, size_t n_pids)
 {
 	for (size_t i = 0; i < n_pids; i++) {
 		struct ep_process_info info;
 		int r = ep_process_read_stat(pids[i], &info);
 
-		/* One that its parent does not wait for is a zombie for ever. */
-		if (r != -ESRCH && (r < 0 || info.state != 'Z'))
+		pid_t tid;
+
+		/*
+		 * One that its parent does not wait for is a zombie for ever; so is a main thread that left by
+		 * pthread_exit, as long as there are others.
+		 */
+		if (r != -ESRCH && (r < 0 || info.state != 'Z' || ep_process_find_live_thread(pids[i], &tid) == 0))
 			return false;
 	}
 	return true;

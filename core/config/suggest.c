@@ -38,6 +38,14 @@ size_t ep_edit_distance(const char *a, const char *b)
 	return above[b_len];
 }
 
+/* frequency for freq, out for output: one begins the other, by three letters at least. */
+static bool begins(const char *a, const char *b)
+{
+	size_t len = EP_MIN(strlen(a), strlen(b));
+
+	return len >= 3 && memcmp(a, b, len) == 0;
+}
+
 const char *ep_suggest(const char *word, const char *const *candidates, size_t n)
 {
 	size_t best = EP_MAX(strlen(word) / 3, (size_t)1) + 1;
@@ -51,5 +59,7 @@ const char *ep_suggest(const char *word, const char *const *candidates, size_t n
 			found = candidates[i];
 		}
 	}
+	for (size_t i = 0; i < n && !found; i++)
+		found = begins(word, candidates[i]) ? candidates[i] : NULL;
 	return found;
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DIGITS "0123456789"
+
 struct unit {
 	const char *name;
 	uint64_t factor;
@@ -46,30 +48,34 @@ static int parse_fraction(const char **pos, const char *end, uint64_t factor, ui
 	return 0;
 }
 
-static const struct unit *find_unit(const char *name, const struct unit *units, size_t n)
+static const struct unit *find_unit(const char *name, size_t len, const struct unit *units, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(units[i].name, name) == 0)
+		if (strlen(units[i].name) == len && memcmp(units[i].name, name, len) == 0)
 			return &units[i];
 	return NULL;
 }
 
-static int parse_number(const char *text, const struct unit *units, size_t n, uint64_t plain,
-			uint64_t *ret_value)
+/* One number and its unit, "1.5s". `below`: a unit has to be smaller than this. */
+static int parse_part(const char **text, const struct unit *units, size_t n, uint64_t plain, uint64_t below,
+		      uint64_t *ret_value, uint64_t *ret_factor)
 {
-	const char *pos = text, *end = text + strlen(text), *name;
+	const char *pos = *text, *end = pos + strlen(pos), *name;
 	uint64_t value, fraction = 0, factor = plain;
-	const struct unit *unit;
 	int r = ep_parse_u64(&pos, end, 10, &value);
 
 	if (r < 0)
 		return r;
-	name = pos + (*pos == '.' ? 1 + strspn(pos + 1, "0123456789") : 0);
+	name = pos + (*pos == '.' ? 1 + strspn(pos + 1, DIGITS) : 0);
+	end = name + strcspn(name, DIGITS);
 	if (*name) {
-		unit = find_unit(name, units, n);
-		if (!unit)
+		const struct unit *unit = find_unit(name, (size_t)(end - name), units, n);
+
+		if (!unit || unit->factor >= below)
 			return -EBADMSG;
 		factor = unit->factor;
+	} else if (below != UINT64_MAX) {
+		return -EBADMSG; /* "1m30": of what? */
 	}
 	if (*pos == '.') {
 		pos++;
@@ -80,7 +86,28 @@ static int parse_number(const char *text, const struct unit *units, size_t n, ui
 	if (__builtin_mul_overflow(value, factor, &value) ||
 	    __builtin_add_overflow(value, fraction, &value) || value > INT64_MAX)
 		return -ERANGE;
+	*text = end;
 	*ret_value = value;
+	*ret_factor = factor;
+	return 0;
+}
+
+/* "90", "1.5s", "1m30s" */
+static int parse_number(const char *text, const struct unit *units, size_t n, uint64_t plain,
+			uint64_t *ret_value)
+{
+	uint64_t sum = 0, factor = UINT64_MAX;
+
+	do {
+		uint64_t value;
+		int r = parse_part(&text, units, n, plain, factor, &value, &factor);
+
+		if (r < 0)
+			return r;
+		if (__builtin_add_overflow(sum, value, &sum) || sum > INT64_MAX)
+			return -ERANGE;
+	} while (*text);
+	*ret_value = sum;
 	return 0;
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/plugin/host.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/plugin/job.h"
 #include "core/plugin/options.h"
 #include "core/trace/batch.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,6 +31,52 @@ static void host_log(enum ep_host_level level, const char *fmt, ...)
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
 	ep_log(level > EP_HOST_DEBUG ? EP_LOG_ERROR : (enum ep_log_level)level, "%s", line);
+}
+
+/* --- of languages --- */
+
+#define MAX_SENTENCES 64 /* the last one is shared by those that come after */
+
+static struct ep_host languages_host;
+
+/* Process-wide as the log is: by what is written, which is a constant of a plugin's. */
+static struct sentence {
+	const char *fmt;
+	struct ep_log_limit limit;
+} sentences[MAX_SENTENCES];
+static pthread_mutex_t sentences_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool may_write(const char *fmt, uint64_t *ret_left_out)
+{
+	struct sentence *sentence = sentences;
+	bool may;
+
+	pthread_mutex_lock(&sentences_lock);
+	while (sentence->fmt && sentence->fmt != fmt && sentence < &sentences[MAX_SENTENCES - 1])
+		sentence++;
+	if (!sentence->fmt)
+		*sentence = (struct sentence){.fmt = fmt, .limit = {.interval_ns = 60 * EP_NS_PER_SEC, .burst = 1}};
+	may = ep_log_limit_ok(&sentence->limit);
+	*ret_left_out = may ? ep_log_limit_take(&sentence->limit) : 0;
+	pthread_mutex_unlock(&sentences_lock);
+	return may;
+}
+
+static void languages_log(enum ep_host_level level, const char *fmt, ...)
+{
+	char line[MAX_LINE];
+	uint64_t left_out = 0;
+	va_list args;
+
+	if (level == EP_HOST_WARN && !may_write(fmt, &left_out))
+		return;
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	if (left_out)
+		host_log(level, "%s (and %" PRIu64 " more like this since the last line)", line, left_out);
+	else
+		host_log(level, "%s", line);
 }
 
 static int host_run(void (*run)(void *arg), void (*after)(void *arg), void *arg)
@@ -83,6 +132,13 @@ void ep_host_init(struct uv_loop_s *loop, const char *version)
 		.loop = loop,
 		.want_environment = host_want_environment,
 	};
+	languages_host = host;
+	languages_host.log = languages_log;
+}
+
+const struct ep_host *ep_host_get_for_languages(void)
+{
+	return &languages_host;
 }
 
 const struct ep_host *ep_host_get(void)

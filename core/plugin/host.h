@@ -21,6 +21,8 @@ struct ep_module;
 /* Where host->run and host->loop lead. Before the first plugin is opened. */
 void ep_host_init(struct uv_loop_s *loop, const char *version);
 const struct ep_host *ep_host_get(void);
+/* The same for languages: a warning is repeated once a minute only, with a count, since processes provoke it. */
+const struct ep_host *ep_host_get_for_languages(void);
 /* The variables that exporters asked for; constant once all are open. */
 size_t ep_host_environment(const char *const **ret_names);
 

@@ -199,6 +199,6 @@ const struct ep_unwinder_host *ep_unwinder_host_get(void)
 		.add_symbol = ep_description_add_symbol,
 	};
 
-	host.host = ep_host_get();
+	host.host = ep_host_get_for_languages();
 	return &host;
 }

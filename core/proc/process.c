@@ -134,6 +134,29 @@ static ssize_t read_small(const char *path, char *buffer, size_t bytes)
 	return n < 0 ? -errno : n;
 }
 
+int ep_process_of_thread(pid_t tid, pid_t *ret_pid)
+{
+	static const char key[] = "\nTgid:\t"; /* fs/proc/array.c, proc_pid_status: after Name, which has no newline */
+	char path[64], text[STAT_MAX_BYTES];
+	const char *pos, *end;
+	uint64_t pid;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	n = read_small(path, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
+	end = text + n;
+	pos = memmem(text, (size_t)n, key, sizeof(key) - 1);
+	if (!pos)
+		return -EBADMSG;
+	pos += sizeof(key) - 1;
+	if (ep_parse_u64(&pos, end, 10, &pid) < 0 || pid == 0 || pid > INT_MAX)
+		return -EBADMSG;
+	*ret_pid = (pid_t)pid;
+	return 0;
+}
+
 int ep_process_read_stat(pid_t pid, struct ep_process_info *ret_info)
 {
 	char path[64], text[STAT_MAX_BYTES];

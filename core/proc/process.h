@@ -42,6 +42,9 @@ int ep_process_parse_stat(const char *text, size_t bytes, struct ep_process_info
  */
 bool ep_process_same_start(uint64_t a_ns, uint64_t b_ns);
 
+/* The process of a thread; a process's main thread has its id. 0, -ESRCH, -EBADMSG, -errno. */
+int ep_process_of_thread(pid_t tid, pid_t *ret_pid);
+
 /* Name of one thread. 0, -ESRCH. */
 int ep_process_read_thread_name(pid_t pid, pid_t tid, char name[EP_PROCESS_COMM_BYTES]);
 

@@ -204,8 +204,7 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 			if (languages->maps)
 				value += ep_language_maps_counter(
 					languages->maps, language->options.first_counter + j);
-			fprintf(out, "%12" PRIu64 "  %s: %s\n", value, language->name,
-				language->ops->counters[j]);
+			ep_put_count_of(out, language->name, language->ops->counters[j], value);
 		}
 	}
 }

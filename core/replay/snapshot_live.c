@@ -181,10 +181,23 @@ static void say_stop(const struct live *live, int r, char *reason)
 		why = "not permitted; be root (CAP_SYS_PTRACE), and let no debugger be attached";
 	else if (r == -ESRCH)
 		why = "it has ended";
+	else if (r == -ETIMEDOUT)
+		why = "none of its threads stopped: it is frozen (by its cgroup), or waits in the kernel";
 	else if (r == -ENOTSUP)
 		why = "it is a 32-bit program, only 64-bit ones are supported";
 	snprintf(reason, EP_SNAPSHOT_REASON_BYTES, "cannot stop process %u: %s", live->snapshot.pid,
 		 why);
+}
+
+static bool is_any_left(struct live *live)
+{
+	struct tracee *tracee;
+
+	ep_vec_each (&live->tracees, tracee) {
+		if (!tracee->stopped && !has_ended(tracee->tid))
+			return true;
+	}
+	return false;
 }
 
 int ep_snapshot_stop(struct ep_snapshot *snapshot, char reason[EP_SNAPSHOT_REASON_BYTES])
@@ -199,7 +212,7 @@ int ep_snapshot_stop(struct ep_snapshot *snapshot, char reason[EP_SNAPSHOT_REASO
 			r = read_thread(live, tracee->tid);
 	}
 	if (r == 0 && snapshot->threads.len == 0)
-		r = -ESRCH;
+		r = is_any_left(live) ? -ETIMEDOUT : -ESRCH;
 	if (r == 0)
 		r = ep_maps_read(&snapshot->maps, live->access, EP_MAPS_ALL);
 	if (r < 0) {

@@ -4,6 +4,7 @@
 Everything started here dies with the bench: Procs kills its processes when it is left, and the kernel
 kills them when the bench itself is killed. A failed bench is an exception or an exit status, never a row.
 """
+import collections
 import contextlib
 import ctypes
 import os
@@ -136,7 +137,8 @@ def check_status(status, text):
 
 def parse_counters(text):
     """{text: number} of the lines that the profiler prints its own counters in; the last of each."""
-    return {name: int(value) for value, name in re.findall(r"^ *(\d+)  (\S.*)$", text, re.M)}
+    found = re.findall(r"^ *(\d+)  (\S.*)$", text, re.M)
+    return collections.defaultdict(int, {name: int(value) for value, name in found})  # without -v it leaves zeros out
 
 
 def record(arguments, command=()):

@@ -312,6 +312,109 @@ class Command(LifeCase):
         self.assertEqual(result.returncode, 5, result.stderr)
 
 
+class Targets(LifeCase):
+    def threads(self):
+        """A process whose second thread is busy, and that thread."""
+        program = ("import threading, time\nend = time.monotonic() + 120\ndef spin():\n"
+                   f"    open({self.dir + '/tid'!r}, 'w').write(str(threading.get_native_id()) + chr(10))\n"
+                   "    while time.monotonic() < end: sum(range(1000))\n"
+                   "threading.Thread(target=spin).start()")
+        process = subprocess.Popen([sys.executable, "-c", program])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process, self.pid_in("tid")
+
+    def test_a_threads_id_means_its_process(self):
+        process, tid = self.threads()
+        result = run("record", "-d", "2s", "-p", str(tid), "-o", self.out)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(f"{tid} is a thread of process {process.pid}, which is taken whole: -t {tid} is the thread", result.stderr)
+        self.assertEqual({s.labels.get("pid") for s in stacks.read_profile(self.out).samples}, {process.pid})
+
+    def test_the_process_that_is_not_there_is_named(self):
+        result = run("record", "-d", "1s", "-p", f"{os.getpid()},4194303", "-o", self.out)
+        self.assertEqual(result.returncode, 1)
+        self.assert_one_line(result, "no such process: 4194303")
+
+    def test_a_main_thread_that_left_is_no_end(self):
+        """Its process is a zombie by its own line in /proc, and runs."""
+        ready, source = os.path.join(self.dir, "ready"), os.path.join(self.dir, "left.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write("#include <pthread.h>\n#include <stdlib.h>\n#include <unistd.h>\n"
+                       "static void *f(void *a) { sleep(1); system((char *)a); for (;;) ; return 0; }\n"
+                       "int main(int n, char **v) { pthread_t t; pthread_create(&t, 0, f, v[1]); pthread_exit(0); }\n")
+        subprocess.run(["gcc", "-w", "-pthread", source, "-o", self.dir + "/left"], check=True)
+        with subprocess.Popen([self.dir + "/left", f"touch {ready}"]) as process:
+            self.addCleanup(process.kill)
+            self.assertTrue(wait_until(lambda: os.path.exists(ready)))
+            begun = time.monotonic()
+            result = run("record", "-d", "3s", "-p", str(process.pid), "-o", self.out)
+            took = time.monotonic() - begun
+            process.kill()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertGreaterEqual(took, 3)
+
+    def test_a_frozen_process_has_not_ended(self):
+        freezer = "/sys/fs/cgroup/freezer"
+        if not os.path.isdir(freezer):
+            self.skipTest("no freezer of cgroup v1")
+        group = tempfile.mkdtemp(prefix="ebpf-profiler-test-", dir=freezer)
+        self.addCleanup(lambda: wait_until(lambda: self.remove_group(group)))
+        process = subprocess.Popen(["sleep", "1000"])
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+        def put(name, text):
+            with open(os.path.join(group, name), "w", encoding="ascii") as file:
+                file.write(text)
+        put("cgroup.procs", str(process.pid))
+        put("freezer.state", "FROZEN")
+        self.addCleanup(put, "freezer.state", "THAWED")
+        result = run("capture", "-p", str(process.pid), "-o", os.path.join(self.dir, "x.fixture"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("it is frozen", result.stderr)
+
+    @staticmethod
+    def remove_group(group):
+        try:
+            os.rmdir(group)
+        except OSError:
+            return False
+        return True
+
+
+class Words(LifeCase):
+    def write_config(self, directory, more=""):
+        path = os.path.join(self.dir, "profiler.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'[plugins]\nenable = ["pprof"]\n[[exporter]]\ntype = "pprof"\ninterval = "1m30s"\n'
+                       f'directory = "{directory}"\n{more}')
+        return path
+
+    def test_check_looks_for_directories(self):
+        self.assertEqual(run("--config", self.write_config(self.dir), "--check").returncode, 0)
+        for directory, why in ((self.dir + "/none", "not there"), (self.dir + "/profiler.toml", "no directory")):
+            path = self.write_config(directory)
+            result = run("--config", path, "--check")
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assert_one_line(result, re.escape(f"{path}:6:13: directory '{directory}' is {why}"))
+
+    def test_an_option_that_begins_well_is_known(self):
+        self.assertIn("did you mean --freq?", run("record", "--frequency", "99", "--", "true").stderr)
+
+    def test_the_agents_last_words_are_no_zeros(self):
+        for verbose, zeros in ((), False), (("-v",), True):
+            with self.subTest(verbose=verbose):
+                with subprocess.Popen([BINARY, "--config", self.write_config(self.dir), *verbose], stderr=subprocess.PIPE,
+                                      text=True) as agent:
+                    self.addCleanup(agent.kill)
+                    self.assertTrue(any("sampling at" in line for line in agent.stderr))
+                    agent.terminate()
+                    said = agent.communicate(timeout=90)[1]
+                self.assertIn("ms of CPU used by the agent", said)
+                self.assertEqual(bool(re.search(r"(?m)^ +0  ", said)), zeros, said)
+
+
 class OnATerminal(LifeCase):
     """Job control is as without us: nothing of a command's is in another process group."""
 

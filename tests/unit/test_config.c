@@ -87,7 +87,7 @@ static const struct {
 	 "f:3:5: x must be a string, an integer, true or false, not a float\n"},
 	{"[log]\nlevel = \"x\"\n[sampling]\nfrequency = 3\nfreq = 0\n",
 	 "f:2:9: level must be error, warn, info or debug, not 'x'\n"
-	 "f:4:1: unknown key 'frequency' in [sampling]\n"
+	 "f:4:1: unknown key 'frequency' in [sampling] (did you mean 'freq'?)\n"
 	 "f:5:8: freq must be a number from 1 to 10000, not '0'\n"},
 };
 
@@ -312,6 +312,9 @@ EP_TEST(suggestions_are_near_or_absent)
 	assert_string_equal(ep_suggest("rng", words, 3), "ring");
 	assert_string_equal(ep_suggest("nativ", words, 3), "native");
 	assert_null(ep_suggest("freq", words, 3));
+	assert_string_equal(ep_suggest("mem", words, 3), "memory");
+	assert_string_equal(ep_suggest("ring_bytes", words, 3), "ring");
+	assert_null(ep_suggest("ri", words, 3));
 	assert_null(ep_suggest("", words, 3));
 	assert_null(ep_suggest("x", words, 0));
 }
@@ -329,6 +332,11 @@ static const struct {
 		{"1.5s", 0, 1500 * EP_NS_PER_MS},
 		{"0.25", 0, 250 * EP_NS_PER_MS},
 		{"1h", 0, 3600 * EP_NS_PER_SEC},
+		{"1m30s", 0, 90 * EP_NS_PER_SEC},
+		{"1h2m3.5s", 0, 3723500 * EP_NS_PER_MS},
+		{"30s1m", -EBADMSG, 0},
+		{"1m1m", -EBADMSG, 0},
+		{"1m30", -EBADMSG, 0},
 		{"", -EBADMSG, 0},
 		{"s", -EBADMSG, 0},
 		{"1x", -EBADMSG, 0},

@@ -10,6 +10,38 @@
 
 static const char *module_dir; /* where the build put the modules: from the command line */
 
+/* --- the log of languages --- */
+
+static size_t lines_of(FILE *file)
+{
+	size_t n = 0;
+	int c;
+
+	rewind(file);
+	while ((c = fgetc(file)) != EOF)
+		n += c == '\n';
+	return n;
+}
+
+EP_TEST(a_warning_of_a_language_is_written_once_a_minute)
+{
+	FILE *file = tmpfile();
+	int kept = dup(STDERR_FILENO);
+
+	assert_non_null(file);
+	ep_host_init(uv_default_loop(), "test");
+	dup2(fileno(file), STDERR_FILENO);
+	for (int i = 0; i < 4000; i++)
+		ep_host_get_for_languages()->log(EP_HOST_WARN, "test: pid %d is not understood", i);
+	ep_host_get_for_languages()->log(EP_HOST_WARN, "test: something else");
+	for (int i = 0; i < 3; i++) /* exporters have limits of their own */
+		ep_host_get()->log(EP_HOST_WARN, "test: batch %d", i);
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	assert_int_equal(lines_of(file), 5);
+	fclose(file);
+}
+
 /* --- options --- */
 
 static const struct ep_option_spec specs[] = {

@@ -201,7 +201,7 @@ static int set_freq(struct ep_args *args, const char *text)
 static int set_duration(struct ep_args *args, const char *text)
 {
 	if (ep_parse_duration(text, &args->duration_ns) < 0 || args->duration_ns == 0)
-		return fail(args, "-d takes a time like 10, 10s, 500ms or 5m, not '%s'", text);
+		return fail(args, "-d takes a time like 10, 10s, 500ms or 1m30s, not '%s'", text);
 	return 0;
 }
 

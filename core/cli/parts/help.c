@@ -49,7 +49,7 @@ static const char record_help[] =
 	"  -F, --freq HZ       samples per second on every CPU: 99 (also -r, --rate)\n"
 	EP_FILTER_HELP
 	"  -a, --all-cpus      the whole machine\n"
-	"  -d, --duration T    10, 10s, 500ms, 5m\n"
+	"  -d, --duration T    10, 10s, 500ms, 1m30s\n"
 	"  -o, --output FILE   where to; the extension is the format: .html (a page to look at and to\n"
 	"                      send), .otlp.gz (the same without the page), .pb.gz or .pprof (pprof),\n"
 	"                      .folded (flamegraph.pl), .perf.txt (as perf script), .json.gz (Firefox\n"
