@@ -262,7 +262,7 @@ class Command(LifeCase):
         self.assertFalse(is_there(pids[0]))
 
     def test_who_catches_sigterm_may_finish(self):
-        self.end_early("sh", "-c", f"trap 'echo done >{self.dir}/saved; exit' TERM; echo $$ >{self.dir}/one; {LOOP}",
+        self.end_early("sh", "-c", f"trap 'echo done >{self.dir}/saved; exit 0' TERM; echo $$ >{self.dir}/one; {LOOP}",
                        files=("one",))
         self.assertTrue(os.path.exists(os.path.join(self.dir, "saved")))
 
