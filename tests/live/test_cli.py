@@ -263,8 +263,7 @@ class Agent(Case):
                 self.assertEqual(agent.returncode, 0, log)
             busy.kill()
         self.assertEqual(len(self.files()), 2, log)
-        for path in self.files():
-            self.assertTrue(samples_of(path))
+        self.assertTrue(samples_of(min(self.files())), log)     # the last interval may be shorter than the time to a sample
         self.assertEqual(log.count("samples taken"), 2, log)
         self.assertGreaterEqual(int(re.findall(r"(\d+)  pprof: batches exported", log)[-1]), 4)
 
