@@ -72,4 +72,16 @@ int ep_cgroup_gone(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/*
+ * TP_PROTO(struct cgroup *dst_cgrp, const char *path, struct task_struct *task, bool threadgroup): it has been moved
+ * (kernel/cgroup/cgroup.c, cgroup_attach_task).
+ */
+SEC("raw_tracepoint/cgroup_attach_task")
+int ep_cgroup_move(struct bpf_raw_tracepoint_args *ctx)
+{
+	if (used_bits(EP_FILTER_CGROUPS))
+		forget_other(read_kernel_u32(ctx->args[2] + ep_config.task_tgid_off), false);
+	return 0;
+}
+
 #endif

@@ -57,6 +57,107 @@ static __always_inline void mark(__u64 choice)
 		marks->bytes[ep_mark_of(choice)] = 1;
 }
 
+/*
+ * What comes before is seen by others before what comes behind: `lock add` is a barrier on x86-64. Relaxed, or else newer
+ * compilers take an instruction that has a result, which Linux 5.10 does not know.
+ */
+static __always_inline void count_in_order(__u32 *counter)
+{
+	__asm__ volatile("" : : : "memory");
+	(void)__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+	__asm__ volatile("" : : : "memory");
+}
+
+/* --- what was judged before ------------------------------------------------------------------- */
+
+/*
+ * Events judge, tracepoints tell of changes, on other CPUs. An event that judged what was true before a change
+ * must not leave that behind:
+ *
+ *	event:  c = changes; judge; entry = not wanted; barrier; changes != c: entry = 0
+ *	change: entry = value; changes++, a barrier; entry = value
+ *
+ * Either the event sees the new count, or the change's last word comes after the event's.
+ */
+
+/* Threads and users have no part in it: those of a process may differ, and a change of user is told by nobody. */
+static __always_inline bool keeps_others(void)
+{
+	return used_bits(EP_FILTER_BITS &
+			 ~(EP_FILTER_BOTH(EP_FILTER_TID) | EP_FILTER_BOTH(EP_FILTER_USER)));
+}
+
+static __always_inline volatile __u16 *find_other(__u32 pid)
+{
+	__u32 line = EP_OTHER_LINE(pid);
+	struct ep_others_line *found = bpf_map_lookup_elem(&ep_others, &line);
+
+	return found ? &found->entries[EP_OTHER_ENTRY(pid)] : NULL;
+}
+
+/* Without a constant: those are loads as well, of lines that nobody else reads. */
+static __always_inline bool is_known_other(__u32 pid)
+{
+	volatile __u16 *entry = find_other(pid);
+
+	return entry && *entry == EP_OTHER_NOT_WANTED(pid);
+}
+
+static __always_inline __u32 count_of_changes(void)
+{
+	struct ep_control *control = get_control();
+
+	return control ? *(volatile __u32 *)&control->changes : 0;
+}
+
+/* What was judged since `changes` were counted. */
+static __always_inline void keep_other(__u32 pid, __u32 changes)
+{
+	volatile __u16 *entry;
+	struct ep_control *control;
+
+	if (!keeps_others())
+		return;
+	entry = find_other(pid);
+	control = get_control();
+	if (!entry || !control || *entry == EP_OTHER_UNSURE(pid))
+		return;
+	*entry = EP_OTHER_NOT_WANTED(pid);
+	count_in_order(&control->judged);
+	if (*(volatile __u32 *)&control->changes != changes)
+		*entry = 0;
+}
+
+/* It is to be judged again; `unsure`: each time, for what decides about it changes in a moment. */
+static __always_inline void forget_other(__u32 pid, bool unsure)
+{
+	volatile __u16 *entry;
+	struct ep_control *control;
+	__u16 value = unsure ? EP_OTHER_UNSURE(pid) : 0;
+
+	if (!ep_config.filter || !keeps_others())
+		return;
+	entry = find_other(pid);
+	control = get_control();
+	if (!entry || !control)
+		return;
+	*entry = value;
+	count_in_order(&control->changes);
+	*entry = value;
+}
+
+/* Of a process that has not run yet: what is known is of the pid's last owner. */
+static __always_inline void begin_other(__u32 pid)
+{
+	volatile __u16 *entry;
+
+	if (!ep_config.filter || !keeps_others())
+		return;
+	entry = find_other(pid);
+	if (entry && *entry)
+		*entry = 0;
+}
+
 /* --- processes by pid ------------------------------------------------------------------------- */
 
 /* Whoever has this pid. */
@@ -93,10 +194,12 @@ static __always_inline void inherit_pid(__u32 parent, __u64 parent_start_ns, __u
 	if (!used_bits(EP_FILTER_BOTH(EP_FILTER_PID)) || ep_config.no_inherit)
 		return;
 	entry.bits = pid_bits(parent, parent_start_ns);
-	if (entry.bits)
-		mark(EP_CHOICE(EP_FILTER_PID, pid));
-	if (entry.bits && bpf_map_update_elem(&ep_filter, &pid, &entry, BPF_ANY))
+	if (!entry.bits)
+		return;
+	mark(EP_CHOICE(EP_FILTER_PID, pid));
+	if (bpf_map_update_elem(&ep_filter, &pid, &entry, BPF_ANY))
 		count(EP_COUNTER_FILTER_FULL);
+	forget_other(pid, false);
 }
 
 /* --- threads, users, cgroups ------------------------------------------------------------------ */
@@ -181,14 +284,32 @@ static __always_inline __u64 task_cgroup(const struct ep_subject *who)
 
 static __always_inline bool is_wanted_by_thread(const struct ep_subject *who)
 {
-	if (used_bits(EP_FILTER_BOTH(EP_FILTER_TID)) &&
-	    !holds(thread_bits(who->tid), EP_FILTER_BOTH(EP_FILTER_TID)))
-		return false;
-	if (used_bits(EP_FILTER_BOTH(EP_FILTER_USER)) &&
-	    !holds(user_bits(task_user(who)), EP_FILTER_BOTH(EP_FILTER_USER)))
-		return false;
+	return !used_bits(EP_FILTER_BOTH(EP_FILTER_TID)) ||
+	       holds(thread_bits(who->tid), EP_FILTER_BOTH(EP_FILTER_TID));
+}
+
+static __always_inline bool is_wanted_by_user(const struct ep_subject *who)
+{
+	return !used_bits(EP_FILTER_BOTH(EP_FILTER_USER)) ||
+	       holds(user_bits(task_user(who)), EP_FILTER_BOTH(EP_FILTER_USER));
+}
+
+static __always_inline bool is_wanted_by_cgroup(const struct ep_subject *who)
+{
 	return !used_bits(EP_FILTER_CGROUPS) ||
 	       holds(choice(EP_FILTER_CGROUP, task_cgroup(who)), EP_FILTER_CGROUPS);
+}
+
+/* Are all threads of this task's process in its cgroup? Not where cgroups of threads are at or below it. */
+static __always_inline bool is_cgroup_of_all(const struct ep_subject *who)
+{
+	__u64 task = who->task ? who->task : bpf_get_current_task();
+	__u64 cgroup = read_kernel_u64(read_kernel_u64(task + ep_config.task_cgroups_off) +
+				       ep_config.cgroups_default_off);
+
+	return ep_config.cgroup_domain_off && ep_config.cgroup_threaded_off &&
+	       read_kernel_u64(cgroup + ep_config.cgroup_domain_off) == cgroup &&
+	       !read_kernel_u32(cgroup + ep_config.cgroup_threaded_off);
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
@@ -341,12 +462,19 @@ static __always_inline void keep_verdict(const struct ep_subject *who, __u32 bit
 }
 
 /* It gets this name in a moment. */
-static __always_inline void judge_rename(const struct ep_subject *who, const char comm[EP_COMM_BYTES])
+static __always_inline void judge_rename(const struct ep_subject *who, const char comm[EP_COMM_BYTES],
+					 bool is_exec)
 {
 	__u32 bits = known_bits(who) & ~EP_FILTER_BOTH(EP_FILTER_COMM);
+	__u32 comm_bits = match_comm(comm);
 
+	if (!used_bits(EP_FILTER_NAMES))
+		return;
 	if (used_bits(EP_FILTER_BOTH(EP_FILTER_COMM)))
-		keep_verdict(who, bits | match_comm(comm) | EP_VERDICT_COMM);
+		keep_verdict(who, bits | comm_bits | EP_VERDICT_COMM);
+	/* Until then the name it has may be one that is not wanted, and what is known of its file is the old one's. */
+	forget_other(who->pid, (is_exec && used_bits(EP_FILTER_BOTH(EP_FILTER_EXE))) ||
+				       holds(comm_bits, EP_FILTER_BOTH(EP_FILTER_COMM)));
 }
 
 /* The name of a process is that of its first thread. */
@@ -409,15 +537,29 @@ static __always_inline __u32 names_bits(const struct ep_subject *who)
 
 /* --- all together ----------------------------------------------------------------------------- */
 
+enum ep_judgement {
+	EP_WANTED,
+	EP_NOT_WANTED,	  /* this time */
+	EP_NEVER_WANTED, /* until something changes that BPF hears of, in none of its threads */
+};
+
 /*
  * For samples: what rejects nearly all others without looking at which program they run, whose start and
- * image lie in two cold lines. The rest is is_wanted_program().
+ * image lie in two cold lines. The rest is is_wanted_program(), whose rejections hold for all threads too.
  */
-static __always_inline bool may_be_wanted(const struct ep_subject *who)
+static __always_inline enum ep_judgement judge(const struct ep_subject *who)
 {
 	if (!ep_config.filter)
-		return true;
-	return may_be_wanted_by_pid(who->pid) && is_wanted_by_thread(who) && may_be_named(who);
+		return EP_WANTED;
+	if (!may_be_wanted_by_pid(who->pid))
+		return EP_NEVER_WANTED;
+	if (!is_wanted_by_thread(who))
+		return EP_NOT_WANTED;
+	if (!is_wanted_by_cgroup(who))
+		return is_cgroup_of_all(who) ? EP_NEVER_WANTED : EP_NOT_WANTED;
+	if (!may_be_named(who))
+		return EP_NEVER_WANTED;
+	return is_wanted_by_user(who) ? EP_WANTED : EP_NOT_WANTED;
 }
 
 static __always_inline bool is_wanted_program(const struct ep_subject *who)
@@ -430,7 +572,16 @@ static __always_inline bool is_wanted_program(const struct ep_subject *who)
 
 static __always_inline bool is_wanted(const struct ep_subject *who)
 {
-	return may_be_wanted(who) && is_wanted_program(who);
+	return judge(who) == EP_WANTED && is_wanted_program(who);
+}
+
+/* Until user space has looked again, no mapping is taken for one of somebody who was not chosen. */
+static __always_inline void count_birth(void)
+{
+	struct ep_control *control = get_control();
+
+	if (ep_config.filter && control)
+		count_in_order(&control->births);
 }
 
 /* User space hears of this program now: it is to hear of its end. */
@@ -441,10 +592,13 @@ static __always_inline void note_told(const struct ep_subject *who)
 	if (!may_change())
 		return;
 	verdict = find_verdict(who);
-	if (!verdict)
-		keep_verdict(who, EP_VERDICT_TOLD);
-	else if (!(verdict->bits & EP_VERDICT_TOLD))
+	if (verdict && verdict->bits & EP_VERDICT_TOLD)
+		return;
+	count_birth();
+	if (verdict)
 		verdict->bits |= EP_VERDICT_TOLD;
+	else
+		keep_verdict(who, EP_VERDICT_TOLD);
 }
 
 static __always_inline void forget_told(const struct ep_subject *who)

@@ -82,6 +82,23 @@ static inline __attribute__((always_inline)) __u32 ep_mark_of(__u64 choice)
 	return (__u32)((choice * 0x9e3779b97f4a7c15ULL) >> (64 - EP_MARK_SHIFT));
 }
 
+/*
+ * Value of ep_others (mmapable), key: EP_OTHER_LINE of a process. Each pid has an entry there, which may be another
+ * one's: its upper bits say whose. A process that is not wanted, whichever of its threads runs, is known by one look
+ * into a line that it shares with its neighbours. Whatever may change that clears the entry.
+ */
+#define EP_OTHERS_SHIFT 15
+#define EP_OTHERS_LINES ((1u << EP_OTHERS_SHIFT) / 32)
+struct ep_others_line {
+	__u16 entries[32];
+};
+#define EP_OTHER_LINE(pid)  ((pid) >> 5 & (EP_OTHERS_LINES - 1))
+#define EP_OTHER_ENTRY(pid) ((pid)&31)
+/* Pids have 22 bits at most: include/linux/threads.h, PID_MAX_LIMIT. */
+#define EP_OTHER_NOT_WANTED(pid) ((__u16)(0x8000 | ((pid) >> EP_OTHERS_SHIFT & 0x7f)))
+/* It is about to be renamed to a name that may be wanted: judged by each event. */
+#define EP_OTHER_UNSURE(pid) ((__u16)(0x4000 | ((pid) >> EP_OTHERS_SHIFT & 0x7f)))
+
 #define EP_GLOB_WORDS  4
 #define EP_GLOB_STATES (64 * EP_GLOB_WORDS)
 

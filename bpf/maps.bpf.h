@@ -54,6 +54,23 @@ struct {
 	__type(value, struct ep_marks);
 } ep_marks SEC(".maps");
 
+/* What ep_front goes on with: ep_entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} ep_starts SEC(".maps");
+
+/* Processes that are known not to be wanted: see struct ep_others_line. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* host */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct ep_others_line);
+} ep_others SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, EP_GLOB_COUNT);

@@ -66,6 +66,7 @@ int ep_fork(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	event.start_ns = who.start_ns = task_start_ns(child);
 	inherit_pid(event.parent_pid, parent_start_ns, pid, event.start_ns);
+	begin_other(pid);
 	if (!is_wanted(&who))
 		return 0;
 	note_told(&who);
@@ -73,6 +74,7 @@ int ep_fork(struct bpf_raw_tracepoint_args *ctx)
 	share_mappings(&event, parent_start_ns);
 	if (!send_process_event(&event, BPF_RB_NO_WAKEUP))
 		bpf_map_delete_elem(&ep_procs, &pid);
+	count_birth(); /* it has not run yet */
 	return 0;
 }
 
@@ -143,7 +145,7 @@ int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 	bpf_probe_read_kernel_str(exec.comm, sizeof(exec.comm), (void *)ctx->args[1]);
 	if (!is_exec) {
 		if (is_leader(task))
-			judge_rename(&who, exec.comm);
+			judge_rename(&who, exec.comm, false);
 		return 0;
 	}
 	event.mount_ns = task_mount_ns(task);
@@ -152,11 +154,12 @@ int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 	was_known = was_told(&who);
 	bpf_map_delete_elem(&ep_procs, &pid);
 	bpf_map_update_elem(&ep_execs, &pid, &exec, BPF_ANY);
-	judge_rename(&who, exec.comm); /* behind what gives its samples that name */
+	judge_rename(&who, exec.comm, true); /* behind what gives its samples that name */
 	who.tid = pid; /* whoever calls exec becomes the first thread */
 	if (is_wanted(&who)) {
 		note_told(&who);
 		send_process_event(&event, exec_wake_flag(&exec));
+		count_birth();
 	} else if (was_known) {
 		event.event.type = EP_EVENT_EXIT; /* what it runs from here on is not for user space */
 		forget_told(&who);
@@ -193,6 +196,8 @@ int ep_exec_done(struct bpf_raw_tracepoint_args *ctx)
 	if (!exec)
 		return 0;
 	exec->is_going = 0;
+	if (used_bits(EP_FILTER_NAMES))
+		forget_other(pid, false); /* its name is in place */
 	if (is_of_runtime(exec) && is_known_program(pid, exec))
 		wake_for_runtime(pid);
 	return 0;
@@ -240,6 +245,7 @@ int ep_free(struct bpf_raw_tracepoint_args *ctx)
 		bpf_map_delete_elem(&ep_choices, &thread);
 	if (!is_leader(task))
 		return 0;
+	forget_other(pid, false); /* before somebody gets the pid: user space judges too, and may be slow */
 	if (may_change())
 		bpf_map_delete_elem(&ep_verdicts, &pid);
 	entry = bpf_map_lookup_elem(&ep_filter, &pid);

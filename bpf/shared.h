@@ -215,6 +215,7 @@ struct ep_config {
 	__u32 cgroup_parent_off;  /* of the css in it, whose first word is its cgroup */
 	__u32 css_cgroup_off;
 	__u32 root_hierarchy_off;
+	__u32 cgroup_domain_off, cgroup_threaded_off; /* dom_cgrp, nr_threaded_children */
 	__u32 node_id_off;
 	__u32 node_name_off;
 	__u32 file_path_off;
@@ -249,6 +250,9 @@ struct ep_control {
 	__u32 patient; /* bit n: names of the language in slot n may wait, in a program older than EP_PATIENT_AGE_NS */
 	__u32 keeping; /* bit n: in a program younger than EP_YOUNG_NS, since its keeper sends all that they are made of */
 	__u32 cgroups; /* so many were made, modulo 2^32, while cgroups decide what is wanted */
+	__u32 births; /* with a filter: user space was to hear of so many programs for the first time, modulo 2^32 */
+	__u32 changes; /* of what decides who is wanted, modulo 2^32 */
+	__u32 judged; /* processes that were found not to be, modulo 2^32 */
 };
 
 /* Value of ep_execs, key as ep_procs: the last exec of a process since we are here. */

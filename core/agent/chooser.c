@@ -31,6 +31,8 @@ struct ep_chooser {
 	struct ep_glob *globs[EP_GLOB_COUNT]; /* NULL: no such key */
 	struct tree tree;
 	struct ep_map cgroups; /* number to bits, of those that have some */
+	struct ep_map known; /* while it looks: the same before */
+	bool is_new; /* there is one that was not known so */
 	uint32_t seen; /* cgroups that BPF had counted when we looked */
 };
 
@@ -115,7 +117,10 @@ static uint32_t look_at(void *arg, const struct ep_cgroup *cgroup)
 {
 	struct ep_chooser *chooser = arg;
 	uint32_t bits = tree_bits(&chooser->tree, cgroup);
+	const uint64_t *known = ep_map_find(&chooser->known, cgroup->id);
 
+	if (bits != (known ? *known : 0))
+		chooser->is_new = true;
 	if (bits && (ep_map_set(&chooser->cgroups, cgroup->id, bits) < 0 ||
 		     ep_bpf_add_choice(chooser->bpf, EP_CHOICE(EP_FILTER_CGROUP, cgroup->id), bits) < 0))
 		ep_log(EP_LOG_WARN, "filter: too many cgroups: %s is left out", cgroup->path);
@@ -124,11 +129,18 @@ static uint32_t look_at(void *arg, const struct ep_cgroup *cgroup)
 
 int ep_chooser_look(struct ep_chooser *chooser)
 {
+	int r;
+
 	if (!(chooser->used & EP_FILTER_CGROUPS))
 		return 0;
-	ep_map_fini(&chooser->cgroups);
+	chooser->known = chooser->cgroups;
+	chooser->is_new = false;
 	ep_map_init(&chooser->cgroups, EP_CGROUP_MAX);
-	return ep_cgroups_walk(chooser->tree.mount, look_at, chooser);
+	r = ep_cgroups_walk(chooser->tree.mount, look_at, chooser);
+	ep_map_fini(&chooser->known);
+	if (chooser->is_new)
+		ep_bpf_judge_again(chooser->bpf);
+	return r;
 }
 
 void ep_chooser_follow(struct ep_chooser *chooser, uint32_t cgroups)
@@ -350,6 +362,17 @@ static uint32_t cgroup_bits(const struct ep_chooser *chooser, pid_t pid)
 		return 0;
 	bits = ep_map_find(&chooser->cgroups, id);
 	return bits ? (uint32_t)*bits : 0;
+}
+
+bool ep_chooser_may_be_named(const struct ep_chooser *chooser, pid_t pid)
+{
+	uint32_t mask = EP_FILTER_BOTH(EP_FILTER_COMM), bits;
+	struct ep_process_info info;
+
+	if (!chooser->globs[EP_GLOB_COMM] || ep_process_read_stat(pid, &info) < 0)
+		return true;
+	bits = ep_filter_match(chooser->globs[EP_GLOB_COMM], EP_FILTER_COMM, info.comm);
+	return (bits & chooser->used & mask) == (chooser->need & mask);
 }
 
 bool ep_chooser_wants(const struct ep_chooser *chooser, pid_t pid)

@@ -29,6 +29,8 @@ int ep_chooser_look(struct ep_chooser *chooser);
 /* The same when BPF saw new cgroups since: twice a second. */
 void ep_chooser_follow(struct ep_chooser *chooser, uint32_t cgroups);
 
+/* Not if it has a name, which is none of those that are wanted. */
+bool ep_chooser_may_be_named(const struct ep_chooser *chooser, pid_t pid);
 /* Would BPF want any thread of this process? Its pid alone is not asked for. */
 bool ep_chooser_wants(const struct ep_chooser *chooser, pid_t pid);
 

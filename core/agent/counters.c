@@ -63,6 +63,8 @@ static void print_records(const struct ep_session *session, FILE *out)
 	ep_put_count(out, "us of the latest", order.late_max_ns / 1000);
 	ep_put_count(out, "side-band records lost", order.lost);
 	ep_put_count(out, "times something woke the profiler", session->watch.wakes);
+	ep_put_count(out, "times that a process was judged not to be recorded", ep_bpf_control(session->bpf)->judged);
+	ep_put_count(out, "times it was woken for mappings of processes that are not recorded", session->watch.peeks);
 }
 
 static void print_memory(struct ep_session *session, FILE *out)

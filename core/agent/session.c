@@ -12,6 +12,8 @@
 #include "core/bpf/cpus.h"
 #include "core/bpf/events.h"
 #include "core/bpf/order.h"
+#include "core/bpf/sideband.h"
+#include "core/bpf/sideband_set.h"
 #include "core/bpf/programs.h"
 #include "core/bpf/ring.h"
 #include "core/unwind/delta_store.h"
@@ -134,6 +136,8 @@ static void drain(void *arg)
 {
 	struct ep_session *session = arg;
 
+	session->births[1] = session->births[0];
+	session->births[0] = __atomic_load_n(&ep_bpf_control(session->bpf)->births, __ATOMIC_ACQUIRE);
 	take_wakes(session);
 	ep_processes_end_turn(session->processes, ep_order_drain(session->order));
 	start_names(session, EP_NAMER_DUE);
@@ -145,6 +149,34 @@ static bool on_look(void *arg)
 
 	drain(session);
 	return ep_order_waiting(session->order) > 0;
+}
+
+static bool is_known(void *arg, pid_t pid)
+{
+	struct ep_session *session = arg;
+
+	return ep_processes_know(session->processes, pid);
+}
+
+/*
+ * With a filter: is there a mapping of somebody who is recorded, or may there be? BPF counts who is new before or
+ * while that is written: it is known behind the second look, whatever the first one came too early for.
+ */
+static bool on_peek(void *arg)
+{
+	struct ep_session *session = arg;
+	struct ep_sideband_set *rings = ep_events_sidebands(session->events);
+	size_t n = rings ? ep_sideband_set_len(rings) : 0;
+
+	if (__atomic_load_n(&ep_bpf_control(session->bpf)->births, __ATOMIC_ACQUIRE) != session->births[1])
+		return true;
+	for (size_t i = 0; i < n; i++) {
+		if (ep_sideband_peek(ep_sideband_set_at(rings, i), is_known, session))
+			return true;
+	}
+	for (size_t i = 0; i < n; i++)
+		ep_sideband_drop_peeked(ep_sideband_set_at(rings, i));
+	return false;
 }
 
 /*
@@ -347,11 +379,15 @@ static bool is_wanted(void *arg, pid_t pid)
 {
 	struct ep_session *session = arg;
 	const struct ep_config *config = ep_bpf_config(session->bpf);
+	uint32_t changes = ep_bpf_changes(session->bpf);
 	uint32_t bits = config->filter_need | config->filter_never ? pid_bits(session, pid) : 0;
 	uint32_t used = (config->filter_need | config->filter_never) & EP_FILTER_BOTH(EP_FILTER_PID);
 
-	return (bits & used) == (config->filter_need & used) &&
-	       (!session->chooser || ep_chooser_wants(session->chooser, pid));
+	if ((bits & used) == (config->filter_need & used) &&
+	    (!session->chooser || ep_chooser_may_be_named(session->chooser, pid)))
+		return !session->chooser || ep_chooser_wants(session->chooser, pid);
+	ep_bpf_keep_other(session->bpf, (uint32_t)pid, changes);
+	return false;
 }
 
 /* --- building -------------------------------------------------------------------------------- */
@@ -580,6 +616,7 @@ static int init_watch(struct ep_session *session)
 		.exec_fd = ep_ring_fd(session->wakes),
 		.max_rest_ms = max_rest_ms(session),
 		.look = on_look,
+		.matters = ep_bpf_config(session->bpf)->filter ? on_peek : NULL,
 		.tick = on_tick,
 		.arg = session,
 	};

@@ -59,6 +59,7 @@ struct ep_session {
 	bool handles_ready, sampling, collecting, lengthening, seen_complete;
 	unsigned int preparing; /* ep_session_prepare, not done yet */
 	bool cancelled;		/* it closes: workers need not find anything more; atomic */
+	uint32_t births[2];	/* control->births before the last look, and before the one before */
 	int n_cpus;
 	uint64_t ticks; /* two a second */
 	uint64_t lost;	       /* samples in the ring and before, already told to the stores */

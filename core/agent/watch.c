@@ -19,9 +19,13 @@
 #define SHORT_RESTS_BURST      50
 #define EXECS_PER_SECOND       40
 #define EXECS_BURST	       80
+/* Where it is woken for nothing so often, mappings are looked for in turns of LONG_REST_MS. */
+#define PEEKS_PER_SECOND       10
+#define PEEKS_BURST	       20
 #define YOUNG_PER_SECOND       60
 #define YOUNG_BURST	       240
 
+static void on_paused(uv_timer_t *timer);
 static void on_rested(uv_timer_t *timer);
 static void on_dozed(uv_timer_t *timer);
 
@@ -33,6 +37,7 @@ static void start_timer(struct ep_watch *watch, uv_timer_cb then, uint64_t ms)
 static void rest(struct ep_watch *watch, uint64_t ms)
 {
 	watch->options.control->asleep = 0;
+	uv_timer_stop(&watch->pause);
 	for (size_t i = 0; i < watch->n_polls; i++)
 		uv_poll_stop(&watch->polls[i]);
 	start_timer(watch, on_rested, ms);
@@ -66,11 +71,38 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	rest(watch, rest_ms);
 }
 
+/* Its records stay where they are: the next look has them. */
+static void on_side(uv_poll_t *poll, int status, int events)
+{
+	struct ep_watch *watch = poll->data;
+
+	if (!watch->options.matters || watch->options.matters(watch->options.arg)) {
+		on_poll(poll, status, events);
+		return;
+	}
+	watch->peeks++;
+	if (ep_budget_take(&watch->free_peeks, ep_clock_mono_ns()))
+		return; /* cheaper than a pause, if there are few */
+	uv_poll_stop(poll);
+	uv_timer_start(&watch->pause, on_paused, EP_MIN(LONG_REST_MS, watch->options.max_rest_ms), 0);
+}
+
+/* While it is asleep: a rest ends the pause. */
+static void on_paused(uv_timer_t *timer)
+{
+	struct ep_watch *watch = timer->data;
+
+	uv_poll_start(watch->side, UV_READABLE, on_side);
+}
+
 static void sleep_again(struct ep_watch *watch)
 {
 	watch->cpu_ns = ep_clock_thread_cpu_ns();
-	for (size_t i = 0; i < watch->n_polls; i++)
-		uv_poll_start(&watch->polls[i], UV_READABLE, on_poll);
+	for (size_t i = 0; i < watch->n_polls; i++) {
+		uv_poll_t *poll = &watch->polls[i];
+
+		uv_poll_start(poll, UV_READABLE, poll == watch->side ? on_side : on_poll);
+	}
 	watch->options.control->asleep = 1;
 }
 
@@ -135,15 +167,21 @@ int ep_watch_init(struct ep_watch *watch, const struct ep_watch_options *options
 	ep_budget_init(&watch->short_rests, SHORT_RESTS_PER_SECOND, SHORT_RESTS_BURST,
 		       ep_clock_mono_ns());
 	ep_budget_init(&watch->young, YOUNG_PER_SECOND, YOUNG_BURST, ep_clock_mono_ns());
+	ep_budget_init(&watch->free_peeks, PEEKS_PER_SECOND, PEEKS_BURST, ep_clock_mono_ns());
 	ep_budget_init(&watch->execs, EXECS_PER_SECOND, EXECS_BURST, ep_clock_mono_ns());
 	uv_timer_init(options->loop, &watch->rest);
 	uv_timer_init(options->loop, &watch->ticks);
-	watch->rest.data = watch;
+	uv_timer_init(options->loop, &watch->pause);
+	watch->rest.data = watch->pause.data = watch;
 	watch->ticks.data = watch;
 	r = add_poll(watch, options->exec_fd);
 	if (r == 0)
 		r = add_poll(watch, options->ring_fd);
-	return r < 0 ? r : add_poll(watch, options->side_fd);
+	if (r == 0)
+		r = add_poll(watch, options->side_fd);
+	if (r == 0 && options->side_fd >= 0)
+		watch->side = &watch->polls[watch->n_polls - 1];
+	return r;
 }
 
 void ep_watch_start(struct ep_watch *watch)
@@ -163,6 +201,7 @@ void ep_watch_close(struct ep_watch *watch)
 	watch->options.control->asleep = 0;
 	close_handle((uv_handle_t *)&watch->rest);
 	close_handle((uv_handle_t *)&watch->ticks);
+	close_handle((uv_handle_t *)&watch->pause);
 	for (size_t i = 0; i < watch->n_polls; i++)
 		close_handle((uv_handle_t *)&watch->polls[i]);
 }

@@ -14,6 +14,9 @@
  * it was quiet 2 ms at most, and no doze), and twice a second in any case. The kernel wakes who is
  * ASLEEP alone (struct ep_control: asleep), but for such an exec, which has a ring of its own.
  *
+ * With a filter most mappings are those of processes that are not recorded. They wait for the next look, and
+ * the side-band wakes nobody for the next 25 ms; all else does.
+ *
  * Loop's thread only.
  */
 #ifndef EP_AGENT_WATCH_H
@@ -35,6 +38,8 @@ struct ep_watch_options {
 	uint32_t max_rest_ms; /* what comes meanwhile must fit into the ring */
 	/* Looks at all records. True when some could not be handled yet. */
 	bool (*look)(void *arg);
+	/* Is something on side_fd worth a look? It is cheap, and it is asked some 40 times a second. NULL: all is. */
+	bool (*matters)(void *arg);
 	void (*tick)(void *arg); /* every EP_WATCH_TICK_MS, behind a look */
 	void *arg;
 };
@@ -42,12 +47,15 @@ struct ep_watch_options {
 struct ep_watch {
 	struct ep_watch_options options;
 	uv_timer_t rest, ticks;
-	uv_poll_t polls[3]; /* the first one is that of exec_fd */
+	uv_timer_t pause; /* of the side-band alone */
+	uv_poll_t polls[3]; /* the first one is that of exec_fd, the last one may be that of side_fd */
+	uv_poll_t *side; /* NULL: there is none */
 	size_t n_polls;
 	uint64_t doze_ms; /* how long it dozes after this rest */
 	uint64_t cpu_ns; /* of this thread, when it last went to sleep */
-	struct ep_budget short_rests, execs, young;
+	struct ep_budget short_rests, execs, young, free_peeks;
 	uint64_t wakes;	 /* how often something woke it */
+	uint64_t peeks;	 /* and how often that was nothing to look at */
 };
 
 /* 0 or a negative errno. Nothing happens before the start. */

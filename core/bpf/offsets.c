@@ -178,6 +178,13 @@ static int read_cgroup_parent(const struct btf *btf, struct ep_config *config)
 
 static void read_filter_offsets(const struct btf *btf, struct ep_config *config)
 {
+	/* Without them each event of a process is judged by its cgroup, which need not be that of all its threads. */
+	static const struct wanted domain = {"cgroup", "dom_cgrp", offsetof(struct ep_config, cgroup_domain_off)};
+	static const struct wanted threaded = {"cgroup", "nr_threaded_children",
+					       offsetof(struct ep_config, cgroup_threaded_off)};
+
+	(void)read_member(btf, &domain, config);
+	(void)read_member(btf, &threaded, config);
 	config->filter_cannot = read_cgroup_parent(btf, config) < 0 ? CGROUPS : 0;
 	for (size_t i = 0; i < EP_LEN(filter_wanted); i++) {
 		if (read_member(btf, &filter_wanted[i].wanted, config) < 0)

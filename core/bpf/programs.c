@@ -27,14 +27,17 @@
 /* Tried in turn: the verifiers of some kernels walk far more paths than those of others. */
 static const uint32_t frames_per_run[] = {36, 24, 12, 6};
 #define NATIVE_NAME "ep_native"
+#define ENTRY_NAME  "ep_entry"
 
 struct ep_bpf {
 	struct bpf_object *object;
-	struct bpf_link *links[7];
+	struct bpf_link *links[8];
 	struct ep_control *control;
 	struct ep_rule *rules;
 	size_t rules_bytes;
 	struct ep_marks *marks;
+	struct ep_others_line *others;
+	size_t others_bytes;
 	struct ep_counts *counts; /* by CPU */
 	uint32_t n_counts;
 	size_t map_bytes; /* none of the maps grows */
@@ -98,6 +101,8 @@ static int set_filter_sizes(struct bpf_object *object, const struct ep_bpf_optio
 
 	if (r == 0)
 		r = set_entries(object, "ep_verdicts", options->filter ? options->max_processes : 1);
+	if (r == 0)
+		r = set_entries(object, "ep_others", options->filter ? EP_OTHERS_LINES : 1);
 	if (r == 0)
 		r = set_entries(object, "ep_choices", options->filter ? MAX_CHOICES : 1);
 	return r;
@@ -191,6 +196,23 @@ static void *map_memory(const struct ep_bpf *bpf, const char *name, size_t bytes
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* As bpf/filter.bpf.h's: does BPF keep who is not wanted, since a cgroup, a name or a pid says so? */
+static bool keeps_others(const struct ep_config *config)
+{
+	return (config->filter_need | config->filter_never) & EP_FILTER_BITS &
+	       ~(EP_FILTER_BOTH(EP_FILTER_TID) | EP_FILTER_BOTH(EP_FILTER_USER));
+}
+
+static int put_entry(const struct ep_bpf *bpf)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(bpf->object, ENTRY_NAME);
+	int fd = prog ? bpf_program__fd(prog) : -ENOENT;
+	uint32_t slot = 0;
+
+	return fd < 0 || bpf_map_update_elem(ep_bpf_map_fd(bpf, "ep_starts"), &slot, &fd, BPF_ANY) < 0 ? -EINVAL
+													 : 0;
+}
+
 static int fill_program_array(const struct ep_bpf *bpf)
 {
 	static const char *const names[] = {"ep_finish", NATIVE_NAME}; /* by enum ep_slot */
@@ -203,7 +225,7 @@ static int fill_program_array(const struct ep_bpf *bpf)
 		if (fd < 0 || bpf_map_update_elem(array, &slot, &fd, BPF_ANY) < 0)
 			return -EINVAL;
 	}
-	return 0;
+	return put_entry(bpf);
 }
 
 static size_t counts_bytes(const struct ep_bpf *bpf)
@@ -218,7 +240,10 @@ static int map_all(struct ep_bpf *bpf)
 	bpf->rules = map_memory(bpf, "ep_rules", bpf->rules_bytes);
 	bpf->counts = map_memory(bpf, "ep_counters", counts_bytes(bpf));
 	bpf->marks = map_memory(bpf, "ep_marks", sizeof(*bpf->marks));
-	return bpf->control && bpf->rules && bpf->counts && bpf->marks ? 0 : -ENOMEM;
+	bpf->others_bytes = EP_ALIGN_UP(sizeof(*bpf->others) * (bpf->config.filter ? EP_OTHERS_LINES : 1),
+					(size_t)getpagesize());
+	bpf->others = map_memory(bpf, "ep_others", bpf->others_bytes);
+	return bpf->control && bpf->rules && bpf->counts && bpf->marks && bpf->others ? 0 : -ENOMEM;
 }
 
 /* The kernel tells the memory of a map in /proc/self/fdinfo. */
@@ -360,6 +385,8 @@ void ep_bpf_free(struct ep_bpf *bpf)
 		munmap(bpf->rules, bpf->rules_bytes);
 	if (bpf->marks)
 		munmap(bpf->marks, sizeof(*bpf->marks));
+	if (bpf->others)
+		munmap(bpf->others, bpf->others_bytes);
 	if (bpf->counts)
 		munmap(bpf->counts, counts_bytes(bpf));
 	bpf_object__close(bpf->object);
@@ -370,14 +397,14 @@ void ep_bpf_free(struct ep_bpf *bpf)
 static size_t n_attached(const struct ep_config *config, size_t n)
 {
 	if (!config->filter)
-		return n - 3;
-	return (config->filter_need | config->filter_never) & EP_FILTER_CGROUPS ? n : n - 2;
+		return n - 4;
+	return (config->filter_need | config->filter_never) & EP_FILTER_CGROUPS ? n : n - 3;
 }
 
 int ep_bpf_attach_process_events(struct ep_bpf *bpf)
 {
 	static const char *const names[] = {"ep_fork", "ep_exec", "ep_exec_done", "ep_exit",
-					    "ep_free", "ep_cgroup_mkdir", "ep_cgroup_gone"};
+					    "ep_free", "ep_cgroup_mkdir", "ep_cgroup_gone", "ep_cgroup_move"};
 	size_t n = n_attached(&bpf->config, EP_LEN(names));
 
 	for (size_t i = 0; i < n; i++) {
@@ -407,7 +434,38 @@ int ep_bpf_add_pid(struct ep_bpf *bpf, uint32_t pid, uint32_t bits)
 	__atomic_store_n(&bpf->marks->bytes[ep_mark_of(EP_CHOICE(EP_FILTER_PID, pid))], 1,
 			 __ATOMIC_RELEASE);
 	r = bpf_map_update_elem(ep_bpf_map_fd(bpf, "ep_filter"), &pid, &entry, BPF_ANY);
-	return r < 0 ? -errno : 0;
+	if (r < 0)
+		return -errno;
+	__atomic_fetch_add(&bpf->control->changes, 1, __ATOMIC_SEQ_CST);
+	if (keeps_others(&bpf->config))
+		__atomic_store_n(&bpf->others[EP_OTHER_LINE(pid)].entries[EP_OTHER_ENTRY(pid)], 0, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* What an event judged before the count either is here to be cleared, or the event sees the count (bpf/filter.bpf.h). */
+void ep_bpf_judge_again(struct ep_bpf *bpf)
+{
+	__atomic_fetch_add(&bpf->control->changes, 1, __ATOMIC_SEQ_CST);
+	for (size_t i = 0; i < bpf->others_bytes / sizeof(*bpf->others); i++) {
+		for (size_t j = 0; j < EP_LEN(bpf->others[i].entries); j++)
+			__atomic_store_n(&bpf->others[i].entries[j], 0, __ATOMIC_RELAXED);
+	}
+}
+
+uint32_t ep_bpf_changes(const struct ep_bpf *bpf)
+{
+	return __atomic_load_n(&bpf->control->changes, __ATOMIC_SEQ_CST);
+}
+
+void ep_bpf_keep_other(struct ep_bpf *bpf, uint32_t pid, uint32_t changes)
+{
+	__u16 *entry = &bpf->others[EP_OTHER_LINE(pid)].entries[EP_OTHER_ENTRY(pid)];
+
+	if (!keeps_others(&bpf->config) || __atomic_load_n(entry, __ATOMIC_SEQ_CST) == EP_OTHER_UNSURE(pid))
+		return;
+	__atomic_store_n(entry, EP_OTHER_NOT_WANTED(pid), __ATOMIC_SEQ_CST);
+	if (ep_bpf_changes(bpf) != changes)
+		__atomic_store_n(entry, 0, __ATOMIC_SEQ_CST);
 }
 
 int ep_bpf_set_glob(struct ep_bpf *bpf, enum ep_glob_of which, const struct ep_glob *glob)
@@ -425,7 +483,8 @@ const struct ep_config *ep_bpf_config(const struct ep_bpf *bpf)
 
 int ep_bpf_entry_fd(const struct ep_bpf *bpf)
 {
-	return bpf_program__fd(bpf_object__find_program_by_name(bpf->object, "ep_entry"));
+	return bpf_program__fd(bpf_object__find_program_by_name(
+		bpf->object, keeps_others(&bpf->config) ? "ep_front" : ENTRY_NAME));
 }
 
 int ep_bpf_map_fd(const struct ep_bpf *bpf, const char *name)

@@ -38,6 +38,14 @@ static inline void ep_bpf_freep(struct ep_bpf **bpf)
  */
 int ep_bpf_add_choice(struct ep_bpf *bpf, uint64_t choice, uint32_t bits);
 int ep_bpf_add_pid(struct ep_bpf *bpf, uint32_t pid, uint32_t bits); /* at any time */
+/* After choices of what may run by now: BPF is to judge all processes anew. At any time. */
+void ep_bpf_judge_again(struct ep_bpf *bpf);
+/*
+ * A process is not wanted by its pid or its name, as it was found since ep_bpf_changes() was asked: BPF need not judge
+ * it at its first event. At any time.
+ */
+uint32_t ep_bpf_changes(const struct ep_bpf *bpf);
+void ep_bpf_keep_other(struct ep_bpf *bpf, uint32_t pid, uint32_t changes);
 int ep_bpf_set_glob(struct ep_bpf *bpf, enum ep_glob_of which, const struct ep_glob *glob);
 
 /*

@@ -25,6 +25,7 @@ struct ep_sideband {
 	size_t mapped_bytes;
 	uint64_t released;   /* what data_tail is: nobody else writes it */
 	uint64_t at, head;
+	uint64_t peeked;     /* before this a peek has seen all; older than `released`: nothing */
 	uint64_t lost;	     /* not taken yet */
 	uint64_t known_lost; /* of the kernel's counter */
 	bool lossy;
@@ -244,9 +245,9 @@ void ep_sideband_begin(struct ep_sideband *sideband)
 }
 
 /* `bytes` of the ring, put together when they lie across its end: one record in a drain does. */
-static const uint8_t *view(struct ep_sideband *sideband, size_t bytes)
+static const uint8_t *view_at(struct ep_sideband *sideband, uint64_t pos, size_t bytes)
 {
-	size_t at = sideband->at & (sideband->memory.bytes - 1);
+	size_t at = pos & (sideband->memory.bytes - 1);
 	size_t first = sideband->memory.bytes - at;
 
 	if (bytes <= first)
@@ -254,6 +255,11 @@ static const uint8_t *view(struct ep_sideband *sideband, size_t bytes)
 	memcpy(sideband->wrapped, sideband->memory.data + at, first);
 	memcpy(sideband->wrapped + first, sideband->memory.data, bytes - first);
 	return sideband->wrapped;
+}
+
+static const uint8_t *view(struct ep_sideband *sideband, size_t bytes)
+{
+	return view_at(sideband, sideband->at, bytes);
 }
 
 /* Sizes are multiples of 8 (perf_event_header__init_id and its callers), so no header is split. */
@@ -308,6 +314,40 @@ void ep_sideband_release(struct ep_sideband *sideband)
 	sideband->released = sideband->at;
 	atomic_store_explicit((_Atomic uint64_t *)&sideband->memory.page->data_tail, sideband->at,
 			      memory_order_release);
+}
+
+/* What every record of a mapping begins with. */
+struct mmap_head {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+};
+
+bool ep_sideband_peek(struct ep_sideband *sideband, bool (*is_one)(void *arg, pid_t pid), void *arg)
+{
+	uint64_t head = load_head(sideband), at = EP_MAX(sideband->peeked, sideband->released);
+	struct mmap_head record;
+
+	if (head - sideband->released > sideband->memory.bytes / 2)
+		return true;
+	while (at < head) {
+		if (head - at < sizeof(record))
+			return true;
+		memcpy(&record, view_at(sideband, at, sizeof(record)), sizeof(record));
+		if (record.header.size < sizeof(record) || record.header.size % 8 ||
+		    record.header.size > head - at || record.header.type == PERF_RECORD_LOST)
+			return true;
+		if (record.header.type == PERF_RECORD_MMAP2 && is_one(arg, (pid_t)record.pid))
+			return true;
+		at += record.header.size;
+	}
+	sideband->peeked = at;
+	return false;
+}
+
+void ep_sideband_drop_peeked(struct ep_sideband *sideband)
+{
+	sideband->at = EP_MAX(sideband->peeked, sideband->released);
+	ep_sideband_release(sideband);
 }
 
 /* --- records --------------------------------------------------------------------------------- */

@@ -23,6 +23,8 @@
 
 #include "core/bpf/events.h"
 
+#include <sys/types.h>
+
 struct ep_sideband;
 struct perf_event_mmap_page;
 
@@ -65,6 +67,15 @@ bool ep_sideband_next(struct ep_sideband *sideband, const void **ret_record, siz
 /* Records lost since this was last asked. */
 uint64_t ep_sideband_take_lost(struct ep_sideband *sideband);
 void ep_sideband_release(struct ep_sideband *sideband);
+
+/*
+ * Without a drain: is there a mapping, of those that no peek has seen, whose process is one of these? So is the news
+ * of a loss, and so is what cannot wait since the ring is half full. (The kernel tells of forks and exits as well,
+ * whoever asks for mappings: kernel/events/core.c, perf_event_task_match. They are nobody's.)
+ */
+bool ep_sideband_peek(struct ep_sideband *sideband, bool (*is_one)(void *arg, pid_t pid), void *arg);
+/* Gives back what peeks have seen, if none of it was one: nobody needs it. Not within a drain. */
+void ep_sideband_drop_peeked(struct ep_sideband *sideband);
 
 /* One record of `bytes` bytes: visits a mapping. Returns lost records. */
 uint64_t ep_sideband_parse(const void *record, size_t bytes, ep_mapping_visit visit, void *arg);

@@ -63,6 +63,11 @@ enum ep_exit ep_chosen_add_targets(const struct ep_args *args, struct ep_session
 	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
 }
 
+bool ep_chosen_can_end(const struct ep_args *args)
+{
+	return args->child_argv || (args->n_pids && !args->all_cpus);
+}
+
 bool ep_chosen_has_ended(const struct ep_args *args, struct ep_child *child)
 {
 	if (args->child_argv && ep_child_reap(child))

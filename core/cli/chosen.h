@@ -24,6 +24,8 @@ enum ep_exit ep_chosen_open(const struct ep_args *args, const struct ep_config_f
 /* Before the session is started. The same. */
 enum ep_exit ep_chosen_add_targets(const struct ep_args *args, struct ep_session *session,
 				   const struct ep_child *child);
+/* Does anything but its time, or the user, end it? */
+bool ep_chosen_can_end(const struct ep_args *args);
 /* The command has ended, or all processes of -p have: nothing comes any more. */
 bool ep_chosen_has_ended(const struct ep_args *args, struct ep_child *child);
 

@@ -274,7 +274,8 @@ static void begin(struct record *record)
 	if (record->args->duration_ns)
 		uv_timer_start(&record->limit, on_limit,
 			       (record->args->duration_ns + EP_NS_PER_MS - 1) / EP_NS_PER_MS, 0);
-	uv_timer_start(&record->watch, on_watch, WATCH_MS, WATCH_MS);
+	if (ep_chosen_can_end(record->args))
+		uv_timer_start(&record->watch, on_watch, WATCH_MS, WATCH_MS);
 	start_live(record);
 }
 

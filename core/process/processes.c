@@ -129,6 +129,11 @@ void ep_processes_release(struct ep_processes *processes)
 	ep_held_expire(processes->held, 0);
 }
 
+bool ep_processes_know(const struct ep_processes *processes, pid_t pid)
+{
+	return ep_table_find_live(&processes->table, pid) != NULL;
+}
+
 size_t ep_processes_busy(const struct ep_processes *processes)
 {
 	return processes->reads.queued + processes->reads.running + processes->files.n_waiting +

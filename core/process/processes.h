@@ -91,6 +91,8 @@ int ep_processes_scan(struct ep_processes *processes);
 /* What the kernel said, in order of time. */
 void ep_processes_on_event(struct ep_processes *processes, const struct ep_process_event *event);
 void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_mapping_event *event);
+/* Does a program run under this pid that mappings are kept of? */
+bool ep_processes_know(const struct ep_processes *processes, pid_t pid);
 /* Records were lost: of mappings, or of births and deaths. */
 void ep_processes_on_lost(struct ep_processes *processes);
 /*

@@ -117,6 +117,53 @@ class Storms(Case):
         self.compare(samples)
 
 
+# One process that is chosen and is not, in turns of 10 ms, long enough to be judged many times in each.
+TURNS = """
+import ctypes, os, sys, time
+def change(chosen):
+    if sys.argv[1] == "name":
+        ctypes.CDLL(None).prctl(15, b"ep-turn" if chosen else b"ep-other")
+    elif sys.argv[1] == "user":
+        os.seteuid(65534 if chosen else 0)
+    else:
+        with open((sys.argv[3] if chosen else sys.argv[4]) + "/cgroup.procs", "w") as file:
+            file.write("0")
+spent = 0
+for turn in range(40):
+    change(turn % 2)
+    start = time.process_time_ns()
+    while time.process_time_ns() < start + 10000000: pass
+    spent += (time.process_time_ns() - start) * (turn % 2)
+os.seteuid(0)
+with open(sys.argv[2], "w") as file:
+    file.write(f"chosen {spent} {os.getpid()}\\n")
+"""
+
+
+class Turns(Case):
+    def turn(self, choice, *words):
+        run = whole.run("record", "-v", "-a", "-F", str(FREQ), *choice, "--force", "-o", self.out, "--",
+                        sys.executable, "-c", TURNS, words[0], self.dir + "/0", *words[1:])
+        self.summary = run.stderr
+        self.assertEqual(run.returncode, 0, run.stderr)
+        samples = stacks.read_profile(self.out).samples
+        self.compare(samples)
+        # Half of its time is not chosen. What the changes cost is on either side.
+        spent, chosen, _ = self.told()
+        found = sum(s.weight_ns for s in samples if s.labels["pid"] in chosen)
+        self.assertLess(found, 1.5 * spent, f"{spent / 1e6:.1f} ms used, {found / 1e6:.1f} ms of samples")
+
+    def test_name(self):
+        self.turn(["--comm", "ep-turn"], "name")
+
+    def test_user(self):
+        self.turn(["-u", "65534"], "user")
+
+    def test_cgroup(self):
+        inside, outside = self.cgroup("ep-turn.slice"), self.cgroup("ep-outside.slice")
+        self.turn(["-G", "ep-turn.slice"], "cgroup", inside, outside)
+
+
 class Choices(Case):
     def burner(self, name="burner", threads=0):
         """A busy process under a name of its own; with a thread if wanted, whose id it prints."""

@@ -23,6 +23,7 @@ struct world {
 	uint64_t rests_ns[MAX_LOOKS]; /* between that and the next */
 	size_t n_looks;
 	bool is_behind; /* each look leaves something for the next */
+	bool matters; /* what the side-band has */
 	bool young; /* there is something new of young programs in each look */
 };
 
@@ -47,6 +48,11 @@ static bool look(void *arg)
 	burn(world->burn_ns);
 	world->look_ns = ep_clock_mono_ns();
 	return world->is_behind;
+}
+
+static bool matters(void *arg)
+{
+	return ((struct world *)arg)->matters;
 }
 
 static void tick(void *arg)
@@ -226,4 +232,40 @@ WORLD_TEST(the_kernel_wakes_sleepers_alone)
 	tell(world->exec_fd);
 	(void)next_rest(world);
 	assert_int_equal(world->control.asleep, 0);
+}
+
+/* What it is woken for is of others: as often as it likes, nothing is looked at. */
+WORLD_TEST(mappings_of_others_wait)
+{
+	world->watch.options.matters = matters;
+	world->watch.options.max_rest_ms = 1;
+	tell(world->side_fd);
+	ep_watch_start(&world->watch);
+	uv_timer_stop(&world->watch.ticks);
+	while (world->watch.peeks < 60)
+		uv_run(&world->loop, UV_RUN_ONCE);
+	assert_int_equal(world->n_looks, 0);
+	assert_int_equal(world->control.asleep, 1);
+	world->matters = true;
+	(void)next_rest(world);
+	assert_int_equal(world->watch.wakes, 1);
+}
+
+/* In a pause of the side-band all else wakes it, and after the rest the side-band does again. */
+WORLD_TEST(a_pause_is_the_side_bands_alone)
+{
+	world->watch.options.matters = matters;
+	tell(world->side_fd);
+	ep_watch_start(&world->watch);
+	uv_timer_stop(&world->watch.ticks);
+	while (!uv_is_active((const uv_handle_t *)&world->watch.pause))
+		uv_run(&world->loop, UV_RUN_ONCE);
+	assert_int_equal(world->n_looks, 0);
+	tell(world->ring_fd);
+	(void)next_rest(world);
+	assert_int_equal(world->watch.wakes, 1);
+	assert_false(uv_is_active((const uv_handle_t *)&world->watch.pause));
+	world->matters = true;
+	while (world->watch.wakes < 3)
+		(void)next_rest(world);
 }
