@@ -287,13 +287,21 @@ EP_TEST_WITH(a_copy_of_code_is_not_asked, setup, NULL)
 	assert_asked_once_among(1);
 }
 
-/* 0.4 s here, most of it for what the kernel says of each; each against each were 6 s more. */
+/*
+ * 0.4 s here, most of it for what the kernel says of each; each against each were 6 s more. Beside other work it has
+ * been seen to take 3 s: one of a few times will do.
+ */
 EP_TEST_WITH(many_copies_cost_no_more_than_each_once, setup, NULL)
 {
-	uint64_t start_ns = ep_clock_cpu_ns();
+	uint64_t least_ns = UINT64_MAX;
 
-	assert_asked_once_among(60000); /* vm.max_map_count is 65530 */
-	assert_true(ep_clock_cpu_ns() - start_ns < 3 * EP_NS_PER_SEC);
+	for (int i = 0; i < 4 && least_ns >= 3 * EP_NS_PER_SEC; i++) {
+		uint64_t start_ns = ep_clock_cpu_ns();
+
+		assert_asked_once_among(60000); /* vm.max_map_count is 65530 */
+		least_ns = EP_MIN(least_ns, ep_clock_cpu_ns() - start_ns);
+	}
+	assert_true(least_ns < 3 * EP_NS_PER_SEC);
 }
 
 EP_TEST_WITH(what_cannot_be_asked_is_told, setup, NULL)

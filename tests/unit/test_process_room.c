@@ -81,7 +81,7 @@ WORLD_TEST(read_that_began_before_a_loss_is_done_again)
 		usleep(1000);
 	}
 	assert_int_equal(world_live(w, child.pid)->state, EP_PROCESS_READING);
-	usleep(20000); /* the worker has read it */
+	usleep(250000); /* the worker has read it, also on a busy machine */
 	ep_processes_on_lost(w->processes);
 	world_settle(w);
 	assert_int_equal(w->processes->reads.stats.reads, 2);
@@ -100,7 +100,7 @@ WORLD_TEST(read_of_the_old_image_is_not_the_new_ones)
 	process = ep_processes_add(w->processes, child, 0);
 	ep_reads_enqueue(&w->processes->reads, process, 0);
 	world_turn(w);
-	usleep(20000);
+	usleep(250000);
 	world_exec(w, world_now(), tool, "tool");
 	world_live(w, tool.pid)->state = EP_PROCESS_NEW;
 	ep_reads_enqueue(&w->processes->reads, world_live(w, tool.pid), 10 * EP_NS_PER_MS);
