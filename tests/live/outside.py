@@ -81,12 +81,12 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.out = os.path.join(self.dir, "out.pb.gz")
 
-    def check(self, program, *arguments, threshold="99", seconds=SECONDS):
+    def check(self, program, *arguments, threshold="99", seconds=SECONDS, frequency="833"):
         """Every stack is one of those that the program says it has; some are native, in part or
         all, as they are from before the plugin was attached."""
         result = run(sys.executable, os.path.join(LIVE, "check_stacks.py"), "--plugins", self.plugins,
-                     "--seconds", seconds, "--threshold", threshold, "--keep", self.out, "--grace", "40",
-                     program, "{seconds}", *arguments)
+                     "--seconds", seconds, "--frequency", frequency, "--threshold", threshold, "--keep", self.out,
+                     "--grace", "40", program, "{seconds}", *arguments)
         if result.returncode == SKIP:
             self.skipTest(result.stdout)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
