@@ -34,11 +34,11 @@ def hot(runtime, name, profile, directory):
     return set(HOT.findall(done.stderr))
 
 
-def hot_of_both(runtime, name, directory, *settings):
-    """(ours, of runtime/pprof) of one run of the program directory/name.exe."""
+def hot_of_both(runtime, name, directory, command):
+    """(ours, of runtime/pprof) of one run; command(program, where it writes its own profile)."""
     ours, theirs = (os.path.join(directory, which) for which in ("ours.pgo", "theirs.pgo"))
     measure.record(["-q", "-F", str(FREQ), "--keep-root", "--force", "-o", ours],
-                   ["env", *settings, os.path.join(directory, name + ".exe"), theirs, str(SECONDS)])
+                   command(os.path.join(directory, name + ".exe"), theirs))
     return hot(runtime, name, ours, directory), hot(runtime, name, theirs, directory)
 
 
@@ -54,7 +54,8 @@ def build(runtime, source, directory):
 
 
 def made_for_it(runtime, directory, what):
-    ours, theirs = hot_of_both(runtime, build(runtime, PROGRAM, directory), directory, "GODEBUG=asyncpreemptoff=1")
+    ours, theirs = hot_of_both(runtime, build(runtime, PROGRAM, directory), directory, lambda program, path: [
+        "env", "GODEBUG=asyncpreemptoff=1", program, path, str(SECONDS)])
     measure.row(f"{what}, with runtime/pprof", len(theirs), "")
     measure.row(f"{what}, with ours", len(ours), "")
     measure.row(f"{what}: equal, of all", equal(ours, theirs), "%", ">= 95 %", 95, at_least=True)
@@ -62,7 +63,8 @@ def made_for_it(runtime, directory, what):
 
 def ordinary(runtime, directory, what):
     name = build(runtime, ORDINARY, directory)
-    (ours, theirs), (ours_later, theirs_later) = (hot_of_both(runtime, name, directory) for _ in range(2))
+    (ours, theirs), (ours_later, theirs_later) = (hot_of_both(
+        runtime, name, directory, lambda program, path: [program, str(SECONDS), path]) for _ in range(2))
     what += f" of an ordinary program ({len(ours)} and {len(ours_later)} ours, {len(theirs)} and {len(theirs_later)} of runtime/pprof)"
     measure.row(f"{what}: two of runtime/pprof equal", equal(theirs, theirs_later), "%")
     measure.row("two of ours equal", equal(ours, ours_later), "%")
