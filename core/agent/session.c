@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/agent/session.h"
+#include "core/agent/session_internal.h"
 #include "core/agent/chooser.h"
 #include "core/agent/namer.h"
 #include "core/process/executables.h"
 #include "core/process/processes.h"
-#include "core/agent/session_internal.h"
 #include "core/process/language.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -12,13 +11,10 @@
 #include "core/bpf/cpus.h"
 #include "core/bpf/events.h"
 #include "core/bpf/order.h"
-#include "core/bpf/sideband.h"
-#include "core/bpf/sideband_set.h"
 #include "core/bpf/programs.h"
 #include "core/bpf/ring.h"
 #include "core/unwind/delta_store.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -34,19 +30,9 @@
 #define OTHER_BYTES   (16u << 20)
 /* Names of processes and executables that are gone, for batches that are not written yet. */
 #define KEEP_GONE_NS (150 * EP_NS_PER_SEC)
-#define MAX_EVICTED  64 /* tables at once */
 /* Between these is the longest rest from the kernel's records. */
 #define REST_LEAST_MS 10
 #define REST_MOST_MS  200
-/* A quarter of the limit may be tables of programs that do not run, for when they come back. */
-#define IDLE_SHARE 4
-/* When memory is short, a language forgets what it remembers of processes that are so long idle. */
-#define LANGUAGE_IDLE_NS (10 * EP_NS_PER_SEC)
-/* So much of it may always be held for files that are read, as tables of others make room for it. */
-#define FILES_SHARE 8
-/* Descriptors: 128 for names, 128 for files that are looked at, the others for exporters and languages. */
-#define RESERVED_FILES 448
-#define LEAST_FILES    64
 
 /* --- from the kernel ------------------------------------------------------------------------- */
 
@@ -151,34 +137,6 @@ static bool on_look(void *arg)
 	return ep_order_waiting(session->order) > 0;
 }
 
-static bool is_known(void *arg, pid_t pid)
-{
-	struct ep_session *session = arg;
-
-	return ep_processes_know(session->processes, pid);
-}
-
-/*
- * With a filter: is there a mapping of somebody who is recorded, or may there be? BPF counts who is new before or
- * while that is written: it is known behind the second look, whatever the first one came too early for.
- */
-static bool on_peek(void *arg)
-{
-	struct ep_session *session = arg;
-	struct ep_sideband_set *rings = ep_events_sidebands(session->events);
-	size_t n = rings ? ep_sideband_set_len(rings) : 0;
-
-	if (__atomic_load_n(&ep_bpf_control(session->bpf)->births, __ATOMIC_ACQUIRE) != session->births[1])
-		return true;
-	for (size_t i = 0; i < n; i++) {
-		if (ep_sideband_peek(ep_sideband_set_at(rings, i), is_known, session))
-			return true;
-	}
-	for (size_t i = 0; i < n; i++)
-		ep_sideband_drop_peeked(ep_sideband_set_at(rings, i));
-	return false;
-}
-
 /*
  * Each tick is one of the first three counters, or was missed. Of a filter's recording only its share
  * counts: as many of the ticks as samples were among the ticks of programs, as with those that are lost
@@ -212,52 +170,6 @@ static void add_lost(struct ep_session *session)
 	add_due(session);
 }
 
-static void collect_work(void *arg)
-{
-	struct ep_session *session = arg;
-
-	ep_delta_store_collect(session->deltas);
-}
-
-static void collect_after(void *arg)
-{
-	struct ep_session *session = arg;
-
-	session->collecting = false;
-}
-
-/* What is left of the limit may be held for files that are read. What of that is heap counts twice meanwhile. */
-static void share_memory(struct ep_session *session)
-{
-	struct ep_memory memory = ep_session_memory(session);
-	size_t bytes = memory.heap_bytes + memory.bpf_bytes, limit = session->options.memory_bytes;
-
-	atomic_store(&session->files.limit, EP_MAX(limit - EP_MIN(limit, bytes), limit / FILES_SHARE));
-}
-
-/*
- * Tables that were hit longest ago go until memory will be within its limit again: the kernel gets
- * it back when it has rested.
- */
-static void keep_limit(struct ep_session *session)
-{
-	struct ep_memory memory = ep_session_memory(session);
-	size_t bytes = memory.heap_bytes + memory.bpf_bytes, limit = session->options.memory_bytes;
-	size_t used = ep_delta_store_used_bytes(session->deltas);
-	struct ep_executables *executables = ep_processes_executables(session->processes);
-
-	ep_executables_trim_idle(executables, ep_clock_mono_ns(), limit / IDLE_SHARE);
-	if (bytes > limit)
-		ep_languages_rest(session->languages, ep_clock_mono_ns(), LANGUAGE_IDLE_NS);
-	for (unsigned int i = 0; i < MAX_EVICTED; i++) {
-		size_t freed = used - EP_MIN(used, ep_delta_store_used_bytes(session->deltas));
-
-		if (bytes - EP_MIN(bytes, freed) <= limit ||
-		    !ep_executables_evict_one(executables))
-			return;
-	}
-}
-
 /* Twice a second; most of it every other time. */
 static void on_tick(void *arg)
 {
@@ -279,19 +191,17 @@ static void on_tick(void *arg)
 	control->patient = ep_languages_patient(session->languages, ep_clock_mono_ns());
 	control->keeping = ep_languages_keeping(session->languages, ep_clock_mono_ns());
 	if (ep_processes_busy(session->processes) > 0 || ep_namer_busy(session->namer) > 0)
-		share_memory(session);
+		ep_session_share_memory(session);
 	if (session->sampling)
 		session->n_cpus = ep_events_follow_cpus(session->events);
 	if (session->ticks % 10 == 0) {
 		add_lost(session);
-		keep_limit(session);
-		share_memory(session);
+		ep_session_keep_limit(session);
+		ep_session_share_memory(session);
 		ep_executables_restore_one(ep_processes_executables(session->processes),
 					   ep_clock_mono_ns());
 	}
-	if (!session->collecting && ep_delta_store_has_freed(session->deltas))
-		session->collecting = ep_job_run(session->options.loop, collect_work,
-						 collect_after, session) == 0;
+	ep_session_collect(session);
 }
 
 /* --- from the parts -------------------------------------------------------------------------- */
@@ -364,48 +274,7 @@ static bool is_language_wanted(void *arg, const char *name)
 	return options->languages == NULL;
 }
 
-static uint32_t pid_bits(const struct ep_session *session, pid_t pid)
-{
-	struct ep_filter_entry value;
-	uint32_t key = (uint32_t)pid;
-
-	return bpf_map_lookup_elem(ep_bpf_map_fd(session->bpf, "ep_filter"), &key, &value) == 0
-		       ? value.bits
-		       : 0;
-}
-
-/* As BPF will judge it. */
-static bool is_wanted(void *arg, pid_t pid)
-{
-	struct ep_session *session = arg;
-	const struct ep_config *config = ep_bpf_config(session->bpf);
-	uint32_t changes = ep_bpf_changes(session->bpf);
-	uint32_t bits = config->filter_need | config->filter_never ? pid_bits(session, pid) : 0;
-	uint32_t used = (config->filter_need | config->filter_never) & EP_FILTER_BOTH(EP_FILTER_PID);
-
-	if ((bits & used) == (config->filter_need & used) &&
-	    (!session->chooser || ep_chooser_may_be_named(session->chooser, pid)))
-		return !session->chooser || ep_chooser_wants(session->chooser, pid);
-	ep_bpf_keep_other(session->bpf, (uint32_t)pid, changes);
-	return false;
-}
-
 /* --- building -------------------------------------------------------------------------------- */
-
-static void choose(const struct ep_filter *choice, struct ep_bpf_options *options)
-{
-	struct ep_glob names;
-
-	if (ep_filter_compile(choice, EP_FILTER_COMM, &names) == 0)
-		ep_filter_glob_start(&names, options->names_start);
-	options->need = ep_filter_need(choice) | (options->filter ? EP_FILTER_IN(EP_FILTER_PID) : 0);
-	options->never = ep_filter_never(choice);
-	options->no_inherit = choice->no_inherit;
-	options->filter |= ep_filter_is_used(choice);
-	options->n_users = ep_filter_numbers(choice, EP_FILTER_USER, options->users, EP_FILTER_LISTED);
-	options->n_threads =
-		ep_filter_numbers(choice, EP_FILTER_TID, options->threads, EP_FILTER_LISTED);
-}
 
 static int new_bpf(struct ep_session *session, enum ep_session_stage *stage)
 {
@@ -418,7 +287,7 @@ static int new_bpf(struct ep_session *session, enum ep_session_stage *stage)
 	int r;
 
 	if (choice)
-		choose(choice, &options);
+		ep_session_choose(choice, &options);
 	r = ep_bpf_load(&options, &session->bpf);
 	*stage = r == -ENOENT || r == -ENODATA || r == -ENOTSUP ? EP_STAGE_BTF : EP_STAGE_PROGRAMS;
 	if (r < 0)
@@ -476,29 +345,6 @@ static int new_languages(struct ep_session *session)
 	return r;
 }
 
-static size_t count_open_files(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	while (dir && readdir(dir))
-		n++;
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
-/* What is open by now, with a reserve for exporters, languages, names and questions, is not for executables. */
-static size_t max_files(void)
-{
-	size_t open = count_open_files() + RESERVED_FILES;
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < open + LEAST_FILES)
-		return LEAST_FILES;
-	return (size_t)limit.rlim_cur - open;
-}
-
 static int new_processes(struct ep_session *session)
 {
 	struct ep_processes_options options = {
@@ -512,12 +358,12 @@ static int new_processes(struct ep_session *session)
 		.max_processes = MAX_PROCESSES,
 		.hears_mappings = ep_events_poll_fd(session->events) >= 0,
 		.held_bytes = EP_MAX(session->options.held_bytes, (size_t)HELD_MIN_BYTES),
-		.max_files = max_files(),
+		.max_files = ep_session_max_files(),
 		.memory = &session->files,
 		.leaving = on_executable_leaving,
 		.pass = pass_sample,
 		.catch_up = drain,
-		.wanted = ep_bpf_config(session->bpf)->filter ? is_wanted : NULL,
+		.wanted = ep_bpf_config(session->bpf)->filter ? ep_session_is_wanted : NULL,
 		.arg = session,
 	};
 
@@ -616,7 +462,7 @@ static int init_watch(struct ep_session *session)
 		.exec_fd = ep_ring_fd(session->wakes),
 		.max_rest_ms = max_rest_ms(session),
 		.look = on_look,
-		.matters = ep_bpf_config(session->bpf)->filter ? on_peek : NULL,
+		.matters = ep_bpf_config(session->bpf)->filter ? ep_session_on_peek : NULL,
 		.tick = on_tick,
 		.arg = session,
 	};
@@ -666,7 +512,7 @@ static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 		r = new_namer(session);
 	if (r < 0)
 		return r;
-	share_memory(session);
+	ep_session_share_memory(session);
 	return init_watch(session);
 }
 
@@ -810,23 +656,6 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 	uv_timer_init(session->options.loop, &session->closing);
 	session->closing.data = session;
 	uv_timer_start(&session->closing, on_closing, 0, 1);
-}
-
-/* --- filter ---------------------------------------------------------------------------------- */
-
-static int add_pid_bits(struct ep_session *session, pid_t pid, uint32_t bits)
-{
-	return ep_bpf_add_pid(session->bpf, (uint32_t)pid, bits | pid_bits(session, pid));
-}
-
-int ep_session_add_pid(struct ep_session *session, pid_t pid)
-{
-	return add_pid_bits(session, pid, EP_FILTER_IN(EP_FILTER_PID));
-}
-
-int ep_session_exclude_pid(struct ep_session *session, pid_t pid)
-{
-	return add_pid_bits(session, pid, EP_FILTER_OUT(EP_FILTER_PID));
 }
 
 /* --- stores and batches ---------------------------------------------------------------------- */

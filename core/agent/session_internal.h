@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The session's own fields, shared by session.c, seal.c, prepare.c and counters.c. */
+/* The session's own fields, shared by session.c, wanted.c, limits.c, seal.c, prepare.c and counters.c. */
 #ifndef EP_AGENT_SESSION_INTERNAL_H
 #define EP_AGENT_SESSION_INTERNAL_H
 
@@ -85,5 +85,22 @@ struct ep_memory {
 	size_t bpf_bytes;
 };
 struct ep_memory ep_session_memory(struct ep_session *session);
+
+/* limits.c */
+/* Lets workers hold for files what is left of the memory limit. */
+void ep_session_share_memory(struct ep_session *session);
+/* Drops tables until memory will be within its limit. */
+void ep_session_keep_limit(struct ep_session *session);
+/* Starts to tidy the unwind tables' memory, where some of it was freed. */
+void ep_session_collect(struct ep_session *session);
+/* Descriptors that executables may have. */
+size_t ep_session_max_files(void);
+
+/* wanted.c */
+struct ep_bpf_options;
+void ep_session_choose(const struct ep_filter *choice, struct ep_bpf_options *options);
+/* arg: the session, in both. */
+bool ep_session_is_wanted(void *arg, pid_t pid);
+bool ep_session_on_peek(void *arg);
 
 #endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory and descriptors: how much the session may hold, and what goes when that is too little. */
+#include "core/agent/session_internal.h"
+#include "core/base/clock.h"
+#include "core/bpf/programs.h"
+#include "core/process/executables.h"
+#include "core/process/language.h"
+#include "core/process/processes.h"
+#include "core/unwind/delta_store.h"
+
+#include <dirent.h>
+#include <sys/resource.h>
+
+#define MAX_EVICTED 64 /* tables at once */
+/* A quarter of the limit may be tables of programs that do not run, for when they come back. */
+#define IDLE_SHARE 4
+/* When memory is short, a language forgets what it remembers of processes that are so long idle. */
+#define LANGUAGE_IDLE_NS (10 * EP_NS_PER_SEC)
+/* So much of it may always be held for files that are read, as tables of others make room for it. */
+#define FILES_SHARE 8
+/* Descriptors: 128 for names, 128 for files that are looked at, the others for exporters and languages. */
+#define RESERVED_FILES 448
+#define LEAST_FILES    64
+
+/* What is left of the limit may be held for files that are read. What of that is heap counts twice meanwhile. */
+void ep_session_share_memory(struct ep_session *session)
+{
+	struct ep_memory memory = ep_session_memory(session);
+	size_t bytes = memory.heap_bytes + memory.bpf_bytes, limit = session->options.memory_bytes;
+
+	atomic_store(&session->files.limit, EP_MAX(limit - EP_MIN(limit, bytes), limit / FILES_SHARE));
+}
+
+/*
+ * Tables that were hit longest ago go until memory will be within its limit again: the kernel gets
+ * it back when it has rested.
+ */
+void ep_session_keep_limit(struct ep_session *session)
+{
+	struct ep_memory memory = ep_session_memory(session);
+	size_t bytes = memory.heap_bytes + memory.bpf_bytes, limit = session->options.memory_bytes;
+	size_t used = ep_delta_store_used_bytes(session->deltas);
+	struct ep_executables *executables = ep_processes_executables(session->processes);
+
+	ep_executables_trim_idle(executables, ep_clock_mono_ns(), limit / IDLE_SHARE);
+	if (bytes > limit)
+		ep_languages_rest(session->languages, ep_clock_mono_ns(), LANGUAGE_IDLE_NS);
+	for (unsigned int i = 0; i < MAX_EVICTED; i++) {
+		size_t freed = used - EP_MIN(used, ep_delta_store_used_bytes(session->deltas));
+
+		if (bytes - EP_MIN(bytes, freed) <= limit ||
+		    !ep_executables_evict_one(executables))
+			return;
+	}
+}
+
+static void collect_work(void *arg)
+{
+	struct ep_session *session = arg;
+
+	ep_delta_store_collect(session->deltas);
+}
+
+static void collect_after(void *arg)
+{
+	struct ep_session *session = arg;
+
+	session->collecting = false;
+}
+
+void ep_session_collect(struct ep_session *session)
+{
+	if (!session->collecting && ep_delta_store_has_freed(session->deltas))
+		session->collecting = ep_job_run(session->options.loop, collect_work,
+						 collect_after, session) == 0;
+}
+
+static size_t count_open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	while (dir && readdir(dir))
+		n++;
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* What is open by now, with a reserve for exporters, languages, names and questions, is not for executables. */
+size_t ep_session_max_files(void)
+{
+	size_t open = count_open_files() + RESERVED_FILES;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < open + LEAST_FILES)
+		return LEAST_FILES;
+	return (size_t)limit.rlim_cur - open;
+}
