@@ -55,7 +55,7 @@ static int open_path(const char *path, char *why)
 		fd = dup(STDIN_FILENO);
 		return fd < 0 ? explain_open("standard input", -errno, why) : fd;
 	}
-	fd = ep_open_as_caller(path);
+	fd = ep_open_as_caller(path, 0);
 	if (fd < 0)
 		return explain_open(path, fd, why);
 	if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {

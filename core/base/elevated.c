@@ -151,14 +151,14 @@ void ep_rights_restore(struct ep_rights *rights)
 	errno = saved;
 }
 
-int ep_open_as_caller(const char *path)
+int ep_open_as_caller(const char *path, int flags)
 {
 	struct ep_rights rights;
 	int r = ep_rights_of_caller(&rights), fd;
 
 	if (r < 0)
 		return r;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
 	r = fd < 0 ? -errno : fd;
 	ep_rights_restore(&rights);
 	return r;

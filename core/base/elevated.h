@@ -54,8 +54,8 @@ void ep_rights_restore(struct ep_rights *rights);
 
 /*
  * Opens a file for reading, if who started this program may read it. A descriptor or a negative errno.
- * For this thread alone: no other's rights change meanwhile.
+ * For this thread alone: no other's rights change meanwhile. flags: more of open(2)'s, such as O_NONBLOCK.
  */
-int ep_open_as_caller(const char *path);
+int ep_open_as_caller(const char *path, int flags);
 
 #endif

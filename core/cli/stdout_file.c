@@ -76,7 +76,7 @@ void ep_stdout_file_discard(const char *path)
 
 int ep_stdout_file_finish_to(const char *path, int to)
 {
-	ep_autoclose int fd = ep_open_as_caller(path);
+	ep_autoclose int fd = ep_open_as_caller(path, 0);
 	int r = fd >= 0 ? copy(fd, to) : 0; /* no samples: no file */
 
 	ep_stdout_file_discard(path);

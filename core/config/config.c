@@ -307,7 +307,7 @@ int ep_config_parse(const char *name, const char *text, size_t len, char *const 
 static int read_config(const char *path, struct ep_vec *bytes, struct ep_config_problems *problems)
 {
 	struct ep_config_where where = {path, 0, 0};
-	ep_autoclose int fd = ep_open_as_caller(path);
+	ep_autoclose int fd = ep_open_as_caller(path, 0);
 	int r = fd < 0 ? fd : ep_read_fd(fd, bytes);
 
 	if (r == -ENOMEM || r == 0)

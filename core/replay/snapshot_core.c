@@ -50,26 +50,13 @@ static bool is_same_file(const struct core *core, const char *path, int fd)
 }
 
 /* A core file is what its maker wrote, the paths in it as well: they are no way to what he may not read. */
-static int open_as_caller(const char *path)
-{
-	struct ep_rights rights;
-	int r = ep_rights_of_caller(&rights), fd;
-
-	if (r < 0)
-		return r;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	r = fd < 0 ? -errno : fd;
-	ep_rights_restore(&rights);
-	return r;
-}
-
 static int open_path(const struct core *core, const char *path)
 {
 	ep_autoclose int fd = -1;
 
 	if (*path != '/' || strstr(path, DELETED))
 		return -ENOENT;
-	fd = open_as_caller(path);
+	fd = ep_open_as_caller(path, O_NONBLOCK);
 	if (fd < 0)
 		return fd;
 	return is_same_file(core, path, fd) ? ep_take_fd(fd) : -ENOENT;
@@ -254,7 +241,7 @@ int ep_snapshot_open_core(const char *path, struct ep_snapshot **ret_snapshot,
 	ep_vec_init(&core->snapshot.threads, sizeof(struct ep_replay_thread),
 		    EP_FIXTURE_MAX_THREADS);
 	ep_maps_init(&core->snapshot.maps, EP_FIXTURE_MAX_MAPPINGS);
-	fd = open_as_caller(path);
+	fd = ep_open_as_caller(path, O_NONBLOCK);
 	r = fd < 0 ? fd : ep_core_file_open(fd, &core->file);
 	if (r == 0)
 		r = fill(core);

@@ -133,7 +133,7 @@ static int write_base(const char *path, struct ep_sink *sink)
 
 	if (!piece)
 		return -ENOMEM;
-	fd = ep_open_as_caller(path);
+	fd = ep_open_as_caller(path, 0);
 	if (fd < 0)
 		return base_error(sink, path, fd);
 	html_text_init(&text, sink);

@@ -30,7 +30,7 @@ static int fail(struct otlp_prepared *prepared, int r, const char *path, const c
 /* Who started us may be less than we are, and the value goes to a server that he chose. */
 static int read_as_caller(const char *path, struct ep_vec *bytes)
 {
-	ep_autoclose int fd = ep_open_as_caller(path);
+	ep_autoclose int fd = ep_open_as_caller(path, 0);
 
 	return fd < 0 ? fd : ep_read_fd(fd, bytes);
 }

@@ -96,10 +96,10 @@ EP_TEST(rights_are_of_the_caller_and_come_back)
 EP_TEST(who_is_no_more_than_his_caller_opens_as_before)
 {
 	struct ep_rights rights;
-	ep_autoclose int fd = ep_open_as_caller("/dev/null");
+	ep_autoclose int fd = ep_open_as_caller("/dev/null", 0);
 
 	assert_true(fd >= 0);
-	assert_int_equal(ep_open_as_caller("/nowhere/to/be/found"), -ENOENT);
+	assert_int_equal(ep_open_as_caller("/nowhere/to/be/found", 0), -ENOENT);
 	assert_int_equal(ep_rights_of_caller(&rights), 0);
 	assert_false(rights.changed);
 }
