@@ -253,8 +253,8 @@ static __always_inline bool find_user_regs(struct bpf_perf_event_data *ctx, stru
 }
 
 /*
- * With a filter that keeps who is not wanted, this comes first: their events and idle ones leave behind a few lines
- * of code and of memory. It takes one of the tail calls that EP_MAX_TAIL_CALLS leaves.
+ * With a filter that remembers which processes are not wanted, this runs first: samples of those and of idle CPUs end
+ * here, after touching few cache lines. It uses one of the tail calls that EP_MAX_TAIL_CALLS leaves.
  */
 SEC("perf_event")
 int ep_front(struct bpf_perf_event_data *ctx)

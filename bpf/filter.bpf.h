@@ -58,8 +58,8 @@ static __always_inline void mark(__u64 choice)
 }
 
 /*
- * What comes before is seen by others before what comes behind: `lock add` is a barrier on x86-64. Relaxed, or else newer
- * compilers take an instruction that has a result, which Linux 5.10 does not know.
+ * Other CPUs see the stores before this one first: `lock add` is a memory barrier on x86-64. It is __ATOMIC_RELAXED
+ * because newer compilers otherwise choose an instruction with a result, which Linux 5.10 does not know.
  */
 static __always_inline void count_in_order(__u32 *counter)
 {
@@ -71,13 +71,13 @@ static __always_inline void count_in_order(__u32 *counter)
 /* --- what was judged before ------------------------------------------------------------------- */
 
 /*
- * Events judge, tracepoints tell of changes, on other CPUs. An event that judged what was true before a change
- * must not leave that behind:
+ * Samples decide whether a process is wanted; tracepoints on other CPUs report that this may have changed. A sample
+ * that decided by the state before the change must not store its outdated decision:
  *
- *	event:  c = changes; judge; entry = not wanted; barrier; changes != c: entry = 0
+ *	sample: c = changes; judge; entry = not wanted; barrier; changes != c: entry = 0
  *	change: entry = value; changes++, a barrier; entry = value
  *
- * Either the event sees the new count, or the change's last word comes after the event's.
+ * Either the sample sees the new count, or the change stores its value after the sample did.
  */
 
 /* Threads and users have no part in it: those of a process may differ, and a change of user is told by nobody. */
