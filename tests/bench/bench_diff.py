@@ -23,7 +23,7 @@ PROGRAM = {"main", "dearer", "first_half", "second_half", "cpu_seconds", "one", 
 
 
 def record(directory, name, percent):
-    path = os.path.join(directory, name + ".pb.gz")
+    path = os.path.join(directory, name + ".otlp.gz")
     measure.record(["-F", str(FREQ), "-o", path], [measure.program("dearer"), str(SAMPLES / FREQ), str(percent)])
     return path
 
