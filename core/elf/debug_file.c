@@ -59,10 +59,27 @@ static bool crc_is(const struct ep_elf *elf, uint32_t wanted_crc)
 	return crc == wanted_crc;
 }
 
+/*
+ * Its owner is root or whoever owns the program, and nobody else may write it: a build id and a
+ * CRC are written into a file of one's own in a second, and a program may lie in a directory where
+ * others may put files.
+ */
+static bool is_trusted(const struct ep_elf *elf, const struct ep_elf *debug)
+{
+	struct stat st, of_elf;
+
+	if (fstat(debug->fd, &st) < 0 || st.st_mode & S_IWOTH)
+		return false;
+	return st.st_uid == 0 ||
+	       (elf->fd >= 0 && fstat(elf->fd, &of_elf) == 0 && st.st_uid == of_elf.st_uid);
+}
+
 static bool belongs(const struct wanted *wanted, const struct ep_elf *debug)
 {
 	uint8_t id[EP_ELF_BUILD_ID_MAX];
 
+	if (!is_trusted(wanted->elf, debug))
+		return false;
 	if (same_file(wanted->elf, debug) || ep_elf_machine(debug) != ep_elf_machine(wanted->elf))
 		return false;
 	if (wanted->build_id_bytes > 0)

@@ -372,6 +372,57 @@ EP_TEST(debug_file_is_found_by_build_id)
 	assert_int_equal(debug_of("stripped", root, "/bin/stripped"), -ENODATA);
 }
 
+static void copy_sample(const char *name, const char *to)
+{
+	ep_autoclose int in = open(sample_path(name), O_RDONLY | O_CLOEXEC);
+	ep_autoclose int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	char buf[65536];
+	ssize_t n;
+
+	assert_true(in >= 0 && out >= 0);
+	while ((n = read(in, buf, sizeof(buf))) > 0)
+		assert_int_equal(write(out, buf, (size_t)n), n);
+}
+
+static int debug_of_path(const char *path)
+{
+	struct ep_elf *elf = NULL, *debug = NULL;
+	int r;
+
+	assert_int_equal(ep_elf_open(path, &elf), 0);
+	r = ep_debug_file_open(elf, "", path, &debug);
+	ep_elf_close(debug);
+	ep_elf_close(elf);
+	return r;
+}
+
+/* Its CRC is right: whoever made it owns it, and the program is not his, or anybody could have made
+ * it. */
+EP_TEST(debug_file_of_a_stranger_is_refused)
+{
+	char directory[] = "/tmp/test_elf_XXXXXX", path[64], debug[64];
+
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/linked", directory);
+	snprintf(debug, sizeof(debug), "%s/linked.debug", directory);
+	copy_sample("linked", path);
+	copy_sample("linked.debug", debug);
+	assert_int_equal(debug_of_path(path), 0);
+	assert_int_equal(chmod(debug, 0646), 0);
+	assert_int_equal(debug_of_path(path), -ENODATA);
+	assert_int_equal(chmod(debug, 0644), 0);
+	if (chown(debug, 65534, 65534) == 0) {
+		assert_int_equal(debug_of_path(path), -ENODATA);
+		assert_int_equal(chown(path, 65534, 65534), 0); /* both are his */
+		assert_int_equal(debug_of_path(path), 0);
+		assert_int_equal(chown(debug, 0, 0), 0); /* root's names anybody's */
+		assert_int_equal(debug_of_path(path), 0);
+	}
+	unlink(debug);
+	unlink(path);
+	rmdir(directory);
+}
+
 EP_TEST(debug_file_is_found_by_debuglink)
 {
 	char path[PATH_MAX];
