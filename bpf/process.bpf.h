@@ -27,6 +27,17 @@ static __always_inline bool send_process_event(struct ep_process_event *event, _
 	return false;
 }
 
+static __always_inline void set_mount_ns(__u64 task, struct ep_process_event *event)
+{
+	__u64 nsproxy = read_kernel_u64(task + ep_config.task_nsproxy_off);
+	__u64 mounts = read_kernel_u64(nsproxy + ep_config.nsproxy_mount_off);
+
+	if (ep_config.mount_ns_id_off)
+		event->mount_ns = read_kernel_u64(mounts + ep_config.mount_ns_id_off);
+	if (ep_config.mount_ns_inode_off)
+		event->mount_inode = read_kernel_u32(mounts + ep_config.mount_ns_inode_off);
+}
+
 /*
  * A forked child has its parent's mappings: it is known from its first instruction. The fork event
  * tells user space to keep the shared rows; without the event the child must not use them.
@@ -69,6 +80,7 @@ int ep_fork(struct bpf_raw_tracepoint_args *ctx)
 	begin_other(pid);
 	if (!is_wanted(&who))
 		return 0;
+	set_mount_ns(child, &event);
 	note_told(&who);
 	/* In this order: what user space writes when it has the event must not be overwritten. */
 	share_mappings(&event, parent_start_ns);
@@ -100,16 +112,6 @@ static __always_inline __u64 task_exe_inode(__u64 task)
 
 	return read_kernel_u64(read_kernel_u64(mm + ep_config.mm_exe_file_off) +
 			       ep_config.file_inode_off);
-}
-
-static __always_inline __u64 task_mount_ns(__u64 task)
-{
-	__u64 nsproxy = read_kernel_u64(task + ep_config.task_nsproxy_off);
-
-	if (!ep_config.mount_ns_id_off)
-		return 0;
-	return read_kernel_u64(read_kernel_u64(nsproxy + ep_config.nsproxy_mount_off) +
-			       ep_config.mount_ns_id_off);
 }
 
 static __always_inline bool is_leader(__u64 task)
@@ -148,7 +150,7 @@ int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 			judge_rename(&who, exec.comm, false);
 		return 0;
 	}
-	event.mount_ns = task_mount_ns(task);
+	set_mount_ns(task, &event);
 	exec.inode = task_exe_inode(task);
 	__builtin_memcpy(event.comm, exec.comm, sizeof(event.comm));
 	was_known = was_told(&who);

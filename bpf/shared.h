@@ -32,9 +32,8 @@ struct ep_process_event {
 	__u32 pid;
 	__u32 parent_pid; /* fork only */
 	__u32 image;	  /* for an exec: the new one; a fork's child has its parent's */
-	__u32 pad;
-	__u64 mount_ns; /* for an exec: its mount namespace, by a number that no other one ever has;
-			   0: unknown */
+	__u32 mount_inode; /* of its mount namespace, as stat shows it; 0: unknown, as for an exit */
+	__u64 mount_ns; /* the same namespace, by a number that no other one ever has; 0: unknown */
 	char comm[EP_COMM_BYTES]; /* for an exec: the new name */
 };
 _Static_assert(sizeof(struct ep_process_event) == 64, "ep_process_event is shared with BPF");
@@ -194,6 +193,7 @@ struct ep_config {
 	__u32 task_nsproxy_off;
 	__u32 nsproxy_mount_off;
 	__u32 mount_ns_id_off; /* 0: this kernel has no such number, or none we know of */
+	__u32 mount_ns_inode_off; /* the same */
 	__u32 kernel_frames; /* bpf_get_stack stops there: EP_MAX_KERNEL or less, a sysctl */
 	__u32 ring_bytes; /* of ep_ring */
 	/* With a filter; each 0 where this kernel has none, or none we know of. */

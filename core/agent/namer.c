@@ -99,8 +99,11 @@ struct native_job {
 	struct ep_frames *frames;
 	uint32_t executable;
 	int fd;
-	char *root, *path;
+	char *path;
 	struct ep_proc_file file; /* its identity only */
+	pid_t pid;		  /* in whose root it is: file.start_ns */
+	struct ep_proc_root root;
+	char root_name[EP_ROOT_NAME_BYTES];
 	struct ep_described_symbols *described; /* a reference, or NULL */
 	size_t n;
 	struct wanted *wanted;
@@ -113,8 +116,8 @@ static bool is_identified(int fd, const struct ep_proc_file *file)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == file->inode &&
-	       (uint64_t)st.st_size == file->bytes &&
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_dev == file->dev &&
+	       st.st_ino == file->inode && (uint64_t)st.st_size == file->bytes &&
 	       (int64_t)st.st_ctim.tv_sec * (int64_t)EP_NS_PER_SEC + st.st_ctim.tv_nsec ==
 		       file->ctime_ns;
 }
@@ -133,16 +136,14 @@ static bool was_written(int fd, const struct ep_proc_file *file)
 }
 
 /* The path may be another file's by now, or a device's, which must not be opened to find out. */
-static int open_identified(const char *root, const char *path, const struct ep_proc_file *file)
+static int open_identified(int found_fd, const struct ep_proc_file *file)
 {
-	char full[4096 + 32], again[64];
-	ep_autoclose int path_fd = -1;
+	ep_autoclose int path_fd = found_fd;
+	char again[64];
 	int fd;
 
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	path_fd = open(full, O_PATH | O_CLOEXEC);
 	if (path_fd < 0)
-		return -errno;
+		return path_fd;
 	if (!is_identified(path_fd, file))
 		return -ESTALE;
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", path_fd);
@@ -150,20 +151,37 @@ static int open_identified(const char *root, const char *path, const struct ep_p
 	return fd < 0 ? -errno : fd;
 }
 
-/* The file is still open, or is where it was: in its process's root, or, without one, in ours. */
+static int open_ours(const char *path)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * The file is still open, or is where it was: in its process's root, or, without one, in ours.
+ * Debug files are looked for in that root as well.
+ */
 static int open_for_symbols(void *arg)
 {
 	struct native_job *job = arg;
-	int fd = job->fd >= 0 ? fcntl(job->fd, F_DUPFD_CLOEXEC, 0) : -1;
+	int fd, r;
 
+	ep_proc_root_close(&job->root); /* of the call before: symbols beside a function table */
+	r = ep_proc_file_open_root(&job->file, job->pid, &job->root, job->root_name);
+	if (r < 0)
+		return r;
+	fd = job->fd >= 0 ? fcntl(job->fd, F_DUPFD_CLOEXEC, 0) : -1;
 	if (fd >= 0 && was_written(fd, &job->file)) {
 		close(fd);
 		return -ESTALE;
 	}
 	if (job->fd >= 0 || job->path[0] != '/')
 		return fd >= 0 ? fd : job->fd >= 0 ? -errno : -ENOENT;
-	fd = open_identified(job->root, job->path, &job->file);
-	return fd >= 0 ? fd : open_identified("", job->path, &job->file);
+	fd = job->root.fd < 0
+		     ? -ENOENT
+		     : open_identified(ep_proc_root_find(&job->root, job->path), &job->file);
+	return fd >= 0 ? fd : open_identified(open_ours(job->path), &job->file);
 }
 
 static void run_native(void *arg)
@@ -173,7 +191,7 @@ static void run_native(void *arg)
 		.key = job->executable,
 		.open = open_for_symbols,
 		.arg = job,
-		.root = job->root,
+		.root = job->root_name,
 		.path = job->path,
 		.described = job->described,
 	};
@@ -188,7 +206,7 @@ static void free_native_job(struct native_job *job)
 	ep_frames_unref(job->frames);
 	ep_described_symbols_unref(job->described);
 	ep_closep(&job->fd);
-	free(job->root);
+	ep_proc_root_close(&job->root);
 	free(job->path);
 	free(job->wanted);
 	free(job->vas);
@@ -248,12 +266,11 @@ static int fill_native_job(struct native_job *job, const struct ep_executable *e
 	job->executable = executable->id;
 	job->file = executable->file;
 	job->described = ep_described_symbols_ref(executable->described);
-	job->root = strdup(executable->root);
+	job->pid = executable->pid;
 	job->path = strdup(executable->path);
 	job->wanted = calloc(n, sizeof(*job->wanted));
 	job->vas = calloc(n, sizeof(*job->vas));
-	if (ep_lines_init(&job->lines, n) < 0 || !job->root || !job->path || !job->wanted ||
-	    !job->vas)
+	if (ep_lines_init(&job->lines, n) < 0 || !job->path || !job->wanted || !job->vas)
 		return -ENOMEM;
 	job->n = n;
 	for (size_t i = 0; i < n; i++) {
@@ -284,6 +301,7 @@ static int start_native(struct ep_namer *namer, struct ep_frames *frames, const 
 	if (!job)
 		return -ENOMEM;
 	job->namer = namer;
+	job->root.fd = -1;
 	job->frames = ep_frames_ref(frames);
 	r = fill_native_job(job, executable, group);
 	if (r == 0)

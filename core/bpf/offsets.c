@@ -137,24 +137,25 @@ static void read_thread_pointer(const struct btf *btf, struct ep_config *config)
 
 /*
  * A 64-bit number that is never used again, as inode numbers of namespaces are: seq (fs/mount.h),
- * from 6.18 on ns.ns_id (include/linux/ns_common.h).
+ * from 6.18 on ns.ns_id (include/linux/ns_common.h). And that inode number, ns.inum.
  */
 static void read_mount_ns_id(const struct btf *btf, struct ep_config *config)
 {
 	static const struct wanted seq = {"mnt_namespace", "seq", 0};
 	static const struct wanted common = {"mnt_namespace", "ns", 0};
 	static const struct wanted id = {"ns_common", "ns_id", 0};
+	static const struct wanted inode = {"ns_common", "inum", 0};
 	struct ep_config part = {0};
 	uint32_t off;
 
-	if (read_member(btf, &seq, &part) == 0) {
+	if (read_member(btf, &seq, &part) == 0)
 		config->mount_ns_id_off = *(uint32_t *)&part;
-		return;
-	}
 	if (read_member(btf, &common, &part) < 0)
 		return;
 	off = *(uint32_t *)&part;
-	if (read_member(btf, &id, &part) == 0)
+	if (read_member(btf, &inode, &part) == 0)
+		config->mount_ns_inode_off = off + *(uint32_t *)&part;
+	if (!config->mount_ns_id_off && read_member(btf, &id, &part) == 0)
 		config->mount_ns_id_off = off + *(uint32_t *)&part;
 }
 

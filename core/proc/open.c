@@ -234,9 +234,35 @@ int ep_proc_open_range(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_f
 	return open_found(map_files_any_fd(pid, &mapping), ret_file);
 }
 
-int ep_proc_open_in_root(pid_t pid, const char *path, struct ep_proc_file *ret_file)
+int ep_proc_open_below(const struct ep_proc_root *root, const char *path,
+		       struct ep_proc_file *ret_file)
 {
-	return open_found(path[0] == '/' ? in_root_fd(pid, path) : -ENOENT, ret_file);
+	return open_found(path[0] == '/' ? ep_proc_root_find(root, path) : -ENOENT, ret_file);
+}
+
+void ep_proc_file_set_view(struct ep_proc_file *file, const struct ep_proc_root *root,
+			   const char *path)
+{
+	if (!ep_proc_view_is_ours(&root->view) &&
+	    !ep_proc_root_shares(root, path, file->dev, file->inode))
+		file->view = root->view;
+}
+
+int ep_proc_file_open_root(const struct ep_proc_file *file, pid_t pid,
+			   struct ep_proc_root *ret_root, char name[EP_ROOT_NAME_BYTES])
+{
+	int r;
+
+	*ret_root = (struct ep_proc_root){.fd = -1};
+	name[0] = '\0';
+	if (ep_proc_view_is_ours(&file->view))
+		return 0;
+	r = ep_proc_root_open(pid, file->start_ns, ret_root);
+	if (r == 0 && ep_proc_view_is_same(&ret_root->view, &file->view))
+		snprintf(name, EP_ROOT_NAME_BYTES, "/proc/self/fd/%d", ret_root->fd);
+	else
+		snprintf(name, EP_ROOT_NAME_BYTES, EP_ROOT_GONE);
+	return ep_is_transient(r) ? r : 0;
 }
 
 int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_file *ret_file)

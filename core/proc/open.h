@@ -15,6 +15,7 @@
 
 #include "core/base/vec.h"
 #include "core/proc/maps.h"
+#include "core/proc/root.h"
 
 struct ep_proc_file {
 	int fd; /* read-only, close-on-exec */
@@ -25,18 +26,30 @@ struct ep_proc_file {
 	int64_t mtime_ns; /* tells whether it is written to; the change time, whether it is deleted,
 			     too */
 	int64_t ctime_ns; /* dev, inode, generation, ctime, bytes: one content of one file */
+	struct ep_proc_view view; /* in which it was found, and files beside it are; ours unless
+				     somebody sets it */
+	uint64_t start_ns;	  /* of the process in which that was; 0: unknown, or in none */
 };
 
+/* In one view. */
 static inline bool ep_proc_file_is_same_inode(const struct ep_proc_file *a,
 					      const struct ep_proc_file *b)
 {
-	return a->dev == b->dev && a->inode == b->inode && a->generation == b->generation;
+	return a->dev == b->dev && a->inode == b->inode && a->generation == b->generation &&
+	       ep_proc_view_is_same(&a->view, &b->view);
+}
+
+/* One content of one file, in whichever view. */
+static inline bool ep_proc_file_has_same_bytes(const struct ep_proc_file *a,
+					       const struct ep_proc_file *b)
+{
+	return a->dev == b->dev && a->inode == b->inode && a->generation == b->generation &&
+	       a->ctime_ns == b->ctime_ns && a->bytes == b->bytes;
 }
 
 static inline bool ep_proc_file_is_same(const struct ep_proc_file *a, const struct ep_proc_file *b)
 {
-	return ep_proc_file_is_same_inode(a, b) && a->ctime_ns == b->ctime_ns &&
-	       a->bytes == b->bytes;
+	return ep_proc_file_has_same_bytes(a, b) && ep_proc_view_is_same(&a->view, &b->view);
 }
 
 /*
@@ -62,7 +75,21 @@ int ep_proc_open_path(const char *path, struct ep_proc_file *ret_file);
  * root. Whoever asks judges whether it is the file that was meant. Errors as of ep_proc_open_mapping.
  */
 int ep_proc_open_range(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_file *ret_file);
-int ep_proc_open_in_root(pid_t pid, const char *path, struct ep_proc_file *ret_file);
+int ep_proc_open_below(const struct ep_proc_root *root, const char *path,
+		       struct ep_proc_file *ret_file);
+/* That of a process that knows the file by `path`; ours, where that is as good. */
+void ep_proc_file_set_view(struct ep_proc_file *file, const struct ep_proc_root *root,
+			   const char *path);
+/*
+ * The root of the view in which a file is, by the process `pid` in which it was found, for those
+ * who take a root by its name: "" is ours, EP_ROOT_GONE one that is not to be had any more. The
+ * name is good while `ret_root`, which is given in every case, is open. 0, -EMFILE and others that
+ * pass.
+ */
+#define EP_ROOT_NAME_BYTES 32
+#define EP_ROOT_GONE	   "/dev/null" /* no directory */
+int ep_proc_file_open_root(const struct ep_proc_file *file, pid_t pid,
+			   struct ep_proc_root *ret_root, char name[EP_ROOT_NAME_BYTES]);
 void ep_proc_file_close(struct ep_proc_file *file); /* accepts fd -1 */
 
 /*

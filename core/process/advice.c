@@ -109,7 +109,7 @@ static void consult(const struct advisor *advisor, const struct claim *claim, pi
 static bool is_same(const struct ep_proc_file *a, const struct ep_proc_file *b)
 {
 	return a->inode == b->inode && a->dev == b->dev && a->ctime_ns == b->ctime_ns &&
-	       a->bytes == b->bytes;
+	       a->bytes == b->bytes && ep_proc_view_is_same(&a->view, &b->view);
 }
 
 static struct file *find_file(const struct advisor *advisor, const struct ep_proc_file *identity)
@@ -155,10 +155,12 @@ static void look_into(const struct advisor *advisor, struct file *file, pid_t pi
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	struct ep_proc_file opened = {.fd = -1};
-	char root[32];
+	ep_cleanup(ep_proc_root_close) struct ep_proc_root opened_root = {.fd = -1};
+	char root[EP_ROOT_NAME_BYTES];
 
 	if (ep_proc_open_mapping(pid, mapping, &opened) < 0)
 		return;
+	opened.view = file->known.file.view;
 	if (!is_same(&opened, &file->known.file)) {
 		ep_proc_file_close(&opened);
 		return;
@@ -168,18 +170,20 @@ static void look_into(const struct advisor *advisor, struct file *file, pid_t pi
 	file->known.n_segments = ep_elf_exec_segments(elf, file->known.segments,
 						      EP_LEN(file->known.segments));
 	file->known.n_segments = EP_MIN(file->known.n_segments, EP_LEN(file->known.segments));
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	(void)ep_proc_file_open_root(&file->known.file, pid, &opened_root, root);
 	probe(advisor, file, elf, root, mapping->path);
 }
 
 /* NULL: it cannot be told which file that is, or there is no time or memory for another one. */
-static struct file *get_file(struct advisor *advisor, pid_t pid, const struct ep_mapping *mapping)
+static struct file *get_file(struct advisor *advisor, pid_t pid, const struct ep_proc_root *root,
+			     const struct ep_mapping *mapping)
 {
 	struct ep_proc_file identity;
 	struct file *file, **slot;
 
 	if (ep_proc_stat_mapping(pid, mapping, &identity) < 0)
 		return NULL;
+	ep_proc_file_set_view(&identity, root, mapping->deleted ? "" : mapping->path);
 	file = find_file(advisor, &identity);
 	if (file || is_late(advisor))
 		return file;
@@ -204,15 +208,18 @@ static bool is_claimed(const struct ep_executable *executable)
 
 static void look_at_mappings(struct advisor *advisor, pid_t pid)
 {
+	ep_cleanup(ep_proc_root_close) struct ep_proc_root root = {.fd = -1};
 	struct ep_loaded loaded[EP_MAX_LOADED];
 	const struct ep_mapping *mapping;
 	size_t n;
 
+	if (ep_proc_root_open(pid, 0, &root) < 0)
+		root.view = ep_proc_view_alone(pid, 0);
 	advisor->places.len = 0;
 	ep_vec_each (&advisor->maps.mappings, mapping) {
 		struct file *file =
 			mapping->kind == EP_MAPPING_FILE || mapping->kind == EP_MAPPING_MEMFD
-				? get_file(advisor, pid, mapping)
+				? get_file(advisor, pid, &root, mapping)
 				: NULL;
 		struct ep_place_in_memory *place =
 			file && file->n_claims > 0 ? ep_vec_push(&advisor->places) : NULL;

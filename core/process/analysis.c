@@ -19,7 +19,7 @@ static int open_file(struct ep_analysis *analysis)
 		return ep_proc_open_vdso(0, NULL, &analysis->file);
 	/* What is mapped there by now may be another file: its tables are not this one's. */
 	r = ep_proc_open_mapping(analysis->pid, &analysis->mapping, &analysis->file);
-	if (r == 0 && !ep_proc_file_is_same(&analysis->file, &analysis->expected)) {
+	if (r == 0 && !ep_proc_file_has_same_bytes(&analysis->file, &analysis->expected)) {
 		ep_proc_file_close(&analysis->file);
 		r = -ESTALE;
 	}
@@ -78,11 +78,11 @@ static void make_table(struct ep_analysis *analysis, struct ep_elf *elf, const c
 void ep_analysis_run(struct ep_analysis *analysis)
 {
 	struct ep_work work; /* outlives elf, which is closed first */
+	ep_cleanup(ep_proc_root_close) struct ep_proc_root opened = {.fd = -1};
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
-	char root[32];
+	char root[EP_ROOT_NAME_BYTES];
 	int fd;
 
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)analysis->pid);
 	if (analysis->file.fd < 0)
 		analysis->result = open_file(analysis);
 	if (analysis->result < 0)
@@ -96,6 +96,7 @@ void ep_analysis_run(struct ep_analysis *analysis)
 		return;
 	}
 	read_ids(analysis, elf);
+	(void)ep_proc_file_open_root(&analysis->expected, analysis->pid, &opened, root);
 	if (analysis->languages)
 		analysis->n_claims = ep_languages_probe(analysis->languages, elf, root,
 							analysis->mapping.path, analysis->claims);

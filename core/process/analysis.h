@@ -19,7 +19,7 @@ struct ep_unwind_table;
 
 struct ep_analysis {
 	/* in; file.fd: the file when it is open already (taken), else -1 */
-	pid_t pid;
+	pid_t pid;		   /* in which it was found: expected.start_ns */
 	struct ep_mapping mapping; /* path is owned by the analysis */
 	struct ep_proc_file expected; /* the identity under which it is known */
 	struct ep_delta_store *store;

@@ -157,7 +157,6 @@ static void inherit(struct ep_processes *processes, struct ep_process *child,
 
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
-	child->mount_ns = parent->mount_ns;
 	ep_process_languages_fork(child, parent);
 	r = inherit_places(processes, child, parent);
 	child->was_known = r == 0 && !ep_process_is_unknown(parent);
@@ -171,6 +170,19 @@ static void inherit(struct ep_processes *processes, struct ep_process *child,
 		ep_publisher_fork(&processes->publisher, child, parent);
 }
 
+/* Its parent may have entered another namespace since its exec, or be unknown. */
+static void take_mounts(struct ep_process *child, const struct ep_process_event *event,
+			const struct ep_process *parent)
+{
+	if (event->mount_ns) {
+		child->mount_ns = event->mount_ns;
+		child->mount_inode = event->mount_inode;
+	} else if (parent) {
+		child->mount_ns = parent->mount_ns;
+		child->mount_inode = parent->mount_inode;
+	}
+}
+
 /* A sample told of it before: it has nothing yet but what it mapped itself. */
 static void inherit_late(struct ep_processes *processes, struct ep_process *child,
 			 struct ep_process *parent, uint64_t time_ns)
@@ -180,7 +192,6 @@ static void inherit_late(struct ep_processes *processes, struct ep_process *chil
 	child->born_ns = time_ns;
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
-	child->mount_ns = parent->mount_ns;
 	if (child->n_languages == 0)
 		ep_process_languages_fork(child, parent);
 	ep_places_init(&child->places);
@@ -219,6 +230,8 @@ static void on_fork(struct ep_processes *processes, const struct ep_process_even
 	live = ep_table_find_live(&processes->table, (pid_t)event->pid);
 	parent = ep_table_find_at(&processes->table, (pid_t)event->parent_pid, time_ns);
 	process = find_met(processes, event);
+	if (process && !process->mount_ns)
+		take_mounts(process, event, parent);
 	if (process && parent && !process->born_ns && !process->identity)
 		inherit_late(processes, process, parent, time_ns);
 	if (process && process == live)
@@ -227,6 +240,8 @@ static void on_fork(struct ep_processes *processes, const struct ep_process_even
 		process = begin(processes, event);
 		if (!process && (!live || live->born_ns <= time_ns))
 			ep_publisher_forget_pid(&processes->publisher, event->pid);
+		if (process)
+			take_mounts(process, event, parent);
 		if (process && parent)
 			inherit(processes, process, parent);
 	}
@@ -268,6 +283,7 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 
 	process->born_ns = time_ns;
 	process->mount_ns = event->mount_ns;
+	process->mount_inode = event->mount_inode;
 	old = process->state == EP_PROCESS_ENDED
 		      ? process->older
 		      : ep_table_newest_ended(&processes->table, (pid_t)event->pid);
@@ -309,6 +325,7 @@ static void on_exec(struct ep_processes *processes, const struct ep_process_even
 		return;
 	ep_process_take_identity(process, identity_of_exec(event, old));
 	process->mount_ns = event->mount_ns;
+	process->mount_inode = event->mount_inode;
 	process->path_ns = UINT64_MAX;
 	if (old)
 		process->born_from = old->born_from;
@@ -368,16 +385,16 @@ static int ask(struct ep_processes *processes, const struct ep_process *process,
 	const struct ep_executable *known =
 		hint ? ep_executables_find(processes->executables, hint->executable) : NULL;
 	const struct ep_process *from = process;
-	pid_t roots[EP_FILE_MAX_ROOTS] = {0};
+	struct ep_program roots[EP_FILE_MAX_ROOTS] = {0};
 	size_t n = 0;
 
 	while (from && n < EP_FILE_MAX_ROOTS) {
-		roots[n++] = (pid_t)from->program.pid;
+		roots[n++] = from->program;
 		from = from->born_from.pid ? ep_table_find(&processes->table, from->born_from)
 					   : NULL;
 	}
 	return ep_files_ask(&processes->files, event, key, process->program, roots, n,
-			    known ? &known->file : NULL, due_ns, ret_number);
+			    process->mount_inode, known ? &known->file : NULL, due_ns, ret_number);
 }
 
 /* What this record maps, if a look has told that within the last second; the next one follows. */

@@ -94,6 +94,6 @@ void ep_executables_restore_one(struct ep_executables *executables, uint64_t now
 		evict(executables, survey.oldest);
 	mapping.path = wanted->path;
 	fd = fcntl(wanted->file.fd, F_DUPFD_CLOEXEC, 0);
-	if (fd >= 0) /* without one it would be looked for in process 0 */
-		(void)ep_executables_analyse(executables, wanted, 0, &mapping, fd);
+	if (fd >= 0)
+		(void)ep_executables_analyse(executables, wanted, wanted->pid, &mapping, fd);
 }

@@ -130,7 +130,6 @@ static void free_executable(struct ep_executables *executables, struct ep_execut
 	for (size_t i = 0; i < executable->n_claims; i++)
 		ep_claim_unref(executable->claims[i]);
 	free(executable->path);
-	free(executable->root);
 	free(executable);
 }
 
@@ -498,7 +497,6 @@ static struct ep_executable *add(struct ep_executables *executables, pid_t pid,
 				 const struct ep_mapping *mapping, const struct ep_proc_file *file)
 {
 	struct ep_executable *executable = calloc(1, sizeof(*executable));
-	char root[32];
 
 	if (!executable || executables->by_id.len == MAX_EXECUTABLES) {
 		free(executable);
@@ -507,14 +505,13 @@ static struct ep_executable *add(struct ep_executables *executables, pid_t pid,
 	do
 		executables->last_id = executables->last_id % EP_ROW_MAX_ID + 1;
 	while (ep_map_find(&executables->by_id, executables->last_id));
-	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
 	executable->id = executables->last_id;
 	executable->owner = executables;
 	executable->file = *file;
 	executable->file.fd = -1;
 	executable->path = strdup(mapping->kind == EP_MAPPING_VDSO ? "[vdso]" : mapping->path);
-	executable->root = strdup(root);
-	if (!executable->path || !executable->root ||
+	executable->pid = pid;
+	if (!executable->path ||
 	    ep_map_set(&executables->by_id, executable->id, (uintptr_t)executable) < 0 ||
 	    ep_map_link(&executables->by_file, hash_of(file), &executable->link) < 0) {
 		ep_map_remove(&executables->by_id, executable->id);
@@ -568,6 +565,8 @@ static struct ep_executable *find_or_add(struct ep_executables *executables, pid
 		executable = add(executables, pid, mapping, file);
 	if (!executable)
 		return NULL;
+	executable->pid = pid;
+	executable->file.start_ns = file->start_ns;
 	if (fd >= 0 && executable->file.fd < 0 && executable->state == EP_EXECUTABLE_READY)
 		take_file(executables, executable, pid, ep_take_fd(fd));
 	else if ((fresh || needs_analysis(executable)) &&

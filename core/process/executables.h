@@ -2,13 +2,15 @@
 /*
  * The executables that processes map, shared by all of them: one entry for each (device, inode,
  * generation, size, change time), which are one content of one file. A build id is none of it:
- * anybody can write libc's into a file. Who changes a file in place makes another entry; processes
- * that map the old one then map that. An entry is analysed once, on a worker: build id, segments,
+ * anybody can write libc's into a file. Files beside it, which may name its code (debug files),
+ * belong to a view (core/proc/root.h): where that may have others than ours, its processes have an
+ * entry of their own. Who changes a file in place makes another entry; processes that map the old
+ * one then map that. An entry is analysed once, on a worker: build id, segments,
  * unwind tables into the delta store, where equal tables are one. It stays known when the last
  * process has let go of it, since programs come back: a compiler at once, a cron job the next day.
- * Its file is closed soon, so that it keeps no deleted file on the disk and no file system busy; its tables go when memory
- * is wanted, those nobody maps first; it is forgotten when it has no tables and batches do not name
- * it any more.
+ * Its file is closed soon, so that it keeps no deleted file on the disk and no file system busy;
+ * its tables go when memory is wanted, those nobody maps first; it is forgotten when it has no
+ * tables and batches do not name it any more.
  *
  * Loop's thread only, but for what workers do on their own copies.
  */
@@ -52,7 +54,8 @@ struct ep_executable {
 	uint64_t seen_ns;	  /* when somebody last looked at the file and it was this */
 	uint32_t newer;		  /* id of what the same inode has now; 0: this */
 	char *path;		  /* as seen by the first process that mapped it */
-	char *root;		  /* "/proc/PID/root" of that process, for debug files */
+	pid_t pid; /* who mapped it last: the files beside it are looked for in his root, if it is
+		      the view of `file`; its start: file.start_ns */
 	char build_id[2 * EP_ELF_BUILD_ID_MAX + 1]; /* hex, "" when it has none */
 	char file_id[33];			    /* hex */
 	char go_build_id[128];			    /* "" when it is no Go program */

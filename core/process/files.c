@@ -110,8 +110,9 @@ static void put_later(struct ep_files *files, struct ep_file_question *question)
 }
 
 int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
-		 const struct ep_file_key *key, struct ep_program program, const pid_t *roots,
-		 size_t n_roots, const struct ep_proc_file *known, uint64_t due_ns, uint32_t *ret_number)
+		 const struct ep_file_key *key, struct ep_program program,
+		 const struct ep_program *roots, size_t n_roots, uint64_t mount_ns,
+		 const struct ep_proc_file *known, uint64_t due_ns, uint32_t *ret_number)
 {
 	struct ep_file_question *last = TAILQ_LAST(&files->waiting, ep_file_list), *question;
 	struct ep_file_question asked = {
@@ -120,6 +121,7 @@ int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 		.end = event->addr + event->bytes,
 		.time_ns = event->time_ns,
 		.key = *key,
+		.mount_ns = mount_ns,
 		.due_ns = due_ns,
 		.file = {.fd = -1},
 	};
@@ -191,37 +193,108 @@ static bool has_inode(const struct ep_file_key *key, const struct ep_proc_file *
 	       (major(file->dev) == key->dev_major && minor(file->dev) == key->dev_minor);
 }
 
-/* What a process maps, or has under that path: the record's file, or -errno. */
-static int look(struct ep_file_question *question, pid_t pid, bool is_mapped)
-{
-	struct ep_proc_file file;
-	int r = is_mapped ? ep_proc_open_range(pid, question->addr, question->end, &file)
-			  : ep_proc_open_in_root(pid, question->path, &file);
+/*
+ * A process in which files are looked for: the root of the last one stays open for the next
+ * question.
+ */
+struct place {
+	struct ep_program program; /* pid 0: none yet */
+	int result;
+	struct ep_proc_root root;
+};
 
-	if (r < 0)
-		return r;
-	if (question->key.build_id_bytes > 0
-		    ? !(question->known.bytes && ep_proc_file_is_same(&question->known, &file)) &&
-			      !has_build_id(question, file.fd)
-		    : !has_inode(&question->key, &file)) {
-		ep_proc_file_close(&file);
+/*
+ * A program's view does not become ours again: one that is younger than the question is as good as
+ * that of its time.
+ */
+static int open_place(struct place *place, struct ep_program program)
+{
+	if (place->program.pid == program.pid && place->program.start_ns == program.start_ns)
+		return place->result;
+	ep_proc_root_close(&place->root);
+	place->program = program;
+	place->result = ep_proc_root_open((pid_t)program.pid, program.start_ns, &place->root);
+	if (place->result < 0)
+		place->root.view = ep_proc_view_alone((pid_t)program.pid, program.start_ns);
+	return place->result;
+}
+
+static bool speaks(const struct ep_file_question *question, struct ep_program program)
+{
+	return question->mount_ns &&
+	       ep_proc_speaks_for((pid_t)program.pid, program.start_ns, question->mount_ns);
+}
+
+/* 0, or -ENOENT after it was closed. */
+static int take_if_meant(struct ep_file_question *question, struct ep_program program,
+			 struct ep_proc_file *file)
+{
+	bool is_meant = question->key.build_id_bytes > 0
+				? (question->known.bytes &&
+				   ep_proc_file_has_same_bytes(&question->known, file)) ||
+					  has_build_id(question, file->fd)
+				: has_inode(&question->key, file);
+
+	if (!is_meant) {
+		ep_proc_file_close(file);
 		return -ENOENT;
 	}
-	question->file = file;
-	question->root = pid;
+	question->file = *file;
+	question->file.start_ns = program.start_ns;
+	question->root = (pid_t)program.pid;
 	return 0;
 }
 
-static void answer(struct ep_file_question *question)
+/* What the process maps. It is its own; whether it is that of others as well is another question.
+ */
+static int look_at_mapping(struct ep_file_question *question, struct place *place)
 {
+	struct ep_program program = question->program;
+	struct ep_proc_file file;
+	int r = ep_proc_open_range((pid_t)program.pid, question->addr, question->end, &file);
+
+	if (r < 0)
+		return r;
+	(void)open_place(place, program);
+	ep_proc_file_set_view(&file, &place->root, question->path);
+	r = take_if_meant(question, program, &file);
+	question->counts = r == 0 && question->key.mount_ns && speaks(question, program);
+	return r;
+}
+
+/*
+ * What has its path in the root of a process. Anybody can put a file of that build id under that
+ * path in a view of his own: where it is known which mount namespace is meant, no other is looked
+ * at.
+ */
+static int look_at_path(struct ep_file_question *question, struct place *place,
+			struct ep_program program)
+{
+	bool counts = speaks(question, program);
+	struct ep_proc_file file;
+	int r = question->mount_ns && !counts ? -ENOENT : open_place(place, program);
+
+	if (r == 0)
+		r = ep_proc_open_below(&place->root, question->path, &file);
+	if (r < 0)
+		return r;
+	ep_proc_file_set_view(&file, &place->root, question->path);
+	r = take_if_meant(question, program, &file);
+	question->counts = r == 0 && counts;
+	return r;
+}
+
+static void answer(struct ep_file_question *question, struct place *place)
+{
+	struct ep_program ours = {.pid = (uint32_t)getpid()};
 	int r;
 
 	question->looked_ns = ep_clock_mono_ns();
-	r = look(question, (pid_t)question->program.pid, true);
-	for (size_t i = 0; r < 0 && i < EP_LEN(question->roots) && question->roots[i]; i++)
-		r = look(question, question->roots[i], false);
-	if (r < 0)
-		r = look(question, getpid(), false);
+	r = look_at_mapping(question, place);
+	for (size_t i = 0; r < 0 && i < EP_LEN(question->roots) && question->roots[i].pid; i++)
+		r = look_at_path(question, place, question->roots[i]);
+	if (r < 0 && question->mount_ns)
+		r = look_at_path(question, place, ours);
 	question->result = r;
 }
 
@@ -229,9 +302,11 @@ static void run_files(void *arg)
 {
 	struct files_job *job = arg;
 	struct ep_file_question *question;
+	struct place place = {.root.fd = -1};
 
 	TAILQ_FOREACH (question, &job->questions, link)
-		answer(question);
+		answer(question, &place);
+	ep_proc_root_close(&place.root);
 }
 
 /* --- on the loop ----------------------------------------------------------------------------- */

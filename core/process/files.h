@@ -9,6 +9,9 @@
  *	/proc/PID/map_files	while the process runs
  *	its path in /proc/PID/root of the process, its parents, and ourselves
  *
+ * in the latter as far as they are the process that is meant (pids are used again) and speak for the
+ * mount namespace of the record.
+ *
  * Bounded in files under way; what does not fit is not looked at. Loop's thread only.
  */
 #ifndef EP_PROCESS_FILES_H
@@ -31,13 +34,16 @@ struct ep_file_question {
 	uint32_t number; /* of this question; never 0 */
 	struct ep_program program;
 	uint64_t addr, end, time_ns;
-	pid_t roots[EP_FILE_MAX_ROOTS]; /* in whose /proc/PID/root it is looked for; 0 ends them */
+	/* In whose roots it is looked for by its path; pid 0 ends them. */
+	struct ep_program roots[EP_FILE_MAX_ROOTS];
+	uint64_t mount_ns;		/* in which it was mapped: the inode number; 0: unknown */
 	struct ep_file_key key;		/* what the record says */
 	uint64_t due_ns;		/* not before then */
 	struct ep_proc_file known;	/* its identity has been found to be that file; no bytes: none has */
 	/* out */
 	int result; /* 0, -ENOENT: not found, or not the one that was mapped, -ENOTSUP: no file */
 	pid_t root; /* where it was found */
+	bool counts; /* for others in that mount namespace: whoever was asked speaks for it */
 	uint64_t looked_ns;	  /* before the look */
 	struct ep_proc_file file; /* open: whoever takes it sets fd to -1 */
 	char path[EP_FILE_MAX_PATH];
@@ -67,8 +73,9 @@ void ep_files_stop(struct ep_files *files);
  * (may be NULL) is not read. 0; it will not be answered: -E2BIG when too many wait, -ESHUTDOWN, -ENOMEM.
  */
 int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
-		 const struct ep_file_key *key, struct ep_program program, const pid_t *roots,
-		 size_t n_roots, const struct ep_proc_file *known, uint64_t due_ns, uint32_t *ret_number);
+		 const struct ep_file_key *key, struct ep_program program,
+		 const struct ep_program *roots, size_t n_roots, uint64_t mount_ns,
+		 const struct ep_proc_file *known, uint64_t due_ns, uint32_t *ret_number);
 /* Starts a job for what waits. Once a turn. */
 void ep_files_run(struct ep_files *files);
 

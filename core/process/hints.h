@@ -3,8 +3,9 @@
  * What mapping records say of their files, and which executables those were when somebody looked. A
  * record has a path, and a build id or an inode; anybody can write a file with libc's build id, and
  * other code into a file that keeps its inode. So this is a hint: it holds in the mount namespace it
- * was confirmed in by a look at the file (files.h), for a second; then the next mapping takes
- * another look. Mappings within that second are believed, and looked at when it is over.
+ * was confirmed in by a look at the file (files.h), in a process that speaks for that namespace
+ * (core/proc/root.h), for a second; then the next mapping takes another look. Mappings within that
+ * second are believed, and looked at when it is over.
  *
  *	  ── a look ──► CONFIRMED ── a second ──► OLD ── mapped: a look ──► CONFIRMED
  *	                    │

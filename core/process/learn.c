@@ -223,7 +223,10 @@ void ep_processes_on_replaced(void *arg, struct ep_executable *old,
 	replace_places(arg, old, executable, 0, 0);
 }
 
-/* With a reference. NULL: nobody knows. */
+/*
+ * With a reference. NULL: nobody knows. What was found in a process that does not speak for the
+ * record's mount namespace is that process's own, and no hint for others.
+ */
 static struct ep_executable *take_answer(struct ep_processes *processes,
 					 struct ep_file_question *question)
 {
@@ -237,10 +240,14 @@ static struct ep_executable *take_answer(struct ep_processes *processes,
 		return do_without(processes, question, hint);
 	executable = ep_executables_get(processes->executables, question->root, &mapping,
 					&question->file, question->looked_ns);
-	if (!hint || !executable)
+	if (!hint || !executable || !question->counts)
 		return executable;
 	/* Where it names another file now, who was believed since the last look is read. */
 	believed = ep_executables_find_current(processes->executables, hint->executable);
+	/* One file in two views, as something was mounted there meanwhile: those who have the other
+	 * one keep it. */
+	if (believed && ep_proc_file_has_same_bytes(&believed->file, &executable->file))
+		believed = executable;
 	hint->executable = believed ? believed->id : 0;
 	if (believed && believed != executable && !ep_processes_is_contested(processes, hint))
 		replace_places(processes, believed, NULL, hint->key.mount_ns, hint->looked_ns);

@@ -52,7 +52,8 @@ struct ep_process {
 	uint64_t ended_ns; /* of its exit or next exec; 0: it runs */
 	uint64_t path_ns;  /* a mapping older than that tells what it executed; 0: none does */
 	struct ep_identity *identity; /* a reference; NULL: nothing is known */
-	uint64_t mount_ns;	      /* at its exec; 0: unknown */
+	uint64_t mount_ns;	      /* at its fork or exec; 0: unknown */
+	uint64_t mount_inode;	      /* the same namespace, as stat shows it; 0: unknown */
 	struct ep_program born_from;  /* the process it was forked from; pid 0: unknown */
 	bool sampled;		      /* batches may ask who it is */
 	bool is_final;

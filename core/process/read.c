@@ -17,7 +17,8 @@ static bool same_file(const struct ep_mapping *a, const struct ep_mapping *b)
  * A vDSO is one for all 64-bit processes: its identity is that it has none. That of a 32-bit
  * process is another one of the same size; nothing is unwound there.
  */
-static void identify(pid_t pid, const struct ep_mapping *mapping, struct ep_proc_file *file)
+static void identify(pid_t pid, const struct ep_proc_root *root, const struct ep_mapping *mapping,
+		     struct ep_proc_file *file)
 {
 	*file = (struct ep_proc_file){.fd = -1};
 	if (mapping->kind == EP_MAPPING_VDSO) {
@@ -29,12 +30,18 @@ static void identify(pid_t pid, const struct ep_mapping *mapping, struct ep_proc
 		return;
 	if (ep_proc_stat_mapping(pid, mapping, file) < 0)
 		*file = (struct ep_proc_file){.fd = -1};
+	else
+		ep_proc_file_set_view(file, root, mapping->deleted ? "" : mapping->path);
 }
 
 static int identify_all(struct ep_process_read *read)
 {
+	ep_cleanup(ep_proc_root_close) struct ep_proc_root root = {.fd = -1};
 	const struct ep_mapping *mapping, *last = NULL;
 
+	if (read->maps.mappings.len > 0 &&
+	    ep_proc_root_open(read->pid, read->info.start_ns, &root) < 0)
+		root.view = ep_proc_view_alone(read->pid, read->info.start_ns);
 	ep_vec_each(&read->maps.mappings, mapping) {
 		struct ep_proc_file *file = ep_vec_push(&read->files);
 
@@ -43,7 +50,8 @@ static int identify_all(struct ep_process_read *read)
 		if (last && last->inode && same_file(last, mapping))
 			*file = file[-1];
 		else
-			identify(read->pid, mapping, file);
+			identify(read->pid, &root, mapping, file);
+		file->start_ns = read->info.start_ns;
 		last = mapping;
 	}
 	return 0;

@@ -21,7 +21,8 @@ struct ep_native_symbols; /* locked inside: any thread may call */
 struct ep_native_file {	     /* which executable, and how to open it */
 	uint64_t key;	     /* executable id, unique for the life of the agent; below 2^63 */
 	int (*open)(void *arg); /* gives a file descriptor, or negative errno; called only when the
-				   table must be built, on the thread that asks */
+				   table must be built, on the thread that asks; `root` is read
+				   after it */
 	void *arg;
 	const char *root; /* where debug files are looked for: "/proc/123/root", or "" */
 	const char *path; /* of the executable within root, absolute; "" when it has none */

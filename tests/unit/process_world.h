@@ -50,6 +50,16 @@ static inline pid_t child_start(void)
 	return pid;
 }
 
+/* The same; its start is what /proc says. */
+static inline struct ep_program world_child(void)
+{
+	ep_cleanup(ep_process_info_fini) struct ep_process_info info = {0};
+	pid_t pid = child_start();
+
+	assert_int_equal(ep_process_read(pid, &info), 0);
+	return (struct ep_program){.pid = (uint32_t)pid, .image = 7, .start_ns = info.start_ns};
+}
+
 struct world {
 	uv_loop_t loop;
 	struct ep_rule rules[EP_MAX_RULES];
@@ -61,6 +71,7 @@ struct world {
 	uint32_t updates, removes;
 	bool refuses; /* updates */
 	uint64_t mount_ns; /* of programs that are executed; 1 */
+	uint32_t mount_inode; /* the same; our own */
 	uint32_t passed;
 	struct ep_sample last; /* that was passed */
 };
@@ -143,6 +154,15 @@ static inline void world_catch_up(void *arg)
 	ep_processes_end_turn(w->processes, ep_clock_mono_ns());
 }
 
+/* Of the namespace in which we and the processes of tests are. */
+static inline uint32_t world_mount_inode(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat("/proc/self/ns/mnt", &st), 0);
+	return (uint32_t)st.st_ino;
+}
+
 /* --- its life -------------------------------------------------------------------------------- */
 
 static inline struct world *world_new(uint32_t max_processes, size_t store_bytes)
@@ -168,6 +188,7 @@ static inline struct world *world_new(uint32_t max_processes, size_t store_bytes
 	};
 
 	w->mount_ns = 1;
+	w->mount_inode = world_mount_inode();
 	ep_map_init(&w->procs, 1u << 22);
 	assert_int_equal(uv_loop_init(&w->loop), 0);
 	assert_int_equal(ep_delta_store_new(&ops, store_bytes, &w->store), 0);
@@ -273,6 +294,7 @@ static inline void world_exec(struct world *w, uint64_t time_ns, struct ep_progr
 	struct ep_process_event event = event_of(EP_EVENT_EXEC, time_ns, program);
 
 	event.mount_ns = w->mount_ns;
+	event.mount_inode = w->mount_inode;
 	drop_proc(w, program.pid);
 	memcpy(event.comm, comm, EP_MIN(strlen(comm), sizeof(event.comm) - 1));
 	ep_processes_on_event(w->processes, &event);

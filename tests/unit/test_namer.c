@@ -108,8 +108,7 @@ static int set_up(void **state)
 	memset(&world, 0, sizeof(world));
 	snprintf(world.kallsyms, sizeof(world.kallsyms), "/tmp/test_namer.%d", (int)getpid());
 	write_kallsyms("ffffffff80000000 T first\nffffffff80001000 T last\n");
-	world.executable = (struct ep_executable){
-		.id = FILE_ID, .root = (char *)"", .path = (char *)"/proc/self/exe"};
+	world.executable = (struct ep_executable){.id = FILE_ID, .path = (char *)"/proc/self/exe"};
 	world.executable.file.fd = -1;
 	uv_loop_init(&world.loop);
 	uv_timer_init(&world.loop, &world.timer);

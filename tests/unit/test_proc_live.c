@@ -3,10 +3,12 @@
  * core/proc over real processes, which this test starts: a copy of itself that pauses, a deleted
  * one, one in a memfd, one without its main thread, one behind its own root.
  */
+#include "core/base/clock.h"
 #include "core/proc/maps.h"
 #include "core/proc/memory.h"
 #include "core/proc/open.h"
 #include "core/proc/process.h"
+#include "core/proc/root.h"
 #include "tests/kit/test.h"
 
 #include <elf.h>
@@ -286,6 +288,180 @@ EP_TEST(a_file_in_another_mount_namespace_is_opened)
 	assert_string_equal(find_path("prog")->path, "/prog");
 	check_opens(pid, find_path("prog"));
 	rmdir(dir);
+}
+
+/* --- views ------------------------------------------------------------------------------------ */
+
+static uint64_t mount_ns_of(pid_t pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)pid);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_ino;
+}
+
+/* That of the file which is our own executable, as the process names it. */
+static struct ep_proc_view view_of_self(pid_t pid, const char *path)
+{
+	ep_cleanup(ep_proc_root_close) struct ep_proc_root root = {.fd = -1};
+	struct ep_proc_file file;
+
+	assert_int_equal(ep_proc_open_path("/proc/self/exe", &file), 0);
+	assert_int_equal(ep_proc_root_open(pid, 0, &root), 0);
+	ep_proc_file_set_view(&file, &root, path);
+	ep_proc_file_close(&file);
+	return file.view;
+}
+
+static const char *self_path(void)
+{
+	static char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	assert_true(n > 0);
+	path[n] = '\0';
+	return path;
+}
+
+/* In its first moments it has the namespaces that it was forked with; some kernels allow no others.
+ */
+static void run_unshared(int ready_fd, const void *arg)
+{
+	if (unshare(*(const int *)arg) < 0)
+		_exit(5);
+	ready_and_wait(ready_fd);
+}
+
+static bool can_unshare(int flags)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0)
+		_exit(unshare(flags) < 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status == 0;
+}
+
+EP_TEST(process_of_ours_has_our_view)
+{
+	pid_t pid = start_child(run_named, "ours");
+	struct ep_proc_root root;
+
+	assert_int_equal(ep_proc_root_open(pid, 0, &root), 0);
+	assert_true(ep_proc_view_is_ours(&root.view));
+	ep_proc_root_close(&root);
+	assert_true(ep_proc_speaks_for(pid, 0, mount_ns_of(getpid())));
+	assert_false(ep_proc_speaks_for(pid, 0, mount_ns_of(getpid()) + 1));
+}
+
+EP_TEST(pid_that_came_again_is_another_process)
+{
+	pid_t pid = start_child(run_named, "again");
+	struct ep_process_info info;
+	struct ep_proc_root root;
+
+	assert_int_equal(ep_process_read_stat(pid, &info), 0);
+	assert_int_equal(ep_proc_root_open(pid, info.start_ns, &root), 0);
+	ep_proc_root_close(&root);
+	assert_int_equal(ep_proc_root_open(pid, info.start_ns + EP_NS_PER_SEC, &root), -ESRCH);
+	assert_true(ep_proc_speaks_for(pid, info.start_ns, mount_ns_of(getpid())));
+	assert_false(ep_proc_speaks_for(pid, info.start_ns + EP_NS_PER_SEC, mount_ns_of(getpid())));
+	end_child(pid);
+	assert_int_equal(ep_proc_root_open(pid, info.start_ns, &root), -ESRCH);
+}
+
+/* Who may mount there has done nothing: files that have the same path in both are ours. */
+EP_TEST(copy_of_our_mounts_shares_our_files)
+{
+	int flags = CLONE_NEWUSER | CLONE_NEWNS;
+	struct ep_proc_view view;
+	pid_t pid;
+
+	if (!can_unshare(flags))
+		skip();
+	pid = start_child(run_unshared, &flags);
+	view = view_of_self(pid, self_path());
+	assert_true(ep_proc_view_is_ours(&view));
+	view = view_of_self(pid, "/another/path");
+	assert_int_equal(view.mount_ns, mount_ns_of(pid));
+	view = view_of_self(pid, ""); /* it was deleted there */
+	assert_int_equal(view.mount_ns, mount_ns_of(pid));
+	assert_true(ep_proc_speaks_for(pid, 0, mount_ns_of(pid)));
+	assert_false(ep_proc_speaks_for(pid, 0, mount_ns_of(getpid())));
+}
+
+EP_TEST(user_namespace_alone_does_not_speak_for_our_mounts)
+{
+	int flags = CLONE_NEWUSER;
+	struct ep_proc_root root;
+	pid_t pid;
+
+	if (!can_unshare(flags))
+		skip();
+	pid = start_child(run_unshared, &flags);
+	assert_int_equal(mount_ns_of(pid), mount_ns_of(getpid()));
+	assert_int_equal(ep_proc_root_open(pid, 0, &root), 0);
+	assert_true(ep_proc_view_is_ours(&root.view));
+	ep_proc_root_close(&root);
+	assert_false(ep_proc_speaks_for(pid, 0, mount_ns_of(getpid())));
+}
+
+/* Where debug files are, something else is mounted. */
+static void run_with_debug_files(int ready_fd, const void *arg)
+{
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 ||
+	    mount("none", "/usr/lib/debug", "tmpfs", 0, NULL) < 0)
+		_exit(5);
+	ready_and_wait(ready_fd);
+}
+
+EP_TEST(debug_files_of_its_own_make_a_view)
+{
+	struct ep_proc_view view;
+	pid_t pid;
+
+	if (!can_unshare(CLONE_NEWUSER | CLONE_NEWNS) || access("/usr/lib/debug", F_OK) < 0)
+		skip();
+	pid = start_child(run_with_debug_files, NULL);
+	view = view_of_self(pid, self_path());
+	assert_int_equal(view.mount_ns, mount_ns_of(pid));
+}
+
+static void run_in_a_chroot(int ready_fd, const void *arg)
+{
+	if (unshare(CLONE_NEWUSER) < 0 || chroot(arg) < 0)
+		_exit(5);
+	ready_and_wait(ready_fd);
+}
+
+EP_TEST(root_of_its_own_is_a_view)
+{
+	struct ep_proc_file file = {.fd = -1};
+	struct ep_proc_root root;
+	char name[EP_ROOT_NAME_BYTES];
+	struct stat st;
+	pid_t pid;
+
+	if (!can_unshare(CLONE_NEWUSER))
+		skip();
+	pid = start_child(run_in_a_chroot, "/usr");
+	file.view = view_of_self(pid, "/lib");
+	assert_int_equal(stat("/usr", &st), 0);
+	assert_int_equal(file.view.root_inode, st.st_ino);
+	assert_int_equal(ep_proc_file_open_root(&file, pid, &root, name), 0);
+	assert_int_equal(access(name, F_OK), 0);
+	assert_string_not_equal(name, EP_ROOT_GONE);
+	ep_proc_root_close(&root);
+	file.view.mount_ns++; /* the process is in another one by now */
+	assert_int_equal(ep_proc_file_open_root(&file, pid, &root, name), 0);
+	assert_string_equal(name, EP_ROOT_GONE);
+	ep_proc_root_close(&root);
+	file.view = (struct ep_proc_view){0};
+	assert_int_equal(ep_proc_file_open_root(&file, pid, &root, name), 0);
+	assert_string_equal(name, "");
 }
 
 /*

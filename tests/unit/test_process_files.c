@@ -386,23 +386,153 @@ EP_TEST_WITH(another_build_id_under_its_path, world_open, world_close)
 	another_file_under_its_path_is_not_taken(*state, file);
 }
 
-/* Whose root is our own, and the mapper is gone. */
-WORLD_TEST(file_is_found_in_the_parents_root)
+/* The second one, of a file that its parent had under that path, is gone. */
+static const struct ep_executable *map_in_a_child(struct world *w, struct ep_program parent)
 {
 	struct world_file file = make_copy(0755, geteuid());
-	pid_t parent = child_start();
 
 	w->processes->options.hears_mappings = true;
-	world_exec(w, world_now(), (struct ep_program){.pid = (uint32_t)parent, .image = 1,
-						       .start_ns = 1000000000}, "parent");
-	world_fork(w, world_now(), (uint32_t)parent, second);
+	world_exec(w, world_now(), parent, "parent");
+	world_fork(w, world_now(), parent.pid, second);
 	world_map(w, world_now(), second.pid, ADDR, &file);
 	world_exit(w, world_now(), second);
 	world_settle(w);
-	assert_non_null(world_place(w, second, ADDR)->executable);
-	assert_string_equal(world_place(w, second, ADDR)->executable->path, copy_path);
-	snprintf(file.path, sizeof(file.path), "/proc/%d/root", (int)parent);
-	assert_string_equal(world_place(w, second, ADDR)->executable->root, file.path);
+	return world_place(w, second, ADDR)->executable;
+}
+
+/* Whose root is our own, and the mapper is gone. */
+WORLD_TEST(file_is_found_in_the_parents_root)
+{
+	struct ep_program parent = world_child();
+	const struct ep_executable *executable = map_in_a_child(w, parent);
+
+	assert_non_null(executable);
+	assert_string_equal(executable->path, copy_path);
+	assert_int_equal(executable->pid, parent.pid);
+}
+
+/* --- who counts ------------------------------------------------------------------------------ */
+
+/* The parent's pid is another process's by now: nothing is looked for in its root. */
+WORLD_TEST(pid_that_came_again_is_nobodys_parent)
+{
+	struct ep_program parent = world_child();
+	const struct ep_executable *executable;
+
+	parent.start_ns += EP_NS_PER_SEC;
+	executable = map_in_a_child(w, parent);
+	assert_non_null(executable);
+	assert_int_equal(executable->pid, getpid());
+}
+
+/* Nobody whom we can ask is in the namespace in which it was mapped: a file of that build id in
+ * ours is not it. */
+WORLD_TEST(path_in_another_namespace_says_nothing)
+{
+	struct world_file file = make_copy(0755, geteuid());
+
+	w->mount_inode++;
+	start_mapped(w, &file);
+	world_settle(w);
+	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_GONE);
+	assert_int_equal(w->processes->files.found, 0);
+}
+
+static uint64_t own_addr(void)
+{
+	return EP_ALIGN_DOWN((uint64_t)(uintptr_t)own_addr, EP_PAGE_BYTES);
+}
+
+/* It maps our own executable, and has left the mount namespace in which it was executed, or has
+ * not. */
+static const struct ep_hint *map_own(struct world *w, struct ep_program child,
+				     struct world_file *ret_file)
+{
+	struct ep_file_key key = {.mount_ns = 1};
+	const struct ep_executable *executable;
+
+	*ret_file = world_file(own_path);
+	key.build_id_bytes = (uint32_t)ret_file->build_id_bytes;
+	memcpy(key.build_id, ret_file->build_id, ret_file->build_id_bytes);
+	world_exec(w, world_now(), child, "child");
+	world_map(w, world_now(), child.pid, own_addr(), ret_file);
+	executable = executable_at(w, child, own_addr());
+	assert_int_equal(executable->pid, child.pid);
+	return ep_hints_find(&w->processes->hints, &key, own_path);
+}
+
+static bool can_follow_map_files(void)
+{
+	struct ep_proc_file file = {.fd = -1};
+	bool can = ep_proc_open_range(getpid(), own_addr(), own_addr() + EP_PAGE_BYTES, &file) !=
+		   -EPERM;
+
+	ep_proc_file_close(&file);
+	return can;
+}
+
+WORLD_TEST(process_speaks_for_the_namespace_it_is_in)
+{
+	const struct ep_hint *hint;
+	struct world_file file;
+
+	if (!can_follow_map_files())
+		skip();
+	hint = map_own(w, world_child(), &file);
+	assert_non_null(hint);
+	assert_int_not_equal(hint->executable, 0);
+	start(w);
+	assert_int_equal(map_once(w, ADDR, &file)->state, EP_PLACE_KNOWN);
+}
+
+/* A user executed something in ours, made a namespace of his own, and maps what he has bound at
+ * libc's path. */
+WORLD_TEST(process_that_left_its_namespace_is_not_believed_there)
+{
+	const struct ep_hint *hint;
+	struct world_file file;
+
+	if (!can_follow_map_files())
+		skip();
+	w->mount_inode++;
+	hint = map_own(w, world_child(), &file);
+	w->mount_inode--;
+	if (hint)
+		assert_int_equal(hint->executable, 0);
+	start(w);
+	assert_int_equal(map_once(w, ADDR, &file)->state, EP_PLACE_ASKED);
+	assert_int_equal(executable_at(w, prog, ADDR)->pid, getpid());
+}
+
+/* One file, seen in two views: what is beside it in one of them does not name it in the other. */
+WORLD_TEST(file_is_an_executable_in_each_view)
+{
+	struct ep_executables *executables = w->processes->executables;
+	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = own_path};
+	struct ep_executable *found[4];
+	size_t used = 0;
+
+	for (size_t i = 0; i < EP_LEN(found); i++) {
+		struct ep_proc_file file;
+
+		assert_int_equal(ep_proc_open_path(own_path, &file), 0);
+		if (i % 2)
+			file.view = (struct ep_proc_view){
+				.root_dev = 1, .root_inode = 2, .mount_ns = 3};
+		found[i] = ep_executables_get(executables, getpid(), &mapping, &file, world_now());
+		world_settle(w);
+		if (i == 0)
+			used = ep_delta_store_used_bytes(w->store);
+	}
+	assert_ptr_equal(found[0], found[2]);
+	assert_ptr_equal(found[1], found[3]);
+	assert_ptr_not_equal(found[0], found[1]);
+	assert_int_equal(found[0]->newer, 0);
+	assert_int_equal(found[1]->newer, 0);
+	assert_int_equal(ep_executables_stats(executables)->analysed, 2);
+	assert_int_equal(ep_delta_store_used_bytes(w->store), used);
+	for (size_t i = 0; i < EP_LEN(found); i++)
+		ep_executable_unref(found[i]);
 }
 
 /* --- whose answer it is ---------------------------------------------------------------------- */

@@ -15,23 +15,13 @@ static void start(struct world *w, struct ep_program program, uint32_t places)
 		world_map_anonymous(w, world_now(), program.pid, i * 0x10000ull, 0x1000);
 }
 
-/* A live process that maps what we map; its start is what /proc says. */
-static struct ep_program start_child(void)
-{
-	ep_cleanup(ep_process_info_fini) struct ep_process_info info = {0};
-	pid_t pid = child_start();
-
-	assert_int_equal(ep_process_read(pid, &info), 0);
-	return (struct ep_program){.pid = (uint32_t)pid, .image = 7, .start_ns = info.start_ns};
-}
-
-#define OWN_ADDR ((uint64_t)(uintptr_t)start_child)
+#define OWN_ADDR ((uint64_t)(uintptr_t)start)
 
 /* --- records that were lost ------------------------------------------------------------------ */
 
 WORLD_TEST(loss_is_followed_by_a_read)
 {
-	struct ep_program child = start_child();
+	struct ep_program child = world_child();
 
 	world_exec(w, world_now(), child, "child");
 	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
@@ -72,7 +62,7 @@ WORLD_TEST(ended_ones_are_trusted_no_more_than_others)
 
 WORLD_TEST(read_that_began_before_a_loss_is_done_again)
 {
-	struct ep_program child = start_child();
+	struct ep_program child = world_child();
 
 	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
 	/* On a busy machine the reads before it have used up their time for now. */
@@ -92,7 +82,7 @@ WORLD_TEST(read_that_began_before_a_loss_is_done_again)
 /* What it was before an exec is not what it is. */
 WORLD_TEST(read_of_the_old_image_is_not_the_new_ones)
 {
-	struct ep_program child = start_child(), tool = child;
+	struct ep_program child = world_child(), tool = child;
 	struct ep_process *process;
 
 	child.image = EP_IMAGE_ANY;
@@ -138,7 +128,7 @@ static void unknown_sample(struct world *w, struct ep_program program)
 
 WORLD_TEST(copies_stop_until_something_is_mapped)
 {
-	struct ep_program child = start_child();
+	struct ep_program child = world_child();
 
 	world_sample(w, world_now(), child);
 	world_settle(w);
@@ -170,7 +160,7 @@ WORLD_TEST(child_of_a_final_one_is_final)
 /* A live one whose mappings are known, and are none that it has: a read would tell. */
 static struct ep_program start_known(struct world *w)
 {
-	struct ep_program child = start_child();
+	struct ep_program child = world_child();
 
 	world_exec(w, world_now(), child, "child");
 	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
@@ -390,7 +380,7 @@ WORLD_TEST(children_of_a_giant_inherit_until_there_are_too_many)
 WORLD_TEST(places_are_counted_while_they_are_there)
 {
 	uint64_t t = world_now() - 5 * EP_NS_PER_SEC;
-	struct ep_program child = start_child();
+	struct ep_program child = world_child();
 
 	world_exec(w, t, prog, "prog");
 	world_map_anonymous(w, t + 1, prog.pid, 0x10000, 0x1000);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All of a process is looked at below one descriptor of /proc/PID, which belongs to that process
+ * and no other: when it is gone, look-ups fail (fs/proc/base.c, proc_pid_make_inode keeps the
+ * struct pid).
+ */
+#include "core/proc/root.h"
+#include "core/proc/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define DEBUG_DIR    "/usr/lib/debug"
+#define CACHED_TRIES 16
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20 /* Linux 5.12 */
+#endif
+
+void ep_proc_root_close(struct ep_proc_root *root)
+{
+	ep_closep(&root->fd);
+	root->fd = -1;
+}
+
+static int open_below(int dir, const char *path, uint64_t resolve)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_NO_MAGICLINKS | resolve};
+	long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int ep_proc_root_find(const struct ep_proc_root *root, const char *path)
+{
+	return open_below(root->fd, path, RESOLVE_IN_ROOT);
+}
+
+/* 0: it cannot be told. */
+static uint64_t inode_at(int dir, const char *path)
+{
+	struct stat st;
+
+	return fstatat(dir, path, &st, 0) < 0 ? 0 : (uint64_t)st.st_ino;
+}
+
+static int open_process(pid_t pid)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
+}
+
+static bool is_process(int dir, uint64_t start_ns)
+{
+	ep_autoclose int fd = openat(dir, "stat", O_RDONLY | O_CLOEXEC);
+	struct ep_process_info info;
+	char text[4096];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	return n > 0 && ep_process_parse_stat(text, (size_t)n, &info) == 0 &&
+	       ep_process_same_start(info.start_ns, start_ns);
+}
+
+static bool has_other_debug(const struct ep_proc_root *root)
+{
+	ep_autoclose int fd = ep_proc_root_find(root, DEBUG_DIR);
+	struct stat theirs, ours;
+
+	if (fd < 0)
+		return fd != -ENOENT;
+	return fstat(fd, &theirs) < 0 || stat(DEBUG_DIR, &ours) < 0 ||
+	       theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
+}
+
+/*
+ * The root is opened before its namespace is read: a process that enters another one meanwhile
+ * brings the old root into that, never a root of its own into the old one. Nobody without
+ * privileges comes back.
+ */
+static int read_view(int dir, struct ep_proc_root *root)
+{
+	struct stat st, ours;
+	uint64_t mount_ns;
+
+	root->fd = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root->fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	mount_ns = inode_at(dir, "ns/mnt");
+	if (!mount_ns || fstat(root->fd, &st) < 0 || stat("/", &ours) < 0)
+		return -ESRCH;
+	if (mount_ns == inode_at(AT_FDCWD, "/proc/self/ns/mnt") && st.st_dev == ours.st_dev &&
+	    st.st_ino == ours.st_ino)
+		return 0;
+	root->view = (struct ep_proc_view){
+		.root_dev = st.st_dev, .root_inode = st.st_ino, .mount_ns = mount_ns};
+	root->has_debug = has_other_debug(root);
+	return 0;
+}
+
+int ep_proc_root_open(pid_t pid, uint64_t start_ns, struct ep_proc_root *ret_root)
+{
+	ep_cleanup(ep_proc_root_close) struct ep_proc_root root = {.fd = -1};
+	ep_autoclose int dir = open_process(pid);
+	int r;
+
+	if (dir < 0)
+		return dir;
+	if (start_ns && !is_process(dir, start_ns))
+		return -ESRCH;
+	r = read_view(dir, &root);
+	if (r < 0)
+		return r;
+	*ret_root = root;
+	root.fd = -1;
+	return 0;
+}
+
+bool ep_proc_speaks_for(pid_t pid, uint64_t start_ns, uint64_t mount_ns)
+{
+	ep_autoclose int dir = open_process(pid), mounts = -1, owner = -1;
+	struct stat st;
+
+	if (dir < 0 || (start_ns && !is_process(dir, start_ns)))
+		return false;
+	mounts = openat(dir, "ns/mnt", O_RDONLY | O_CLOEXEC);
+	if (mounts < 0 || fstat(mounts, &st) < 0 || st.st_ino != mount_ns)
+		return false;
+	owner = ioctl(mounts, NS_GET_USERNS);
+	return owner >= 0 && fstat(owner, &st) == 0 && inode_at(dir, "ns/user") == st.st_ino;
+}
+
+/*
+ * In our view the kernel looks into what it remembers alone: a file that is mapped is there, and
+ * the path of a stranger leads to no file system that answers late. The kernel gives up as well when
+ * somebody mounts or renames something meanwhile.
+ */
+static int find_cached(const char *path)
+{
+	int fd = -EAGAIN;
+
+	for (int i = 0; fd == -EAGAIN && i < CACHED_TRIES; i++)
+		fd = open_below(AT_FDCWD, path, RESOLVE_CACHED);
+	return fd == -EINVAL ? open_below(AT_FDCWD, path, 0) : fd;
+}
+
+bool ep_proc_root_shares(const struct ep_proc_root *root, const char *path, uint64_t dev,
+			 uint64_t inode)
+{
+	ep_autoclose int fd = root->has_debug || path[0] != '/' ? -ENOENT : find_cached(path);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == inode;
+}
