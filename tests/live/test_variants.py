@@ -20,6 +20,8 @@ def judge(case, kind, directory):
     print(f"{case}, {kind}: {found.samples} samples, {found.wrong} with another file's frames, {found.lost} not whole")
     for names, count in found.examples.most_common(3):
         print(f"  {count}: {names}")
+    if case in variants.NEIGHBOURS:  # a machine that is busy with them may lose others' stacks
+        return found.samples >= AT_LEAST and found.wrong == 0
     return found.samples >= AT_LEAST and found.wrong == 0 and found.lost <= 0.05 * found.samples
 
 
@@ -29,7 +31,7 @@ def main():
         print("skip: needs root")
         return SKIP
     try:
-        return 0 if all([judge(case, kind, directory) for kind in variants.KINDS]) else 1
+        return 0 if all([judge(case, kind, directory) for kind in variants.KINDS_OF.get(case, variants.KINDS)]) else 1
     except passes.Cannot as e:
         print(f"skip: {e}")
         return SKIP

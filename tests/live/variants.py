@@ -3,12 +3,14 @@
 
 A case runs both programs for a while, each under a name of its own (COMMS), and says which file lies where; a frame of
 the other program is wrong. What a sample's program is, its comm says: the links by which they are started differ.
+In some cases the other program is a neighbour's, who wants his names to be taken for those of the first.
 """
 import collections
 import contextlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -149,8 +151,80 @@ def snapshots(place, seconds):
              apart(binds[1], place.runs("two", seconds)))
 
 
-CASES = {case.__name__: case for case in (namespaces, overwritten, overwritten_at_once, bound, overlays, snapshots)}
+# --- neighbours ---
+
+NOBODY = 65534
+# Executed in our mount namespace; a user then makes his own, binds the second path over the first, and maps what is there.
+BIND_AND_MAP = f"""
+import ctypes, mmap, os, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+os.setgroups([])
+os.setgid({NOBODY})
+os.setuid({NOBODY})
+if libc.unshare(0x10000000 | 0x20000) or libc.mount(sys.argv[2].encode(), sys.argv[1].encode(), None, 4096, None):
+    sys.exit(os.strerror(ctypes.get_errno()))
+file, maps = os.open(sys.argv[1], os.O_RDONLY), []
+while True:
+    maps.append(mmap.mmap(file, 4096, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC))
+    print(flush=True)
+    time.sleep(0.05)
+"""
+
+
+@contextlib.contextmanager
+def neighbour(command, **options):
+    """It runs from its first line of output on."""
+    proc = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    try:
+        if not proc.stdout.readline():
+            raise passes.Cannot(f"no namespaces for the neighbour: {proc.stderr.read().decode().strip()}")
+        yield
+    finally:
+        proc.kill()
+        proc.communicate()
+
+
+def unshared(place, seconds):
+    """A user whose mount namespace is another one than that in which he was executed maps his file at the other's path."""
+    os.chmod(place.directory, 0o755)
+    place.copy("one")
+    other = os.path.join(place.path("other"), "program")
+    place.copy("two", other)
+    with neighbour([sys.executable, "-c", BIND_AND_MAP, place.program, other]):
+        together(here(place.runs("one", seconds)))
+
+
+def debug_files(place, seconds, unshare, **options):
+    """Somebody runs a stripped program first, in a namespace where /usr/lib/debug has another one's names for it."""
+    if not os.path.isdir("/usr/lib/debug") or not shutil.which("strip"):
+        raise passes.Cannot("no /usr/lib/debug, or no strip")
+    os.chmod(place.directory, 0o755)
+    run("strip", "-o", place.program, place.variant["one"])
+    names = os.path.join(place.path("other"), "names")
+    place.copy("two", names)
+    build_id = "/usr/lib/debug/.build-id/b1"
+    link = os.path.join(place.directory, "variant_two")
+    os.symlink(place.program, link)
+    script = (f"mount -t tmpfs none /usr/lib/debug; mkdir -p {build_id}; cp {names} {build_id}/{'b1' * 19}.debug; "
+              f"chmod 644 {build_id}/*; (sleep 0.3; echo) & exec {link} 100000")
+    with neighbour(["unshare", *unshare, "sh", "-ec", script], **options):
+        together(here(place.runs("one", seconds)))
+
+
+def debug_files_of_a_user(place, seconds):
+    debug_files(place, seconds, ["-Urm"], user=NOBODY, group=NOBODY, extra_groups=[])
+
+
+def debug_files_of_a_container(place, seconds):
+    debug_files(place, seconds, ["-m", "--propagation", "private"])
+
+
+CASES = {case.__name__: case for case in (
+    namespaces, overwritten, overwritten_at_once, bound, overlays, snapshots, unshared, debug_files_of_a_user,
+    debug_files_of_a_container)}
+NEIGHBOURS = ("unshared", "debug_files_of_a_user", "debug_files_of_a_container")
 KINDS = ("id", "bare")  # with the same build id; without one
+KINDS_OF = {"debug_files_of_a_user": ("id",), "debug_files_of_a_container": ("id",)}
 
 
 class Found:
