@@ -12,6 +12,7 @@
 #include "core/symbol/kernel.h"
 #include "core/symbol/native.h"
 #include "core/trace/frames.h"
+#include "core/trace/kernel_code.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,8 @@
 #define RELOAD_MIN_NS EP_NS_PER_SEC
 #define RELOAD_MAX_NS (64 * EP_NS_PER_SEC)
 #define HURRY	      8
+/* Of samples that are held until their process is known, frames come so much later. */
+#define KEEP_PICTURE_NS (5 * EP_NS_PER_SEC)
 /* Names that do not go away are looked for together: those of a file, which stays open for 3 s when nobody maps
  * it more; and those of a process. */
 #define FILE_WAIT_NS	(2 * EP_NS_PER_SEC)
@@ -78,9 +81,11 @@ struct ep_namer {
 	struct ep_native_symbols *native;
 	LIST_HEAD(, queue) queues;
 	struct ep_kernel_symbols *kernel; /* NULL: not loaded yet, or not readable */
+	struct ep_kernel_symbols *kernel_before; /* the picture before, while names are unsure; else NULL */
+	uint64_t kernel_picture_ns; /* when we began to read that one */
 	bool kernel_loading, kernel_refused, kernel_warned;
 	uint64_t kernel_turn;	  /* how many pictures were read, or could not be */
-	uint64_t kernel_began_ns; /* to read the last one */
+	uint64_t kernel_began_ns; /* to read the last one, or the one that is read */
 	uint64_t kernel_wait_ns;  /* from there to the next */
 	size_t busy, own_jobs;
 	char kernel_build_id[2 * EP_ELF_BUILD_ID_MAX + 1];
@@ -331,6 +336,24 @@ static void run_kernel(void *arg)
 	job->result = ep_kernel_symbols_load(path ? path : KALLSYMS_PATH, &job->symbols);
 }
 
+/* The one before is kept while it may be needed to name what was sampled around a change of modules. */
+static void take_picture(struct ep_namer *namer, struct ep_kernel_symbols *symbols)
+{
+	struct ep_kernel_code *code = namer->options.kernel_code;
+	uint64_t start_addr, end_addr;
+
+	ep_kernel_symbols_free(namer->kernel_before);
+	namer->kernel_before = namer->kernel;
+	namer->kernel = symbols;
+	if (code && ep_kernel_symbols_own(symbols, &start_addr, &end_addr))
+		ep_kernel_code_set_own(code, start_addr, end_addr);
+	if (!code || ep_kernel_code_unsure_until_ns(code) < namer->kernel_picture_ns) {
+		ep_kernel_symbols_free(namer->kernel_before);
+		namer->kernel_before = NULL;
+	}
+	namer->kernel_picture_ns = namer->kernel_began_ns;
+}
+
 static void finish_kernel(void *arg)
 {
 	struct kernel_job *job = arg;
@@ -341,8 +364,7 @@ static void finish_kernel(void *arg)
 	namer->kernel_turn++;
 	namer->kernel_refused = job->result < 0 && !ep_is_transient(job->result);
 	if (job->result == 0) {
-		ep_kernel_symbols_free(namer->kernel);
-		namer->kernel = job->symbols;
+		take_picture(namer, job->symbols);
 	} else if (namer->kernel_refused && !namer->kernel_warned) {
 		namer->kernel_warned = true;
 		ep_log(EP_LOG_WARN,
@@ -378,25 +400,67 @@ static void load_kernel(struct ep_namer *namer, uint64_t now_ns, uint64_t hurry)
 	namer->busy++;
 }
 
+/* False where the picture before says something else: which of them the sample saw is not known. */
+static bool is_agreed(const struct ep_namer *namer, uint64_t addr, const struct ep_kernel_name *name)
+{
+	struct ep_kernel_name before;
+
+	return !namer->kernel_before ||
+	       ep_kernel_symbols_find(namer->kernel_before, addr, &before) < 0 ||
+	       (strcmp(before.name, name->name) == 0 && strcmp(before.module, name->module) == 0);
+}
+
+/* What a picture says of an address, if it may say something of that code. */
+static bool find_in_picture(const struct ep_namer *namer, uint64_t addr, const struct ep_kernel_source *source,
+			    struct ep_kernel_name *ret_name)
+{
+	const struct ep_kernel_code *code = namer->options.kernel_code;
+	bool is_new = ep_kernel_symbols_find(namer->kernel, addr, ret_name) == 0;
+
+	if (!is_new && (!source->is_unsure || !namer->kernel_before ||
+			ep_kernel_symbols_find(namer->kernel_before, addr, ret_name) < 0))
+		return false;
+	if (is_new && source->is_unsure && !is_agreed(namer, addr, ret_name))
+		return false;
+	return !code || !ep_kernel_code_is_told(code, ret_name->start_addr);
+}
+
+static void resolve_kernel_frame(struct ep_frames *frames, uint32_t id, const char *name, const char *module)
+{
+	struct ep_frame_line line = {.function = name};
+
+	ep_frames_resolve(frames, id, &line, 1, *module ? module : NULL);
+}
+
 /*
- * False when the frame must wait for a picture of the symbols that is younger than the frame. Where the kernel
+ * False when the frame must wait for a picture of the symbols that is younger than the frame, or than what came to
+ * its address. Where the kernel
  * shows none to us, that is tried again now and then, and nothing waits for it.
  */
 static bool name_kernel_frame(struct ep_namer *namer, struct ep_frames *frames, uint32_t id,
 			      uint64_t seen_ns)
 {
+	const struct ep_kernel_code *code = namer->options.kernel_code;
+	struct ep_kernel_source source = {0};
 	struct ep_kernel_name name;
-	struct ep_frame_line line = {.function = name.name};
 	struct ep_frame frame;
+	bool is_known, is_young;
+	uint64_t addr;
 
 	ep_frames_get(frames, id, &frame);
-	if (namer->kernel &&
-	    ep_kernel_symbols_find(namer->kernel, ep_frame_lookup_addr(&frame), &name) == 0) {
-		ep_frames_resolve(frames, id, &line, 1, *name.module ? name.module : NULL);
+	addr = ep_frame_lookup_addr(&frame);
+	is_known = namer->options.kernel &&
+		   (!frame.aux || (code && ep_kernel_code_source(code, addr, frame.aux, &source) == 0));
+	if (is_known && source.name) {
+		resolve_kernel_frame(frames, id, source.name, source.module);
 		return true;
 	}
-	if (namer->options.kernel && !namer->kernel_refused &&
-	    (!namer->kernel || seen_ns >= namer->kernel_began_ns))
+	is_young = namer->kernel && (!source.since_ns || namer->kernel_picture_ns > source.since_ns);
+	if (is_known && is_young && find_in_picture(namer, addr, &source, &name)) {
+		resolve_kernel_frame(frames, id, name.name, name.module);
+		return true;
+	}
+	if (is_known && !namer->kernel_refused && (!is_young || seen_ns >= namer->kernel_picture_ns))
 		return false;
 	ep_frames_resolve(frames, id, NULL, 0, NULL);
 	return true;
@@ -709,11 +773,17 @@ void ep_namer_let_go(struct ep_namer *namer, uint32_t executable)
 void ep_namer_sweep(struct ep_namer *namer)
 {
 	struct queue *queue, *next;
+	size_t n_kernel = 0;
 
 	for (queue = LIST_FIRST(&namer->queues); queue; queue = next) {
 		next = LIST_NEXT(queue, link);
+		n_kernel += queue->kernel.len;
 		if (!ep_frames_is_shared(queue->frames))
 			free_queue(queue);
+	}
+	if (n_kernel == 0 && namer->kernel_picture_ns + KEEP_PICTURE_NS < ep_clock_mono_ns()) {
+		ep_kernel_symbols_free(namer->kernel_before);
+		namer->kernel_before = NULL;
 	}
 }
 
@@ -766,6 +836,7 @@ void ep_namer_free(struct ep_namer *namer)
 		free_queue(queue);
 	ep_native_symbols_free(namer->native);
 	ep_kernel_symbols_free(namer->kernel);
+	ep_kernel_symbols_free(namer->kernel_before);
 	free(namer);
 }
 
@@ -777,8 +848,9 @@ size_t ep_namer_busy(const struct ep_namer *namer)
 size_t ep_namer_bytes(const struct ep_namer *namer)
 {
 	size_t kernel = namer->kernel ? ep_kernel_symbols_bytes(namer->kernel) : 0;
+	size_t before = namer->kernel_before ? ep_kernel_symbols_bytes(namer->kernel_before) : 0;
 
-	return kernel + ep_native_symbols_bytes(namer->native);
+	return kernel + before + ep_native_symbols_bytes(namer->native);
 }
 
 const char *ep_namer_kernel_build_id(const struct ep_namer *namer)

@@ -14,6 +14,7 @@
 #include "core/trace/program.h"
 
 struct ep_frames;
+struct ep_kernel_code;
 struct ep_memory_budget;
 struct ep_namer;
 struct ep_processes;
@@ -24,6 +25,7 @@ struct ep_namer_options {
 	struct ep_processes *processes;
 	bool native, kernel; /* look for names of these at all */
 	const char *kallsyms; /* NULL: /proc/kallsyms */
+	struct ep_kernel_code *kernel_code; /* borrowed; NULL: it is always the same */
 	size_t max_bytes;    /* of cached native symbol tables */
 	/* May names of this language's frames in this program wait? NULL: no. */
 	bool (*is_patient)(void *arg, uint32_t slot, struct ep_program program);

@@ -13,6 +13,7 @@
 #include "core/bpf/order.h"
 #include "core/bpf/programs.h"
 #include "core/bpf/ring.h"
+#include "core/trace/kernel_code.h"
 #include "core/unwind/delta_store.h"
 
 #include <errno.h>
@@ -98,6 +99,34 @@ static void on_lost(void *arg, uint64_t records)
 
 	(void)records;
 	ep_processes_on_lost(session->processes);
+	ep_kernel_code_lose(session->kernel_code, session->looks_ns[1], ep_clock_mono_ns());
+}
+
+static void on_ksymbol(void *arg, const struct ep_ksymbol_event *event)
+{
+	struct ep_session *session = arg;
+	const struct ep_kernel_change change = {
+		.time_ns = event->time_ns,
+		.addr = event->addr,
+		.bytes = event->bytes,
+		.is_gone = event->is_gone,
+		.name = event->name,
+		.module = event->module,
+	};
+
+	ep_kernel_code_change(session->kernel_code, &change);
+}
+
+/*
+ * Before the samples that are handed over next. The kernel tells that a module will go before its memory is free,
+ * so what comes to its place is sampled only after we could have heard of it.
+ */
+static void follow_modules(struct ep_session *session)
+{
+	session->looks_ns[1] = session->looks_ns[0];
+	session->looks_ns[0] = ep_clock_mono_ns();
+	if (ep_events_take_modules(session->events))
+		ep_kernel_code_doubt(session->kernel_code, session->looks_ns[1], session->looks_ns[0]);
 }
 
 static void start_names(struct ep_session *session, enum ep_namer_when when)
@@ -125,6 +154,7 @@ static void drain(void *arg)
 	session->births[1] = session->births[0];
 	session->births[0] = __atomic_load_n(&ep_bpf_control(session->bpf)->births, __ATOMIC_ACQUIRE);
 	take_wakes(session);
+	follow_modules(session);
 	ep_processes_end_turn(session->processes, ep_order_drain(session->order));
 	start_names(session, EP_NAMER_DUE);
 }
@@ -377,6 +407,7 @@ static int new_namer(struct ep_session *session)
 		.processes = session->processes,
 		.native = session->options.native_names,
 		.kernel = session->options.kernel_names,
+		.kernel_code = session->kernel_code,
 		.max_bytes = session->options.memory_bytes / 16,
 		.memory = &session->files,
 		.is_patient = is_patient,
@@ -394,6 +425,7 @@ static int new_order(struct ep_session *session)
 		.event = on_event,
 		.mapping = on_mapping,
 		.lost = on_lost,
+		.ksymbol = on_ksymbol,
 	};
 	struct ep_order_options options = {
 		.sidebands = ep_events_sidebands(session->events),
@@ -486,6 +518,7 @@ static void free_parts(struct ep_session *session)
 	ep_ring_close(session->wakes);
 	ep_chooser_free(session->chooser);
 	ep_bpf_free(session->bpf);
+	ep_kernel_code_free(session->kernel_code);
 	free(session->cpus);
 	free(session);
 }
@@ -496,12 +529,15 @@ static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 
 	if (r < 0)
 		return r;
+	session->looks_ns[0] = ep_clock_mono_ns();
 	*stage = EP_STAGE_PERF;
 	r = new_events(session);
 	if (r < 0)
 		return r;
 	*stage = EP_STAGE_STORE;
-	r = new_deltas(session);
+	r = ep_kernel_code_new(&session->kernel_code);
+	if (r == 0)
+		r = new_deltas(session);
 	if (r == 0)
 		r = new_order(session);
 	if (r == 0)
@@ -669,7 +705,10 @@ int ep_session_add_store(struct ep_session *session, size_t max_interval_bytes)
 		return -E2BIG;
 	limits.max_interval_bytes = max_interval_bytes;
 	r = ep_store_new(&limits, ep_clock_mono_ns(), &session->stores[session->n_stores]);
-	return r < 0 ? r : (int)session->n_stores++;
+	if (r < 0)
+		return r;
+	ep_store_set_kernel_code(session->stores[session->n_stores], session->kernel_code);
+	return (int)session->n_stores++;
 }
 
 struct ep_session_progress ep_session_progress(struct ep_session *session, uint32_t store)

@@ -22,6 +22,7 @@ struct ep_spent {
 };
 
 struct ep_chooser;
+struct ep_kernel_code;
 struct ep_cpus;
 
 /* An interval that has ended and waits for the names of its frames. */
@@ -45,6 +46,8 @@ struct ep_session {
 	struct ep_languages *languages;
 	struct ep_processes *processes;
 	struct ep_namer *namer;
+	struct ep_kernel_code *kernel_code;
+	uint64_t looks_ns[2]; /* when modules were looked at last, and before that */
 	size_t name_jobs; /* its jobs, and those of languages */
 	struct ep_events *events;
 	struct ep_ring *ring, *wakes;

@@ -41,6 +41,7 @@ struct ep_events {
 	bool throttles;		      /* the kernel allows fewer samples than we want */
 	struct ep_events_missed gone; /* of CPUs that went */
 	int uevents_fd;		      /* negative: no such socket */
+	unsigned int news;	      /* enum ep_uevent: not looked at yet */
 	unsigned int calls, looks_due; /* of ep_events_follow_cpus */
 };
 
@@ -240,12 +241,30 @@ int ep_events_sync_cpus(struct ep_events *events)
 	return (int)events->cpus.len;
 }
 
+static void take_uevents(struct ep_events *events)
+{
+	if (events->uevents_fd >= 0)
+		events->news |= ep_uevents_take(events->uevents_fd);
+}
+
+bool ep_events_take_modules(struct ep_events *events)
+{
+	bool changed;
+
+	take_uevents(events);
+	changed = events->news & EP_UEVENT_MODULE;
+	events->news &= ~(unsigned int)EP_UEVENT_MODULE;
+	return changed;
+}
+
 static bool is_look_due(struct ep_events *events)
 {
 	if (events->uevents_fd < 0)
 		return true;
-	if (ep_uevents_take(events->uevents_fd))
+	take_uevents(events);
+	if (events->news & EP_UEVENT_CPU)
 		events->looks_due = LOOKS_AFTER_MESSAGE;
+	events->news &= ~(unsigned int)EP_UEVENT_CPU;
 	if (events->looks_due > 0) {
 		events->looks_due--;
 		return true;

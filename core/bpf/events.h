@@ -41,6 +41,17 @@ struct ep_mapping_event {
 	uint64_t inode, inode_generation;
 	const char *name; /* of the mapped file */
 };
+/*
+ * Code of the kernel that came or went: BPF programs, trampolines of BPF and ftrace, slots of kprobes; not modules.
+ * The name is borrowed for the call.
+ */
+struct ep_ksymbol_event {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint64_t addr, bytes;
+	bool is_gone;
+	const char *name;
+	const char *module; /* as /proc/kallsyms has it in brackets: lives for ever */
+};
 typedef void (*ep_mapping_visit)(void *arg, const struct ep_mapping_event *event);
 
 /*
@@ -81,6 +92,8 @@ int ep_events_sync_cpus(struct ep_events *events);
  * and at each fifth call in any case.
  */
 int ep_events_follow_cpus(struct ep_events *events);
+/* Whether the kernel told that one of its modules came or went since this was last asked. One system call. */
+bool ep_events_take_modules(struct ep_events *events);
 
 /* A descriptor for poll: readable when a side-band ring has records; -1 without them. */
 int ep_events_poll_fd(const struct ep_events *events);

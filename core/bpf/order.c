@@ -253,6 +253,16 @@ static void pass_mapping(void *arg, const struct ep_mapping_event *event)
 	order->options.ops->mapping(order->options.arg, event);
 }
 
+static void hand_over_sideband(struct ep_order *order, const struct ep_moment *moment)
+{
+	struct ep_ksymbol_event ksymbol;
+
+	if (!ep_sideband_parse_ksymbol(moment->record, moment->bytes, &ksymbol))
+		(void)ep_sideband_parse(moment->record, moment->bytes, pass_mapping, order);
+	else if (order->options.ops->ksymbol)
+		order->options.ops->ksymbol(order->options.arg, &ksymbol);
+}
+
 static void hand_over(struct ep_order *order, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -262,7 +272,7 @@ static void hand_over(struct ep_order *order, size_t n)
 		if (moment->source != WAITING)
 			source_at(order, moment->source)->n_indexed--;
 		if (moment->rank == RANK_MAPPING)
-			(void)ep_sideband_parse(moment->record, moment->bytes, pass_mapping, order);
+			hand_over_sideband(order, moment);
 		else
 			order->options.ops->event(order->options.arg, moment->record,
 						  moment->bytes);

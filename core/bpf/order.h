@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything the kernel tells, in order of time: the records of the BPF ring (samples, fork, exec,
- * exit) and of all side-band rings (mappings). A sample can only be understood by who knows what
+ * exit) and of all side-band rings (mappings, code of the kernel). A sample can only be understood by who knows what
  * happened before it, and the rings know nothing of each other.
  *
  * A drain reads CLOCK_MONOTONIC, then what all rings have, and hands over every record up to that
@@ -33,6 +33,7 @@
 #include "bpf/shared.h"
 #include "core/base/util.h"
 
+struct ep_ksymbol_event;
 struct ep_mapping_event;
 struct ep_order;
 struct ep_ring;
@@ -43,6 +44,7 @@ struct ep_order_ops {
 	void (*event)(void *arg, const struct ep_event *event, size_t bytes);
 	void (*mapping)(void *arg, const struct ep_mapping_event *event);
 	void (*lost)(void *arg, uint64_t records);
+	void (*ksymbol)(void *arg, const struct ep_ksymbol_event *event); /* NULL: nobody needs it */
 };
 
 struct ep_order_options {

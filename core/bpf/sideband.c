@@ -49,6 +49,7 @@ static int try_open(uint32_t cpu, bool build_id, uint64_t read_format)
 		.clockid = CLOCK_MONOTONIC,
 		.mmap = 1, /* executable mappings */
 		.mmap2 = 1,
+		.ksymbol = 1, /* 5.1 */
 		.build_id = build_id,
 		.watermark = 1,
 		.wakeup_watermark = 1,
@@ -269,6 +270,11 @@ static bool is_size_valid(const struct ep_sideband *sideband, size_t size)
 	       size <= sideband->head - sideband->at && size <= MAX_RECORD_BYTES;
 }
 
+static bool is_wanted(uint32_t type)
+{
+	return type == PERF_RECORD_MMAP2 || type == PERF_RECORD_KSYMBOL;
+}
+
 bool ep_sideband_next(struct ep_sideband *sideband, const void **ret_record, size_t *ret_bytes,
 		      uint64_t *ret_time_ns)
 {
@@ -286,7 +292,7 @@ bool ep_sideband_next(struct ep_sideband *sideband, const void **ret_record, siz
 		sideband->at += header.size;
 		if (header.type == PERF_RECORD_LOST && !count_lost(sideband))
 			add_lost(sideband, ep_sideband_parse(record, header.size, NULL, NULL));
-		if (header.type != PERF_RECORD_MMAP2 || header.size < sizeof(header) + 8)
+		if (!is_wanted(header.type) || header.size < sizeof(header) + 8)
 			continue;
 		memcpy(ret_time_ns, record + header.size - 8, 8);
 		*ret_record = record;
@@ -334,7 +340,8 @@ bool ep_sideband_peek(struct ep_sideband *sideband, bool (*is_one)(void *arg, pi
 			return true;
 		memcpy(&record, view_at(sideband, at, sizeof(record)), sizeof(record));
 		if (record.header.size < sizeof(record) || record.header.size % 8 ||
-		    record.header.size > head - at || record.header.type == PERF_RECORD_LOST)
+		    record.header.size > head - at || record.header.type == PERF_RECORD_LOST ||
+		    record.header.type == PERF_RECORD_KSYMBOL)
 			return true;
 		if (record.header.type == PERF_RECORD_MMAP2 && is_one(arg, (pid_t)record.pid))
 			return true;
@@ -374,21 +381,29 @@ struct mmap2_record {
 }; /* then the file's name */
 _Static_assert(sizeof(struct mmap2_record) == 72, "PERF_RECORD_MMAP2");
 
+struct ksymbol_record {
+	struct perf_event_header header;
+	uint64_t addr;
+	uint32_t len;
+	uint16_t type, flags;
+}; /* then its name */
+_Static_assert(sizeof(struct ksymbol_record) == 24, "PERF_RECORD_KSYMBOL");
+
 struct lost_record {
 	struct perf_event_header header;
 	uint64_t id, lost;
 };
 
 /* What follows the fixed part: a string, padding, and at the very end the time. */
-static bool read_tail(const uint8_t *record, size_t bytes, size_t fixed,
-		      struct ep_mapping_event *event)
+static bool read_tail(const uint8_t *record, size_t bytes, size_t fixed, const char **ret_name,
+		      uint64_t *ret_time_ns)
 {
-	if (bytes < fixed + sizeof(event->time_ns) + 1)
+	if (bytes < fixed + sizeof(*ret_time_ns) + 1)
 		return false;
-	bytes -= sizeof(event->time_ns);
-	memcpy(&event->time_ns, record + bytes, sizeof(event->time_ns));
-	event->name = (const char *)record + fixed;
-	return memchr(event->name, 0, bytes - fixed) != NULL;
+	bytes -= sizeof(*ret_time_ns);
+	memcpy(ret_time_ns, record + bytes, sizeof(*ret_time_ns));
+	*ret_name = (const char *)record + fixed;
+	return memchr(*ret_name, 0, bytes - fixed) != NULL;
 }
 
 /* Memory without a file has inode 0. */
@@ -412,7 +427,7 @@ static void parse_mmap2(const uint8_t *record, size_t bytes, ep_mapping_visit vi
 	struct ep_mapping_event event = {0};
 	struct mmap2_record mmap2;
 
-	if (!read_tail(record, bytes, sizeof(mmap2), &event))
+	if (!read_tail(record, bytes, sizeof(mmap2), &event.name, &event.time_ns))
 		return;
 	memcpy(&mmap2, record, sizeof(mmap2));
 	event.pid = (pid_t)mmap2.pid;
@@ -437,4 +452,31 @@ uint64_t ep_sideband_parse(const void *record, size_t bytes, ep_mapping_visit vi
 		return 0;
 	memcpy(&lost, record, sizeof(lost));
 	return lost.lost;
+}
+
+/* Of what is neither a program's nor a module's: kernel/trace/ftrace.c, kernel/kprobes.c, Linux 6.1. */
+static const char *ksymbol_module(uint16_t type, const char *name)
+{
+	if (type == PERF_RECORD_KSYMBOL_TYPE_BPF)
+		return "bpf";
+	return strncmp(name, "kprobe", strlen("kprobe")) == 0 ? "__builtin__kprobes" : "__builtin__ftrace";
+}
+
+bool ep_sideband_parse_ksymbol(const void *record, size_t bytes, struct ep_ksymbol_event *ret_event)
+{
+	struct ep_ksymbol_event event = {0};
+	struct ksymbol_record ksymbol;
+
+	if (bytes < sizeof(ksymbol))
+		return false;
+	memcpy(&ksymbol, record, sizeof(ksymbol));
+	if (ksymbol.header.type != PERF_RECORD_KSYMBOL ||
+	    !read_tail(record, bytes, sizeof(ksymbol), &event.name, &event.time_ns))
+		return false;
+	event.addr = ksymbol.addr;
+	event.bytes = ksymbol.len;
+	event.is_gone = ksymbol.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	event.module = ksymbol_module(ksymbol.type, event.name);
+	*ret_event = event;
+	return true;
 }

@@ -2,11 +2,12 @@
 /*
  * One CPU's ring of perf side-band records, from every process that runs on this CPU:
  * PERF_RECORD_MMAP2 for executable mappings (exec, dlopen, mprotect), with the build id where the
- * kernel reads it (5.12), else with device and inode. Records are looked at in place and given back
+ * kernel reads it (5.12), else with device and inode; and PERF_RECORD_KSYMBOL (5.1) for code of the
+ * kernel that comes or goes. Records are looked at in place and given back
  * later, as in core/bpf/ring.h:
  *
  *	ep_sideband_begin	what is in the ring now is what will be read
- *	ep_sideband_next	one mapping record after the other, valid until the release
+ *	ep_sideband_next	one record after the other, valid until the release
  *	ep_sideband_take_lost	when there is no next one: what the kernel had no room for
  *	ep_sideband_release	the kernel may write there again
  *
@@ -61,7 +62,7 @@ bool ep_sideband_is_lossy(const struct ep_sideband *sideband);
 void ep_sideband_stop(struct ep_sideband *sideband);
 
 void ep_sideband_begin(struct ep_sideband *sideband);
-/* False: no more. The record is for ep_sideband_parse; it ends with its time. */
+/* False: no more. The record is for ep_sideband_parse and ep_sideband_parse_ksymbol; it ends with its time. */
 bool ep_sideband_next(struct ep_sideband *sideband, const void **ret_record, size_t *ret_bytes,
 		      uint64_t *ret_time_ns);
 /* Records lost since this was last asked. */
@@ -70,7 +71,7 @@ void ep_sideband_release(struct ep_sideband *sideband);
 
 /*
  * Without a drain: is there a mapping, of those that no peek has seen, whose process is one of these? So is the news
- * of a loss, and so is what cannot wait since the ring is half full. (The kernel tells of forks and exits as well,
+ * of a loss, and of code of the kernel, and so is what cannot wait since the ring is half full. (The kernel tells of forks and exits as well,
  * whoever asks for mappings: kernel/events/core.c, perf_event_task_match. They are nobody's.)
  */
 bool ep_sideband_peek(struct ep_sideband *sideband, bool (*is_one)(void *arg, pid_t pid), void *arg);
@@ -79,5 +80,7 @@ void ep_sideband_drop_peeked(struct ep_sideband *sideband);
 
 /* One record of `bytes` bytes: visits a mapping. Returns lost records. */
 uint64_t ep_sideband_parse(const void *record, size_t bytes, ep_mapping_visit visit, void *arg);
+/* Whether it tells of code of the kernel; borrows from the record. */
+bool ep_sideband_parse_ksymbol(const void *record, size_t bytes, struct ep_ksymbol_event *ret_event);
 
 #endif

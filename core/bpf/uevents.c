@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lib/kobject_uevent.c: strings that each end with a 0 byte,
+ * Strings that each end with a 0 byte,
  *
  *	online@/devices/system/cpu/cpu1  ACTION=online  DEVPATH=...  SUBSYSTEM=cpu  SEQNUM=4711
  *
+ * (lib/kobject_uevent.c; of modules kernel/module/main.c, do_init_module and free_module)
  * sent by port 0 to group 1. Group 2 is what udev passes on, and a program may send us what it
  * likes: neither is listened to.
  */
@@ -40,11 +41,26 @@ static bool is_action(const char *text, size_t len)
 	return false;
 }
 
-bool ep_uevent_is_cpu(const char *message, size_t bytes)
+static unsigned int subsystem_of(const char *text, size_t len)
 {
-	static const char action[] = "ACTION=", subsystem[] = "SUBSYSTEM=cpu";
+	static const struct {
+		const char *text;
+		enum ep_uevent what;
+	} rows[] = {{"SUBSYSTEM=cpu", EP_UEVENT_CPU}, {"SUBSYSTEM=module", EP_UEVENT_MODULE}};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		if (strlen(rows[i].text) == len && memcmp(rows[i].text, text, len) == 0)
+			return rows[i].what;
+	}
+	return 0;
+}
+
+unsigned int ep_uevent_parse(const char *message, size_t bytes)
+{
+	static const char action[] = "ACTION=";
 	const size_t action_len = sizeof(action) - 1;
-	bool of_cpu = false, comes_or_goes = false;
+	bool comes_or_goes = false;
+	unsigned int what = 0;
 	size_t len;
 
 	for (size_t pos = 0; pos < bytes; pos += len + 1) {
@@ -52,16 +68,15 @@ bool ep_uevent_is_cpu(const char *message, size_t bytes)
 
 		len = strnlen(text, bytes - pos);
 		if (len == bytes - pos)
-			return false; /* cut off */
-		if (len == sizeof(subsystem) - 1 && memcmp(text, subsystem, len) == 0)
-			of_cpu = true;
+			return 0; /* cut off */
+		what |= subsystem_of(text, len);
 		if (len > action_len && memcmp(text, action, action_len) == 0)
 			comes_or_goes = is_action(text + action_len, len - action_len);
 	}
-	return of_cpu && comes_or_goes;
+	return comes_or_goes ? what : 0;
 }
 
-/* 1: of a CPU, or of what was dropped; 0: of something else; -EAGAIN: there is none. */
+/* Bits of enum ep_uevent, all of them for what was dropped; -EAGAIN: there is no message. */
 static int take_one(int fd)
 {
 	char message[EP_UEVENT_MAX_BYTES];
@@ -71,22 +86,22 @@ static int take_one(int fd)
 			     &from_bytes);
 
 	if (n < 0)
-		return errno == ENOBUFS ? 1 : errno == EINTR ? 0 : -EAGAIN;
+		return errno == ENOBUFS ? EP_UEVENT_ALL : errno == EINTR ? 0 : -EAGAIN;
 	if (from_bytes < sizeof(from) || from.nl_pid != 0 || (size_t)n > sizeof(message))
 		return 0;
-	return ep_uevent_is_cpu(message, (size_t)n);
+	return (int)ep_uevent_parse(message, (size_t)n);
 }
 
-bool ep_uevents_take(int fd)
+unsigned int ep_uevents_take(int fd)
 {
-	bool changed = false;
+	unsigned int changed = 0;
 	int r = 0;
 
 	for (int i = 0; i < MAX_MESSAGES; i++) {
 		r = take_one(fd);
 		if (r < 0)
 			return changed;
-		changed |= r > 0;
+		changed |= (unsigned int)r;
 	}
-	return true;
+	return EP_UEVENT_ALL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPUs that come and go, told by the kernel: a netlink socket costs one call to look at, a list in
+ * CPUs and modules that come and go, told by the kernel: a netlink socket costs one call to look at, a list in
  * /sys three. What nobody tells of, as a resume after a suspend, is not seen here.
  */
 #ifndef EP_BPF_UEVENTS_H
@@ -13,10 +13,16 @@
 /* A descriptor that never blocks, or a negative errno. */
 int ep_uevents_open(void);
 
-/* True when a CPU came or went since the last call, or may have: the kernel had to drop something. */
-bool ep_uevents_take(int fd);
+enum ep_uevent {
+	EP_UEVENT_CPU = 1 << 0,	   /* was added, removed, or went on or off line */
+	EP_UEVENT_MODULE = 1 << 1, /* was loaded, or will be unloaded when the message is there */
+	EP_UEVENT_ALL = EP_UEVENT_CPU | EP_UEVENT_MODULE,
+};
 
-/* Whether a message says that a CPU was added, removed, or went on or off line. */
-bool ep_uevent_is_cpu(const char *message, size_t bytes);
+/* Of these, what came or went since the last call, or may have: the kernel had to drop something. */
+unsigned int ep_uevents_take(int fd);
+
+/* What a message says that came or went; 0: something else. */
+unsigned int ep_uevent_parse(const char *message, size_t bytes);
 
 #endif

@@ -362,6 +362,38 @@ int ep_kernel_symbols_find(const struct ep_kernel_symbols *symbols, uint64_t add
 	return 0;
 }
 
+static uint64_t entry_addr(const struct ep_kernel_symbols *symbols, size_t index)
+{
+	size_t i = symbols->groups.len;
+
+	while (ep_vec_at(&symbols->groups, struct group, i - 1)->first > index)
+		i--;
+	return ep_vec_at(&symbols->groups, struct group, i - 1)->base_addr +
+	       ep_vec_at(&symbols->entries, struct entry, index)->start;
+}
+
+/* The longest run of symbols without a module. */
+bool ep_kernel_symbols_own(const struct ep_kernel_symbols *symbols, uint64_t *ret_start_addr,
+			   uint64_t *ret_end_addr)
+{
+	size_t best_first = 0, best_len = 0;
+
+	for (size_t i = 0; i < symbols->runs.len; i++) {
+		const struct run *run = ep_vec_at(&symbols->runs, struct run, i);
+		size_t end = i + 1 < symbols->runs.len ? run[1].first : symbols->entries.len;
+
+		if (run->module == 0 && end - run->first > best_len) {
+			best_first = run->first;
+			best_len = end - run->first;
+		}
+	}
+	if (best_len < 2)
+		return false;
+	*ret_start_addr = entry_addr(symbols, best_first);
+	*ret_end_addr = entry_addr(symbols, best_first + best_len - 1);
+	return true;
+}
+
 size_t ep_kernel_symbols_len(const struct ep_kernel_symbols *symbols)
 {
 	return symbols->entries.len;

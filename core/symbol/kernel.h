@@ -34,6 +34,12 @@ static inline void ep_kernel_symbols_freep(struct ep_kernel_symbols **symbols)
 /* 0, -ENODATA for an address in no function. */
 int ep_kernel_symbols_find(const struct ep_kernel_symbols *symbols, uint64_t addr,
 			   struct ep_kernel_name *ret_name);
+/*
+ * Where the kernel itself lies, from its first symbol to its last: code of modules and BPF programs is elsewhere.
+ * False: there is no such place.
+ */
+bool ep_kernel_symbols_own(const struct ep_kernel_symbols *symbols, uint64_t *ret_start_addr,
+			   uint64_t *ret_end_addr);
 size_t ep_kernel_symbols_len(const struct ep_kernel_symbols *symbols);
 size_t ep_kernel_symbols_bytes(const struct ep_kernel_symbols *symbols);
 

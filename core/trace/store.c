@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/trace/kernel_code.h"
 #include "core/trace/kinds.h"
 #include "core/trace/store.h"
 #include "core/trace/merge.h"
@@ -16,6 +17,7 @@ struct ep_store {
 	struct ep_frames *frames;     /* a reference */
 	struct ep_interval *current;  /* a reference */
 	struct ep_interval *previous; /* a reference; NULL before the first seal */
+	const struct ep_kernel_code *kernel_code; /* NULL: not followed */
 	/* of the event in hand: */
 	bool has_languages;   /* frames of languages to be merged */
 	uint32_t first_error; /* of its error frames, 0: none */
@@ -62,6 +64,16 @@ void ep_store_free(struct ep_store *store)
 	free(store);
 }
 
+void ep_store_set_kernel_code(struct ep_store *store, const struct ep_kernel_code *code)
+{
+	store->kernel_code = code;
+}
+
+static uint32_t kernel_code_at(const struct ep_store *store, uint64_t lookup_addr, uint64_t time_ns)
+{
+	return store->kernel_code ? ep_kernel_code_at(store->kernel_code, lookup_addr, time_ns) : 0;
+}
+
 static int push_frame(struct ep_store *store, uint64_t header, const uint64_t *words,
 		      const struct ep_sample *sample)
 {
@@ -75,11 +87,13 @@ static int push_kernel(struct ep_store *store, const struct ep_sample *sample, c
 {
 	for (uint32_t i = 0; i < sample->n_kernel; i++) {
 		uint32_t flags = i > 0 ? EP_FRAME_RETURN_ADDRESS : 0;
+		uint32_t code;
 		uint64_t address;
 		int r;
 
 		memcpy(&address, bytes + i * sizeof(address), sizeof(address));
-		r = push_frame(store, EP_FRAME_HEADER(EP_FRAME_KERNEL, flags, 1, 0), &address,
+		code = kernel_code_at(store, address - (i > 0), sample->event.time_ns);
+		r = push_frame(store, EP_FRAME_HEADER(EP_FRAME_KERNEL, flags, 1, code), &address,
 			       sample);
 		if (r < 0)
 			return r;
@@ -244,11 +258,19 @@ static int add_trace(struct ep_store *store, const struct ep_sample *sample, con
 	return r < 0 ? r : add_with_frames(store, sample, error);
 }
 
-/* Frames of a trace of the previous interval, whose table may be another one. */
-static int push_copies(struct ep_store *store, const struct ep_trace *trace)
+/* Of a frame of a trace that was seen before. */
+static bool is_replaced(const struct ep_store *store, const struct ep_frame *frame, uint64_t time_ns)
 {
-	const uint32_t *ids = ep_interval_frame_ids(store->previous, trace);
-	struct ep_frames *old = ep_interval_frames(store->previous);
+	return frame->kind == EP_FRAME_KERNEL &&
+	       kernel_code_at(store, ep_frame_lookup_addr(frame), time_ns) != frame->aux;
+}
+
+/* Frames of a trace of this or of the previous interval, whose table may be another one. */
+static int push_copies(struct ep_store *store, const struct ep_interval *interval,
+		       const struct ep_trace *trace, uint64_t time_ns)
+{
+	const uint32_t *ids = ep_interval_frame_ids(interval, trace);
+	struct ep_frames *old = ep_interval_frames(interval);
 
 	store->n_frame_ids = 0;
 	for (uint32_t i = 0; i < trace->n_frames; i++) {
@@ -257,9 +279,11 @@ static int push_copies(struct ep_store *store, const struct ep_trace *trace)
 		int r;
 
 		*id = ids[i];
-		if (old == store->frames)
-			continue;
 		ep_frames_get(old, ids[i], &frame);
+		if (is_replaced(store, &frame, time_ns))
+			frame.aux = kernel_code_at(store, ep_frame_lookup_addr(&frame), time_ns);
+		else if (old == store->frames)
+			continue;
 		r = ep_frames_add(
 			store->frames,
 			EP_FRAME_HEADER(frame.kind, frame.flags, frame.n_words, frame.aux),
@@ -283,7 +307,7 @@ static int copy_from_previous(struct ep_store *store, const struct ep_sample *sa
 		return add_without_stack(store, sample);
 	}
 	trace = ep_interval_trace(store->previous, id);
-	r = push_copies(store, trace);
+	r = push_copies(store, store->previous, trace, sample->event.time_ns);
 	if (r == -E2BIG) {
 		store->counters.frames_full++;
 		return add_without_stack(store, sample);
@@ -292,11 +316,57 @@ static int copy_from_previous(struct ep_store *store, const struct ep_sample *sa
 	return r < 0 ? r : add_with_frames(store, sample, trace->error);
 }
 
+/* A trace of this interval, one of whose kernel addresses is other code by now; NULL: there is none, or none is. */
+static const struct ep_trace *find_replaced(const struct ep_store *store, const struct ep_sample *sample)
+{
+	const struct ep_trace *trace;
+	const uint32_t *ids;
+	uint32_t id;
+
+	if (!store->kernel_code || !ep_kernel_code_has_changed(store->kernel_code))
+		return NULL;
+	id = ep_interval_find(store->current, sample->hash, ep_program_of(sample));
+	if (!id)
+		return NULL;
+	trace = ep_interval_trace(store->current, id);
+	ids = ep_interval_frame_ids(store->current, trace);
+	for (uint32_t i = 0; i < trace->n_frames; i++) {
+		struct ep_frame frame;
+
+		ep_frames_get(store->frames, ids[i], &frame);
+		if (frame.kind != EP_FRAME_KERNEL)
+			return NULL;
+		if (is_replaced(store, &frame, sample->event.time_ns))
+			return trace;
+	}
+	return NULL;
+}
+
+/* Traces of equal hash are kept apart by their frames: those with the code before stay as they are. */
+static int add_replaced(struct ep_store *store, const struct ep_sample *sample, const struct ep_trace *trace)
+{
+	uint8_t error = trace->error;
+	bool collision;
+	int r = push_copies(store, store->current, trace, sample->event.time_ns);
+
+	store->counters.replaced++;
+	if (r == -E2BIG) {
+		store->counters.frames_full++;
+		return add_without_stack(store, sample);
+	}
+	return r < 0 ? r : ep_interval_add_trace(store->current, sample, store->frame_ids, store->n_frame_ids,
+						 error, &collision);
+}
+
 static int add_known(struct ep_store *store, const struct ep_sample *sample)
 {
-	int r = ep_interval_add_known(store->current, sample);
+	const struct ep_trace *replaced = find_replaced(store, sample);
+	int r;
 
 	store->counters.known++;
+	if (replaced)
+		return add_replaced(store, sample, replaced);
+	r = ep_interval_add_known(store->current, sample);
 	return r == EP_INTERVAL_UNKNOWN ? copy_from_previous(store, sample) : r;
 }
 

@@ -15,6 +15,7 @@
 #include "core/trace/frames.h"
 #include "core/trace/interval.h"
 
+struct ep_kernel_code;
 struct ep_store;
 
 struct ep_store_limits {
@@ -37,6 +38,7 @@ struct ep_store_counters {
 	uint64_t copied;      /* hash known of the previous interval only */
 	uint64_t unknown;     /* hash known of none: error frame instead of a stack */
 	uint64_t malformed;   /* events refused */
+	uint64_t replaced;    /* traces whose kernel code is another one since they were seen */
 	uint64_t collisions;  /* equal hash, different stacks: kept apart */
 	uint64_t over_limit;  /* samples lost: the interval was full */
 	uint64_t frames_full; /* stacks lost: the frame table was full */
@@ -47,6 +49,8 @@ struct ep_store_counters {
 int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns,
 		 struct ep_store **ret_store);
 void ep_store_free(struct ep_store *store);
+/* Which code lay at addresses of the kernel, for samples from now on; borrowed. Without it, always the same. */
+void ep_store_set_kernel_code(struct ep_store *store, const struct ep_kernel_code *code);
 
 /*
  * One EP_EVENT_TRACE or EP_EVENT_KNOWN as it lies on the ring, `bytes` long. 0, -EBADMSG when it

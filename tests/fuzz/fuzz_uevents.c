@@ -6,16 +6,18 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	ep_autofree char *message = malloc(size ? size : 1);
-	bool is_cpu;
+	unsigned int what;
 
 	if (!message)
 		abort();
 	memcpy(message, data, size);
-	is_cpu = ep_uevent_is_cpu(message, size);
-	if (is_cpu && !memmem(message, size, "SUBSYSTEM=cpu", sizeof("SUBSYSTEM=cpu")))
+	what = ep_uevent_parse(message, size);
+	if ((what & EP_UEVENT_CPU) && !memmem(message, size, "SUBSYSTEM=cpu", sizeof("SUBSYSTEM=cpu")))
+		abort();
+	if ((what & EP_UEVENT_MODULE) && !memmem(message, size, "SUBSYSTEM=module", sizeof("SUBSYSTEM=module")))
 		abort();
 	/* Of a message that is cut off nothing is believed. */
-	if (size && message[size - 1] != '\0' && is_cpu)
+	if (size && message[size - 1] != '\0' && what)
 		abort();
 	return 0;
 }

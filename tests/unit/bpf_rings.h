@@ -178,6 +178,33 @@ struct fake_mmap2 {
 	uint64_t time_ns;
 };
 
+/* A PERF_RECORD_KSYMBOL, likewise. */
+struct fake_ksymbol {
+	struct perf_event_header header;
+	uint64_t addr;
+	uint32_t len;
+	uint16_t type, flags;
+	char name[16];
+	uint64_t time_ns;
+};
+
+/* Its `addr` is an id. */
+static inline bool fake_sideband_put_ksymbol(struct fake_sideband *sideband, uint64_t time_ns, uint32_t id,
+					     bool is_gone)
+{
+	struct fake_ksymbol record = {
+		.header = {.type = PERF_RECORD_KSYMBOL, .size = sizeof(record)},
+		.addr = id,
+		.len = 0x40,
+		.type = PERF_RECORD_KSYMBOL_TYPE_BPF,
+		.flags = is_gone ? PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER : 0,
+		.name = "bpf_prog_x",
+		.time_ns = time_ns,
+	};
+
+	return fake_sideband_put(sideband, &record, sizeof(record));
+}
+
 /* Its `addr` is an id. */
 static inline bool fake_sideband_put_mapping(struct fake_sideband *sideband, uint64_t time_ns,
 					     uint32_t id)

@@ -90,7 +90,16 @@ static void on_lost(void *arg, uint64_t records)
 	see(arg, (struct record){.type = UINT32_MAX, .bytes = records});
 }
 
-static const struct ep_order_ops ops = {on_event, on_mapping, on_lost};
+static void on_ksymbol(void *arg, const struct ep_ksymbol_event *event)
+{
+	struct world *world = arg;
+
+	world->n_broken += strcmp(event->name, "bpf_prog_x") != 0 || strcmp(event->module, "bpf") != 0 ||
+			   event->bytes != 0x40;
+	see(world, (struct record){(uint32_t)event->addr, event->is_gone, event->time_ns, 0});
+}
+
+static const struct ep_order_ops ops = {on_event, on_mapping, on_lost, on_ksymbol};
 
 struct setup {
 	uint32_t n_cpus;
@@ -189,6 +198,51 @@ static void assert_ascending(const struct world *world, size_t from)
 	for (size_t i = from + 1; i < world->n_seen; i++) {
 		if (world->seen[i].time_ns < world->seen[i - 1].time_ns)
 			fail_msg("record %zu is older than the one before", i);
+	}
+}
+
+/* --- code of the kernel ---------------------------------------------------------------------- */
+
+EP_TEST(code_of_the_kernel_comes_and_goes_before_what_is_sampled_there)
+{
+	struct world *world = new_world((struct setup){.n_cpus = 2});
+
+	put_event(world, EP_EVENT_TRACE, T0 + 20, 3);
+	put_event(world, EP_EVENT_TRACE, T0 + 9, 1);
+	assert_true(fake_sideband_put_ksymbol(&kernel.rings[1], T0 + 20, 2, false));
+	put_mapping(0, T0 + 30, 4);
+	assert_true(fake_sideband_put_ksymbol(&kernel.rings[0], T0 + 40, 5, true));
+	assert_drains(world, T0 + 100, "1 2 3 4 5");
+	assert_int_equal(world->seen[1].type, false);
+	assert_int_equal(world->seen[4].type, true);
+	assert_int_equal(world->n_broken, 0);
+}
+
+EP_TEST(code_of_the_kernel_has_the_module_that_pictures_say)
+{
+	static const struct {
+		uint16_t type;
+		const char *name, *module;
+	} rows[] = {
+		{PERF_RECORD_KSYMBOL_TYPE_BPF, "bpf_prog_x", "bpf"},
+		{PERF_RECORD_KSYMBOL_TYPE_OOL, "ftrace_tramp", "__builtin__ftrace"},
+		{PERF_RECORD_KSYMBOL_TYPE_OOL, "kprobe_insn", "__builtin__kprobes"},
+	};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct fake_ksymbol record = {
+			.header = {.type = PERF_RECORD_KSYMBOL, .size = sizeof(record)},
+			.type = rows[i].type,
+		};
+		struct ep_ksymbol_event ksymbol;
+
+		memcpy(record.name, rows[i].name, strlen(rows[i].name));
+		assert_true(ep_sideband_parse_ksymbol(&record, sizeof(record), &ksymbol));
+		assert_string_equal(ksymbol.module, rows[i].module);
+		memset(record.name, 'x', sizeof(record.name));
+		record.time_ns = UINT64_MAX; /* no end of the name anywhere */
+		assert_false(ep_sideband_parse_ksymbol(&record, sizeof(record), &ksymbol));
+		assert_false(ep_sideband_parse_ksymbol(&record, 24, &ksymbol));
 	}
 }
 

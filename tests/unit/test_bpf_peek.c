@@ -147,6 +147,15 @@ PEEK_TEST(a_loss_is_told)
 	assert_true(peek(world));
 }
 
+PEEK_TEST(code_of_the_kernel_cannot_wait)
+{
+	map(world, 1);
+	assert_true(fake_sideband_put_ksymbol(&world->ring, 1, 2, true));
+	assert_true(peek(world));
+	assert_int_equal(count_records(world), 2);
+	assert_false(peek(world));
+}
+
 PEEK_TEST(what_the_kernel_would_not_write_is_left_to_the_drain)
 {
 	struct perf_event_header header = {.type = PERF_RECORD_MMAP2, .size = 4000};

@@ -9,31 +9,34 @@
 struct row {
 	const char *label, *message;
 	size_t bytes;
-	bool is_cpu;
+	unsigned int what;
 };
 
 #define TEXT(text) (text), sizeof(text)
 
 static const struct row rows[] = {
-	{"online", TEXT("online@/devices/system/cpu/cpu1\0ACTION=online\0SUBSYSTEM=cpu\0SEQNUM=7"), true},
-	{"offline", TEXT("offline@/x\0ACTION=offline\0SUBSYSTEM=cpu"), true},
-	{"add", TEXT("add@/x\0ACTION=add\0SUBSYSTEM=cpu"), true},
-	{"remove", TEXT("remove@/x\0SUBSYSTEM=cpu\0ACTION=remove"), true},
-	{"change", TEXT("change@/x\0ACTION=change\0SUBSYSTEM=cpu"), false},
-	{"longer action", TEXT("x@/x\0ACTION=onlines\0SUBSYSTEM=cpu"), false},
-	{"shorter action", TEXT("x@/x\0ACTION=onlin\0SUBSYSTEM=cpu"), false},
-	{"no action", TEXT("x@/x\0ACTION=\0SUBSYSTEM=cpu"), false},
-	{"other subsystem", TEXT("add@/x\0ACTION=add\0SUBSYSTEM=cpuid"), false},
-	{"network", TEXT("add@/devices/virtual/net/veth0\0ACTION=add\0SUBSYSTEM=net"), false},
-	{"cut off", "add@/x\0ACTION=add\0SUBSYSTEM=cpu", sizeof("add@/x\0ACTION=add\0SUBSYSTEM=cpu") - 1, false},
-	{"empty", "", 0, false},
-	{"zeroes", "\0\0\0", 4, false},
+	{"online", TEXT("online@/devices/system/cpu/cpu1\0ACTION=online\0SUBSYSTEM=cpu\0SEQNUM=7"), EP_UEVENT_CPU},
+	{"offline", TEXT("offline@/x\0ACTION=offline\0SUBSYSTEM=cpu"), EP_UEVENT_CPU},
+	{"add", TEXT("add@/x\0ACTION=add\0SUBSYSTEM=cpu"), EP_UEVENT_CPU},
+	{"remove", TEXT("remove@/x\0SUBSYSTEM=cpu\0ACTION=remove"), EP_UEVENT_CPU},
+	{"change", TEXT("change@/x\0ACTION=change\0SUBSYSTEM=cpu"), 0},
+	{"longer action", TEXT("x@/x\0ACTION=onlines\0SUBSYSTEM=cpu"), 0},
+	{"shorter action", TEXT("x@/x\0ACTION=onlin\0SUBSYSTEM=cpu"), 0},
+	{"no action", TEXT("x@/x\0ACTION=\0SUBSYSTEM=cpu"), 0},
+	{"other subsystem", TEXT("add@/x\0ACTION=add\0SUBSYSTEM=cpuid"), 0},
+	{"network", TEXT("add@/devices/virtual/net/veth0\0ACTION=add\0SUBSYSTEM=net"), 0},
+	{"module comes", TEXT("add@/module/veth\0ACTION=add\0SUBSYSTEM=module"), EP_UEVENT_MODULE},
+	{"module goes", TEXT("remove@/module/veth\0ACTION=remove\0SUBSYSTEM=module"), EP_UEVENT_MODULE},
+	{"other modules", TEXT("add@/x\0ACTION=add\0SUBSYSTEM=modules"), 0},
+	{"cut off", "add@/x\0ACTION=add\0SUBSYSTEM=cpu", sizeof("add@/x\0ACTION=add\0SUBSYSTEM=cpu") - 1, 0},
+	{"empty", "", 0, 0},
+	{"zeroes", "\0\0\0", 4, 0},
 };
 
-EP_TEST(says_which_messages_are_of_cpus)
+EP_TEST(says_what_messages_are_of)
 {
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		if (ep_uevent_is_cpu(rows[i].message, rows[i].bytes) != rows[i].is_cpu)
+		if (ep_uevent_parse(rows[i].message, rows[i].bytes) != rows[i].what)
 			fail_msg("%s", rows[i].label);
 	}
 }
@@ -90,7 +93,7 @@ EP_TEST(more_than_it_reads_counts_as_news)
 	assert_int_equal(setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
 	for (int i = 0; i < 300; i++)
 		assert_int_equal(send(pair[1], "x", 1, 0), 1);
-	assert_true(ep_uevents_take(pair[0]));
+	assert_int_equal(ep_uevents_take(pair[0]), EP_UEVENT_ALL);
 	close(pair[0]);
 	close(pair[1]);
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which code of the kernel lay at an address, and when: BPF programs, trampolines and modules come and go, and
+ * others take their place. A frame of the kernel carries the id of its code (aux of the frame), so that frames
+ * at one address whose code was replaced are different frames, and each has its own name.
+ *
+ *	0	as it was at the start: a picture of kallsyms names it (core/symbol/kernel.h)
+ *	piece	the kernel told where it begins and ends and what its name is (PERF_RECORD_KSYMBOL)
+ *	after	a piece was there, and nothing is known since: a picture that is younger names it
+ *	era	modules came or went, or records were lost: again a picture that is younger
+ *
+ * The kernel tells nothing of modules but that one came or went. Between the look before and the one that heard of
+ * it nobody knows which code was there: names of that time are *unsure*, and count only if both pictures agree.
+ *
+ * The kernel's own text stays as it is and always has 0. Ended pieces are kept for samples that come late.
+ * Loop's thread only.
+ */
+#ifndef EP_TRACE_KERNEL_CODE_H
+#define EP_TRACE_KERNEL_CODE_H
+
+#include "core/base/util.h"
+
+struct ep_kernel_code;
+
+/* A record of the kernel. Times are CLOCK_MONOTONIC. */
+struct ep_kernel_change {
+	uint64_t time_ns;
+	uint64_t addr, bytes;
+	bool is_gone;	    /* else it came */
+	const char *name;   /* copied */
+	const char *module; /* as a picture has it: "bpf"; lives for ever */
+};
+
+int ep_kernel_code_new(struct ep_kernel_code **ret_code); /* 0, -ENOMEM */
+void ep_kernel_code_free(struct ep_kernel_code *code);	  /* accepts NULL */
+
+/* Records may be told twice, or late: they count by their times. */
+void ep_kernel_code_change(struct ep_kernel_code *code, const struct ep_kernel_change *change);
+/* Modules came or went between these times. */
+void ep_kernel_code_doubt(struct ep_kernel_code *code, uint64_t from_ns, uint64_t until_ns);
+/* Records were lost between these times: no piece is believed any more. */
+void ep_kernel_code_lose(struct ep_kernel_code *code, uint64_t from_ns, uint64_t until_ns);
+/* Where the kernel's own text lies, from here on. */
+void ep_kernel_code_set_own(struct ep_kernel_code *code, uint64_t start_addr, uint64_t end_addr);
+
+/* The id of the code at an address. A few ns where nothing ever changed. */
+uint32_t ep_kernel_code_at(const struct ep_kernel_code *code, uint64_t addr, uint64_t time_ns);
+/* Whether anything ever came or went: ids before that are 0. */
+bool ep_kernel_code_has_changed(const struct ep_kernel_code *code);
+
+struct ep_kernel_source {
+	const char *name, *module; /* NULL: a picture has it. Borrowed until the next change */
+	uint64_t since_ns;	   /* which began to be read after this */
+	bool is_unsure;		   /* if the picture before says the same */
+};
+/* Where the name of a frame comes from. 0, -ENODATA when it is not known any more. */
+int ep_kernel_code_source(const struct ep_kernel_code *code, uint64_t addr, uint32_t id,
+			  struct ep_kernel_source *ret_source);
+/*
+ * Whether a symbol of a picture is a piece that came later than our start. All its frames have its id, so the
+ * symbol names no other: a picture does not say where it ends, and code that nobody tells of may lie behind it.
+ */
+bool ep_kernel_code_is_told(const struct ep_kernel_code *code, uint64_t start_addr);
+/* The latest time up to which names are unsure; 0: never. */
+uint64_t ep_kernel_code_unsure_until_ns(const struct ep_kernel_code *code);
+
+#endif
