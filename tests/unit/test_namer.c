@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "core/process/executables.h"
 #include "core/trace/frames.h"
+#include "core/trace/kernel_code.h"
 #include "tests/kit/test.h"
 
 #include <fcntl.h>
@@ -25,6 +26,7 @@ static struct {
 	uv_timer_t timer; /* so that the loop comes back now and then */
 	struct ep_namer *namer;
 	struct ep_frames *frames;
+	struct ep_kernel_code *code;
 	struct ep_executable executable;
 	char kallsyms[64];
 	bool patient;
@@ -103,6 +105,7 @@ static int set_up(void **state)
 		.progress = progress,
 		.name_jobs = &world.name_jobs,
 		.kallsyms = world.kallsyms,
+		.kernel_code = NULL,
 	};
 
 	memset(&world, 0, sizeof(world));
@@ -114,6 +117,8 @@ static int set_up(void **state)
 	uv_timer_init(&world.loop, &world.timer);
 	uv_timer_start(&world.timer, on_timer, 5, 5);
 	assert_int_equal(ep_frames_new(10000, 1 << 16, 1 << 20, &world.frames), 0);
+	assert_int_equal(ep_kernel_code_new(&world.code), 0);
+	options.kernel_code = world.code;
 	assert_int_equal(ep_namer_new(&options, &world.namer), 0);
 	return 0;
 }
@@ -123,6 +128,7 @@ static int tear_down(void **state)
 	while (ep_namer_busy(world.namer) > 0)
 		(void)uv_run(&world.loop, UV_RUN_ONCE);
 	ep_namer_free(world.namer);
+	ep_kernel_code_free(world.code);
 	ep_frames_unref(world.frames);
 	uv_close((uv_handle_t *)&world.timer, NULL);
 	(void)uv_run(&world.loop, UV_RUN_DEFAULT);
@@ -203,6 +209,129 @@ EP_TEST_WITH(symbols_that_cannot_be_read_are_told_once, set_up, tear_down)
 	assert_int_equal(world.n_warnings, 1);
 	/* And nothing waits for them. */
 	assert_true(run(add_frame(EP_FRAME_KERNEL, 0, 1, 0), 0, EP_NAMER_DUE));
+}
+
+/* Waits for the first picture, "first" and "last". All of it may be replaced. */
+static void see_first_picture(void)
+{
+	assert_true(run(add_frame(EP_FRAME_KERNEL, 0, 0xffffffff80000010ull, 0), 10000, EP_NAMER_DUE));
+	ep_kernel_code_set_own(world.code, 0, 0);
+}
+
+static void tell(uint64_t addr, const char *name, bool is_gone, uint64_t time_ns)
+{
+	const struct ep_kernel_change change = {
+		.time_ns = time_ns, .addr = addr, .bytes = 0x40, .is_gone = is_gone, .name = name, .module = "bpf"};
+
+	ep_kernel_code_change(world.code, &change);
+}
+
+static uint32_t add_kernel_frame(uint64_t addr, uint64_t time_ns)
+{
+	return add_frame(EP_FRAME_KERNEL, ep_kernel_code_at(world.code, addr, time_ns), addr, 0);
+}
+
+/* With its module; "" for none. */
+static const char *name_of(uint32_t id)
+{
+	const struct ep_strings *strings = ep_frames_strings(world.frames);
+	const struct ep_frame_name *names;
+	static char text[64];
+	uint32_t module;
+
+	assert_int_equal(ep_frames_state(world.frames, id), EP_FRAME_RESOLVED);
+	if (ep_frames_names(world.frames, id, &names, &module) == 0)
+		return "";
+	snprintf(text, sizeof(text), "%s %s", ep_strings_get(strings, names[0].function),
+		 module ? ep_strings_get(strings, module) : "");
+	return text;
+}
+
+EP_TEST_WITH(code_that_the_kernel_told_of_needs_no_picture, set_up, tear_down)
+{
+	uint32_t old, fresh;
+
+	see_first_picture();
+	/* The picture's "first" reaches there. */
+	tell(0xffffffff80000800ull, "program", false, 100);
+	old = add_kernel_frame(0xffffffff80000810ull, 99);
+	fresh = add_kernel_frame(0xffffffff80000810ull, 100);
+	assert_int_not_equal(old, fresh);
+	assert_true(run(old, 0, EP_NAMER_DUE));
+	assert_string_equal(name_of(old), "first ");
+	assert_string_equal(name_of(fresh), "program bpf");
+	/* Whether it was named before its end or after. */
+	tell(0xffffffff80000800ull, "program", true, 200);
+	fresh = add_kernel_frame(0xffffffff80000820ull, 150);
+	assert_true(run(fresh, 0, EP_NAMER_DUE));
+	assert_string_equal(name_of(fresh), "program bpf");
+}
+
+EP_TEST_WITH(what_came_after_code_that_is_gone_waits_for_a_younger_picture, set_up, tear_down)
+{
+	uint64_t end_ns;
+	uint32_t id;
+
+	see_first_picture();
+	end_ns = ep_clock_mono_ns();
+	tell(0xffffffff80000800ull, "first", true, end_ns);
+	id = add_kernel_frame(0xffffffff80000810ull, end_ns + EP_NS_PER_SEC);
+	write_kallsyms("ffffffff80000000 T first\nffffffff80000700 t second\t[module]\n"
+		       "ffffffff80001000 T last\t[module]\n");
+	ep_namer_run(world.namer, world.frames, EP_NAMER_DUE);
+	assert_int_not_equal(ep_frames_state(world.frames, id), EP_FRAME_RESOLVED);
+	assert_true(run(id, 10000, EP_NAMER_DUE));
+	assert_string_equal(name_of(id), "second module");
+}
+
+/* Code that nobody tells of, as a filter of seccomp, lies behind a program: pictures do not say where that ends. */
+EP_TEST_WITH(a_program_does_not_name_what_lies_behind_it, set_up, tear_down)
+{
+	uint32_t id;
+
+	tell(0xffffffff80000000ull, "first", false, 100);
+	see_first_picture();
+	id = add_kernel_frame(0xffffffff80000050ull, 200);
+	assert_true(run(id, 10000, EP_NAMER_DUE));
+	assert_string_equal(name_of(id), "");
+}
+
+EP_TEST_WITH(around_a_change_of_modules_both_pictures_must_agree, set_up, tear_down)
+{
+	static const struct {
+		const char *label;
+		uint64_t addr;
+		const char *unsure, *sure;
+	} rows[] = {
+		{"stays", 0xffffffff80000810ull, "first ", "first "},
+		{"is replaced", 0xffffffff80001010ull, "", "fresh module"},
+		{"comes", 0xffffffff90000010ull, "another module", "another module"},
+		{"goes", 0xffffffff7fff0010ull, "gone old", ""},
+	};
+	uint32_t unsure[EP_LEN(rows)], sure[EP_LEN(rows)];
+	uint64_t now_ns;
+
+	see_first_picture();
+	write_kallsyms("ffffffff7fff0000 t gone\t[old]\nffffffff7fff1000 d data\t[old]\n"
+		       "ffffffff80000000 T first\nffffffff80001000 T last\n");
+	unsure[0] = add_frame(EP_FRAME_KERNEL, 0, 0xffffffff7fff0020ull, 0);
+	assert_true(run(unsure[0], 10000, EP_NAMER_DUE)); /* of the second picture */
+	assert_string_equal(name_of(unsure[0]), "gone old");
+	write_kallsyms("ffffffff80000000 T first\nffffffff80001000 t fresh\t[module]\n"
+		       "ffffffff90000000 t another\t[module]\n");
+	now_ns = ep_clock_mono_ns();
+	ep_kernel_code_doubt(world.code, now_ns - 10, now_ns);
+	ep_kernel_code_set_own(world.code, 0, 0);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		unsure[i] = add_kernel_frame(rows[i].addr, now_ns - 5);
+		sure[i] = add_kernel_frame(rows[i].addr, now_ns + 5);
+	}
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		assert_true(run(unsure[i], 10000, EP_NAMER_DUE) && run(sure[i], 10000, EP_NAMER_DUE));
+		print_message("%s\n", rows[i].label);
+		assert_string_equal(name_of(unsure[i]), rows[i].unsure);
+		assert_string_equal(name_of(sure[i]), rows[i].sure);
+	}
 }
 
 /* --- files -------------------------------------------------------------------------------------- */
