@@ -9,6 +9,7 @@
 #include "core/symbol/kallsyms.h"
 
 #include "core/base/parse.h"
+#include "core/symbol/aliases.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -115,7 +116,10 @@ static int line_add(struct kallsyms *kallsyms, const struct line *line)
 	/* absolute symbols are offsets of per-CPU data; an undefined weak one is at 0 */
 	if (!line->addr || line->type == 'a' || line->type == 'A')
 		return 0;
-	symbol.rank = line->type == 'T' ? 0 : line->type == 't' ? 2 : 1;
+	symbol.rank = ep_symbol_rank(symbol.is_code ? EP_SYMBOL_FUNCTION : EP_SYMBOL_END,
+				     line->type == 'T'	 ? EP_SYMBOL_GLOBAL
+				     : line->type == 't' ? EP_SYMBOL_LOCAL
+							 : EP_SYMBOL_WEAK);
 	r = module_add(kallsyms, line, &symbol.module);
 	if (r == 0 && symbol.is_code)
 		r = name_add(kallsyms, line, &symbol.name_off);

@@ -10,7 +10,7 @@ struct kallsyms_symbol {
 	uint64_t addr;
 	uint32_t name_off; /* in names, NUL-terminated; only when it is code */
 	uint16_t module;   /* id in modules, 0 for the kernel */
-	uint8_t rank;	   /* among symbols of one address lower is better */
+	uint8_t rank;	   /* among symbols of one address lower is better: ep_symbol_rank */
 	uint8_t is_code;   /* else it only ends what is before it */
 };
 _Static_assert(sizeof(struct kallsyms_symbol) == 16, "some 100 000 of them while loading");

@@ -9,6 +9,7 @@
 #include "core/symbol/kernel.h"
 
 #include "core/base/parse.h"
+#include "core/symbol/aliases.h"
 #include "core/symbol/kallsyms.h"
 
 #include <errno.h>
@@ -57,23 +58,15 @@ static const char *symbol_name(const struct kallsyms *kallsyms,
 	return ep_vec_at(&kallsyms->names, char, symbol->name_off);
 }
 
-/* Negative when `a` is the better of two at one address; as in symtab_build.c. */
+/* Negative when `a` is the better of two at one address: the order of aliases.h. */
 static int symbol_better(const struct kallsyms *kallsyms, const struct kallsyms_symbol *a,
 			 const struct kallsyms_symbol *b)
 {
 	const char *name_a = symbol_name(kallsyms, a), *name_b = symbol_name(kallsyms, b);
-	size_t u_a = strspn(name_a, "_"), u_b = strspn(name_b, "_");
-	size_t len_a = strlen(name_a), len_b = strlen(name_b);
 
-	if (a->is_code != b->is_code)
-		return (int)b->is_code - (int)a->is_code;
 	if (a->rank != b->rank)
 		return (int)a->rank - (int)b->rank;
-	if (u_a != u_b)
-		return u_a < u_b ? -1 : 1;
-	if (len_a != len_b)
-		return len_a < len_b ? -1 : 1;
-	return strcmp(name_a, name_b);
+	return ep_symbol_compare_names(name_a, strlen(name_a), name_b, strlen(name_b));
 }
 
 /* The best symbol of the address at *pos, which is moved behind all of them. NULL at the end. */

@@ -12,6 +12,7 @@
 #include "core/base/log.h"
 #include "core/base/map.h"
 #include "core/elf/debug_file.h"
+#include "core/symbol/aliases.h"
 #include "core/symbol/demangle.h"
 #include "core/symbol/described.h"
 #include "core/symbol/functions.h"
@@ -238,9 +239,7 @@ static int open_known(struct ep_native_symbols *symbols, const struct ep_native_
 /* Whether what the file has is as far inside as what was described: a function, or all of them. */
 static bool is_inner(const struct ep_symtab_hit *hit, const struct ep_symbol *described)
 {
-	if (hit->start_va != described->va)
-		return hit->start_va > described->va;
-	return hit->size <= described->bytes;
+	return ep_symbol_is_inner(hit->start_va, hit->size, described->va, described->bytes);
 }
 
 /* A symbol of the table: one function, whose source is not known. Nothing described: bytes are 0. */

@@ -5,8 +5,7 @@
  * gABI, "Symbol Table". What is kept:
  *
  * 1. STT_FUNC and STT_GNU_IFUNC; STT_NOTYPE (labels of assembly code) only where no function is.
- * 2. Of several at one address: a function before a label, GLOBAL before WEAK before LOCAL, fewer
- *    leading underscores, the shorter one, then the order of strcmp.
+ * 2. Of several at one address the best, in the order of core/symbol/aliases.h.
  * 3. Nothing reaches out of its section. Size 0 means up to the next symbol; but not more than
  *    EP_SYMTAB_SPARSE_BYTES where only .dynsym is known, since what follows may be anything.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The second half of building: from candidates, some at one address, to entries. */
+#include "core/symbol/aliases.h"
 #include "core/symbol/symtab_builder.h"
 
 #include <errno.h>
@@ -41,44 +42,19 @@ static int candidates_sort(struct ep_vec *candidates)
 
 /* ---- choosing ---- */
 
-static size_t leading_underscores(const char *name, size_t len)
-{
-	size_t n = 0;
-
-	while (n < len && name[n] == '_')
-		n++;
-	return n;
-}
-
-/* Length up to "@VERSION". */
-static size_t base_length(const char *name, size_t len)
-{
-	const char *at = len ? memchr(name + 1, '@', len - 1) : NULL;
-
-	return at ? (size_t)(at - name) : len;
-}
-
-/* Negative when `a` is the better name for their common address. */
+/* Negative when `a` is the better name for their common address; the order of aliases.h. */
 static int candidate_compare(struct symtab_builder *builder, const struct symtab_candidate *a,
 			     const struct symtab_candidate *b)
 {
 	const char *name_a, *name_b;
-	size_t len_a, len_b, u_a, u_b;
+	size_t len_a, len_b;
 	int r;
 
 	if (a->rank != b->rank)
 		return (int)a->rank - (int)b->rank;
 	len_a = ep_symtab_candidate_name(builder, a, builder->name[0], &name_a);
 	len_b = ep_symtab_candidate_name(builder, b, builder->name[1], &name_b);
-	u_a = leading_underscores(name_a, len_a);
-	u_b = leading_underscores(name_b, len_b);
-	if (u_a != u_b)
-		return u_a < u_b ? -1 : 1;
-	len_a = base_length(name_a, len_a);
-	len_b = base_length(name_b, len_b);
-	if (len_a != len_b)
-		return len_a < len_b ? -1 : 1;
-	r = memcmp(name_a, name_b, len_a);
+	r = ep_symbol_compare_names(name_a, len_a, name_b, len_b);
 	return r ? r : (a->name_off < b->name_off ? -1 : a->name_off > b->name_off);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first half of building: executable sections, and candidates from every symbol table. */
 #include "core/base/log.h"
+#include "core/symbol/aliases.h"
 #include "core/symbol/symtab_builder.h"
 
 #include <errno.h>
@@ -120,15 +121,16 @@ static bool name_is_wanted(struct symtab_builder *builder, const struct symtab_c
 	return !(candidate->flags & CANDIDATE_LABEL) || (name[0] != '$' && name[0] != '.');
 }
 
-static uint8_t rank_of(unsigned int bind, bool label)
+static uint8_t rank_of(unsigned int type, unsigned int bind)
 {
-	uint8_t rank = bind == STB_LOCAL ? 2 : bind == STB_WEAK ? 1 : 0;
+	enum ep_symbol_kind kind = type == STT_NOTYPE	   ? EP_SYMBOL_LABEL
+				   : type == STT_GNU_IFUNC ? EP_SYMBOL_IFUNC
+							   : EP_SYMBOL_FUNCTION;
 
-	return label ? rank + 4 : rank;
+	return ep_symbol_rank(kind, bind == STB_LOCAL  ? EP_SYMBOL_LOCAL
+				    : bind == STB_WEAK ? EP_SYMBOL_WEAK
+						       : EP_SYMBOL_GLOBAL);
 }
-
-/* Where the stub of a PLT stands among functions, should there be one at its address. */
-#define PLT_RANK 3
 
 static bool symbol_is_function(const struct symtab_source *source, const Elf64_Sym *symbol)
 {
@@ -163,7 +165,8 @@ static int candidate_push(struct symtab_builder *builder, uint64_t va,
 static int symbol_add(struct symtab_builder *builder, uint8_t source, const Elf64_Sym *symbol,
 		      bool sparse)
 {
-	bool label = ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE;
+	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+	bool label = type == STT_NOTYPE;
 	unsigned int bind = ELF64_ST_BIND(symbol->st_info);
 
 	if (!symbol_is_function(&builder->sources[source], symbol))
@@ -174,7 +177,7 @@ static int symbol_add(struct symtab_builder *builder, uint8_t source, const Elf6
 			.size = (uint32_t)EP_MIN(symbol->st_size, (uint64_t)SYMTAB_MAX_SIZE),
 			.name_off = symbol->st_name,
 			.source = source,
-			.rank = rank_of(bind, label),
+			.rank = rank_of(type, bind),
 			.flags = (uint8_t)((label ? CANDIDATE_LABEL : 0) |
 					   (bind == STB_LOCAL ? CANDIDATE_LOCAL : 0) |
 					   (sparse ? CANDIDATE_SPARSE : 0)),
@@ -307,7 +310,8 @@ static int plt_add(struct symtab_builder *builder, const struct ep_elf *elf)
 				   (struct symtab_candidate){.size = stub->bytes,
 							     .name_off = stub->name_off,
 							     .source = (uint8_t)source,
-							     .rank = PLT_RANK,
+							     .rank = ep_symbol_rank(EP_SYMBOL_STUB,
+										    EP_SYMBOL_GLOBAL),
 							     .flags = CANDIDATE_PLT});
 	return is_final(r) ? r : 0;
 }

@@ -26,6 +26,13 @@ __attribute__((noinline)) int __sample_internal(int x)
 extern __typeof__(__sample_internal) sample_public __attribute__((alias("__sample_internal")));
 extern __typeof__(__sample_internal) sample_w __attribute__((weak, alias("__sample_internal")));
 
+/* what stands at the address of an IFUNC is its resolver */
+static int (*sample_resolve(void))(int)
+{
+	return sample_known;
+}
+int sample_ifunc(int x) __attribute__((ifunc("sample_resolve")));
+
 /* a local function: in .symtab only */
 static __attribute__((noinline, used)) int sample_compare(const void *a, const void *b)
 {

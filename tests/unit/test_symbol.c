@@ -91,6 +91,15 @@ EP_TEST(best_alias_is_chosen)
 	assert_string_equal(name_at(symtab, nm_address("full.nm", "sample_w")), "sample_public");
 }
 
+EP_TEST(resolver_of_an_ifunc_is_not_the_function)
+{
+	struct ep_symtab *symtab = symtab_of("full", NULL);
+	uint64_t va = nm_address("full.nm", "sample_ifunc");
+
+	assert_int_equal(va, nm_address("full.nm", "sample_resolve"));
+	assert_string_equal(name_at(symtab, va), "sample_resolve");
+}
+
 EP_TEST(assembly_has_names)
 {
 	static const char *const forms[] = {"full", "mini", "stripped"};
