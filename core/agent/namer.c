@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/map.h"
 #include "core/base/vec.h"
+#include "core/bpf/loaded.h"
 #include "core/symbol/described.h"
 #include "core/symbol/kernel.h"
 #include "core/symbol/native.h"
@@ -30,6 +31,7 @@
 #define RELOAD_MIN_NS EP_NS_PER_SEC
 #define RELOAD_MAX_NS (64 * EP_NS_PER_SEC)
 #define HURRY	      8
+#define MAX_CODES     8192 /* functions of BPF programs that are there at the start */
 /* Of samples that are held until their process is known, frames come so much later. */
 #define KEEP_PICTURE_NS (5 * EP_NS_PER_SEC)
 /* Names that do not go away are looked for together: those of a file, which stays open for 3 s when nobody maps
@@ -325,6 +327,8 @@ static int start_native(struct ep_namer *namer, struct ep_frames *frames, const 
 struct kernel_job {
 	struct ep_namer *namer;
 	struct ep_kernel_symbols *symbols;
+	bool is_first;
+	struct ep_vec codes; /* struct ep_loaded_code: with the first picture */
 	int result;
 };
 
@@ -333,6 +337,8 @@ static void run_kernel(void *arg)
 	struct kernel_job *job = arg;
 	const char *path = job->namer->options.kallsyms;
 
+	if (job->is_first && !path)
+		(void)ep_loaded_programs(&job->codes); /* what has no end reaches to the next symbol */
 	job->result = ep_kernel_symbols_load(path ? path : KALLSYMS_PATH, &job->symbols);
 }
 
@@ -358,8 +364,14 @@ static void finish_kernel(void *arg)
 {
 	struct kernel_job *job = arg;
 	struct ep_namer *namer = job->namer;
+	struct ep_loaded_code *loaded;
 
 	namer->busy--;
+	ep_vec_each(&job->codes, loaded) {
+		if (namer->options.kernel_code)
+			ep_kernel_code_add_old(namer->options.kernel_code, loaded->addr, loaded->bytes);
+	}
+	ep_vec_fini(&job->codes);
 	namer->kernel_loading = false;
 	namer->kernel_turn++;
 	namer->kernel_refused = job->result < 0 && !ep_is_transient(job->result);
@@ -387,6 +399,8 @@ static void load_kernel(struct ep_namer *namer, uint64_t now_ns, uint64_t hurry)
 	if (!job)
 		return;
 	job->namer = namer;
+	job->is_first = namer->kernel_turn == 0;
+	ep_vec_init(&job->codes, sizeof(struct ep_loaded_code), MAX_CODES);
 	namer->kernel_loading = true;
 	if (ep_job_run(namer->options.loop, run_kernel, finish_kernel, job) < 0) {
 		namer->kernel_loading = false;
@@ -422,7 +436,7 @@ static bool find_in_picture(const struct ep_namer *namer, uint64_t addr, const s
 		return false;
 	if (is_new && source->is_unsure && !is_agreed(namer, addr, ret_name))
 		return false;
-	return !code || !ep_kernel_code_is_told(code, ret_name->start_addr);
+	return !code || ep_kernel_code_may_name(code, ret_name->start_addr, addr);
 }
 
 static void resolve_kernel_frame(struct ep_frames *frames, uint32_t id, const char *name, const char *module)

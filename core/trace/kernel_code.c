@@ -23,7 +23,7 @@ enum id_kind { ID_PIECE = 1, ID_AFTER, ID_ERA, ID_KIND_BITS = 2, ID_KIND_MASK = 
 struct piece {
 	uint64_t start, birth_ns; /* 0: before our start */
 	uint64_t end_ns;	  /* UINT64_MAX: it is there */
-	char *name;		  /* owned */
+	char *name;		  /* owned; NULL: a picture has it */
 	const char *module;
 	uint32_t bytes, number;
 	bool is_doubted; /* a loss ended it: it may be there or not */
@@ -42,6 +42,7 @@ struct ep_kernel_code {
 	uint64_t max_bytes; /* of a piece */
 	uint64_t unsure_until_ns;
 	uint32_t last_number;
+	bool has_changed;
 };
 
 int ep_kernel_code_new(struct ep_kernel_code **ret_code)
@@ -77,7 +78,7 @@ void ep_kernel_code_set_own(struct ep_kernel_code *code, uint64_t start_addr, ui
 
 bool ep_kernel_code_has_changed(const struct ep_kernel_code *code)
 {
-	return code->last_number > 0;
+	return code->has_changed;
 }
 
 uint64_t ep_kernel_code_unsure_until_ns(const struct ep_kernel_code *code)
@@ -161,12 +162,12 @@ uint32_t ep_kernel_code_at(const struct ep_kernel_code *code, uint64_t addr, uin
 	const struct piece *piece;
 	const struct era *era;
 
-	if (!code->last_number || (addr >= code->own_start && addr < code->own_end))
+	if (!code->has_changed || (addr >= code->own_start && addr < code->own_end))
 		return 0;
 	piece = find_piece(code, addr, time_ns);
 	era = find_era(code, time_ns);
 	if (piece && is_there(piece, time_ns))
-		return make_id(piece->number, ID_PIECE);
+		return piece->name ? make_id(piece->number, ID_PIECE) : 0;
 	if (piece && !piece->is_doubted && (!era || era->from_ns < piece->end_ns))
 		return make_id(piece->number, ID_AFTER);
 	return era ? make_id(era->number, ID_ERA) : 0;
@@ -209,17 +210,17 @@ int ep_kernel_code_source(const struct ep_kernel_code *code, uint64_t addr, uint
 	return -ENODATA;
 }
 
-bool ep_kernel_code_is_told(const struct ep_kernel_code *code, uint64_t start_addr)
+bool ep_kernel_code_may_name(const struct ep_kernel_code *code, uint64_t start_addr, uint64_t addr)
 {
 	for (size_t i = count_until(code, start_addr); i > 0; i--) {
 		const struct piece *piece = piece_at(code, i - 1);
 
 		if (piece->start != start_addr)
-			return false;
-		if (piece->birth_ns && !piece->is_doubted)
 			return true;
+		if (!piece->is_doubted && (piece->birth_ns || addr - start_addr >= piece->bytes))
+			return false;
 	}
-	return false;
+	return true;
 }
 
 /* --- changing -------------------------------------------------------------------------------- */
@@ -236,6 +237,7 @@ static void add_era(struct ep_kernel_code *code, uint64_t from_ns, uint64_t sinc
 	struct era era = {.from_ns = from_ns, .since_ns = since_ns, .is_unsure = is_unsure};
 
 	era.number = next_number(code);
+	code->has_changed = true;
 	if (code->eras.len == MAX_ERAS)
 		memmove(all, all + 1, --code->eras.len * sizeof(*all));
 	(void)ep_vec_append(&code->eras, &era, 1); /* without memory the era before goes on */
@@ -278,6 +280,45 @@ static void forget_ended(struct ep_kernel_code *code, uint64_t now_ns)
 	add_era(code, now_ns, now_ns, false);
 }
 
+/* Takes its name. False: there is no room. */
+static bool insert_piece(struct ep_kernel_code *code, struct piece piece)
+{
+	size_t i;
+
+	if (!ep_vec_push(&code->pieces)) {
+		free(piece.name);
+		return false;
+	}
+	code->pieces.len--;
+	i = count_until(code, piece.start);
+	memmove(piece_at(code, i + 1), piece_at(code, i), (code->pieces.len++ - i) * sizeof(piece));
+	piece.number = next_number(code);
+	*piece_at(code, i) = piece;
+	code->max_bytes = EP_MAX(code->max_bytes, (uint64_t)piece.bytes);
+	return true;
+}
+
+static bool is_free(const struct ep_kernel_code *code, uint64_t addr, uint64_t bytes)
+{
+	struct piece *piece;
+
+	ep_vec_each(&code->pieces, piece) {
+		if (piece->start < addr + bytes && addr < piece->start + piece->bytes)
+			return false;
+	}
+	return true;
+}
+
+void ep_kernel_code_add_old(struct ep_kernel_code *code, uint64_t addr, uint64_t bytes)
+{
+	uint64_t end;
+
+	if (!bytes || bytes > UINT32_MAX || __builtin_add_overflow(addr, bytes, &end) ||
+	    code->pieces.len >= MAX_PIECES / 2 || !is_free(code, addr, bytes))
+		return;
+	(void)insert_piece(code, (struct piece){.start = addr, .end_ns = UINT64_MAX, .bytes = (uint32_t)bytes});
+}
+
 static void add_piece(struct ep_kernel_code *code, const struct ep_kernel_change *change)
 {
 	struct piece piece = {
@@ -287,22 +328,17 @@ static void add_piece(struct ep_kernel_code *code, const struct ep_kernel_change
 		.module = change->module,
 		.bytes = (uint32_t)EP_MIN(change->bytes, (uint64_t)UINT32_MAX),
 	};
-	size_t i;
 
 	if (code->pieces.len == MAX_PIECES)
 		forget_ended(code, change->time_ns);
 	piece.name = strndup(change->name, MAX_NAME);
-	if (!piece.name || !ep_vec_push(&code->pieces)) { /* pictures have to do */
-		free(piece.name);
+	if (!piece.name || !insert_piece(code, piece)) /* pictures have to do */
 		ep_kernel_code_lose(code, change->time_ns, change->time_ns);
-		return;
-	}
-	piece.number = next_number(code);
-	code->pieces.len--;
-	i = count_until(code, piece.start);
-	memmove(piece_at(code, i + 1), piece_at(code, i), (code->pieces.len++ - i) * sizeof(piece));
-	*piece_at(code, i) = piece;
-	code->max_bytes = EP_MAX(code->max_bytes, (uint64_t)piece.bytes);
+}
+
+static bool has_name(const struct piece *piece, const char *name)
+{
+	return !piece->name || strncmp(piece->name, name, MAX_NAME) == 0;
 }
 
 /* The last one of this name that begins there. */
@@ -315,7 +351,7 @@ static struct piece *find_same(const struct ep_kernel_code *code, const struct e
 
 		if (piece->start != change->addr)
 			break;
-		if (strncmp(piece->name, change->name, MAX_NAME) == 0 && (!best || piece->birth_ns > best->birth_ns))
+		if (has_name(piece, change->name) && (!best || piece->birth_ns > best->birth_ns))
 			best = piece;
 	}
 	return best;
@@ -337,6 +373,16 @@ static void end_overlapped(struct ep_kernel_code *code, const struct ep_kernel_c
 	}
 }
 
+/* From here on its name is known without a picture, which may be one that has it no more. */
+static void end_piece(struct piece *piece, const struct ep_kernel_change *change)
+{
+	piece->end_ns = change->time_ns;
+	if (piece->name)
+		return;
+	piece->name = strndup(change->name, MAX_NAME);
+	piece->module = change->module;
+}
+
 void ep_kernel_code_change(struct ep_kernel_code *code, const struct ep_kernel_change *change)
 {
 	struct piece *same;
@@ -344,15 +390,16 @@ void ep_kernel_code_change(struct ep_kernel_code *code, const struct ep_kernel_c
 
 	if (!change->bytes || __builtin_add_overflow(change->addr, change->bytes, &end))
 		return;
+	code->has_changed = true;
 	same = find_same(code, change);
 	if (change->is_gone) {
 		if (!same)
 			add_piece(code, change);
 		else if (same->end_ns == UINT64_MAX && same->birth_ns <= change->time_ns)
-			same->end_ns = change->time_ns;
+			end_piece(same, change);
 		return;
 	}
-	if (same && same->end_ns == UINT64_MAX && same->bytes == change->bytes) { /* two rings told of it */
+	if (same && same->birth_ns && same->end_ns == UINT64_MAX && same->bytes == change->bytes) { /* two rings told of it */
 		same->birth_ns = EP_MIN(same->birth_ns, change->time_ns);
 		return;
 	}

@@ -34,6 +34,11 @@ struct ep_kernel_change {
 int ep_kernel_code_new(struct ep_kernel_code **ret_code); /* 0, -ENOMEM */
 void ep_kernel_code_free(struct ep_kernel_code *code);	  /* accepts NULL */
 
+/*
+ * Code that was there at the start, of which a picture has the name but not the end. To be told before or after what
+ * came and went meanwhile.
+ */
+void ep_kernel_code_add_old(struct ep_kernel_code *code, uint64_t addr, uint64_t bytes);
 /* Records may be told twice, or late: they count by their times. */
 void ep_kernel_code_change(struct ep_kernel_code *code, const struct ep_kernel_change *change);
 /* Modules came or went between these times. */
@@ -57,10 +62,11 @@ struct ep_kernel_source {
 int ep_kernel_code_source(const struct ep_kernel_code *code, uint64_t addr, uint32_t id,
 			  struct ep_kernel_source *ret_source);
 /*
- * Whether a symbol of a picture is a piece that came later than our start. All its frames have its id, so the
- * symbol names no other: a picture does not say where it ends, and code that nobody tells of may lie behind it.
+ * Whether a symbol of a picture may name an address to which it seems to reach: a picture does not say where code of
+ * BPF ends, and code that nobody tells of may lie behind it. Nor does it name what has another id than a piece that
+ * begins there and came later than our start.
  */
-bool ep_kernel_code_is_told(const struct ep_kernel_code *code, uint64_t start_addr);
+bool ep_kernel_code_may_name(const struct ep_kernel_code *code, uint64_t start_addr, uint64_t addr);
 /* The latest time up to which names are unsure; 0: never. */
 uint64_t ep_kernel_code_unsure_until_ns(const struct ep_kernel_code *code);
 

@@ -106,11 +106,41 @@ CODE_TEST(a_piece_of_before_the_start_that_goes_is_known_from_its_end)
 	goes(code, 200 * MS, ADDR, "old");
 	assert_string_equal(name_at(code, ADDR, 150 * MS), "old");
 	assert_int_equal(kind_at(code, ADDR, 250 * MS), AFTER);
-	assert_false(ep_kernel_code_is_told(code, ADDR));
+	assert_true(ep_kernel_code_may_name(code, ADDR, ADDR + 5));
 	comes(code, 300 * MS, ADDR, "new");
-	assert_true(ep_kernel_code_is_told(code, ADDR));
+	assert_false(ep_kernel_code_may_name(code, ADDR, ADDR + 5));
 	assert_string_equal(name_at(code, ADDR, 150 * MS), "old");
 	assert_string_equal(name_at(code, ADDR, 300 * MS), "new");
+}
+
+CODE_TEST(what_was_there_at_the_start_has_its_name_from_a_picture_and_an_end)
+{
+	ep_kernel_code_add_old(code, ADDR, PAGE);
+	ep_kernel_code_add_old(code, ADDR + 5, PAGE); /* cannot be */
+	assert_false(ep_kernel_code_has_changed(code));
+	assert_true(ep_kernel_code_may_name(code, ADDR, ADDR + PAGE - 1));
+	assert_false(ep_kernel_code_may_name(code, ADDR, ADDR + PAGE)); /* a filter of seccomp */
+	comes(code, 100 * MS, ADDR + 0x1000, "other");
+	assert_int_equal(ep_kernel_code_at(code, ADDR + 5, 150 * MS), 0);
+	assert_true(ep_kernel_code_may_name(code, ADDR, ADDR + 5));
+	goes(code, 200 * MS, ADDR, "old");
+	assert_string_equal(name_at(code, ADDR + 5, 150 * MS), "old");
+	assert_int_equal(kind_at(code, ADDR + 5, 250 * MS), AFTER);
+	/* Told of by a list that was made before, but came later. */
+	ep_kernel_code_add_old(code, ADDR, PAGE);
+	ep_kernel_code_add_old(code, ADDR + 0x1000, PAGE);
+	assert_int_equal(kind_at(code, ADDR + 5, 250 * MS), AFTER);
+	assert_string_equal(name_at(code, ADDR + 0x1000, 150 * MS), "other");
+}
+
+CODE_TEST(what_takes_the_place_of_old_code_ends_it)
+{
+	ep_kernel_code_add_old(code, ADDR, PAGE);
+	comes(code, 100 * MS, ADDR, "old"); /* the same program once more: its end was not told */
+	assert_int_equal(ep_kernel_code_at(code, ADDR, 50 * MS), 0);
+	assert_string_equal(name_at(code, ADDR, 150 * MS), "old");
+	goes(code, 200 * MS, ADDR, "old");
+	assert_int_equal(kind_at(code, ADDR, 250 * MS), AFTER);
 }
 
 CODE_TEST(a_picture_of_what_came_after_must_be_younger)
@@ -202,7 +232,7 @@ CODE_TEST(after_a_loss_nothing_told_before_is_believed)
 	assert_string_equal(name_at(code, ADDR, 199 * MS), "one");
 	assert_int_equal(kind_at(code, ADDR, 200 * MS), ERA);
 	assert_int_equal(kind_at(code, ADDR, 260 * MS), ERA);
-	assert_false(ep_kernel_code_is_told(code, ADDR)); /* it may be there: pictures tell */
+	assert_true(ep_kernel_code_may_name(code, ADDR, ADDR + 5)); /* it may be there: pictures tell */
 	comes(code, 300 * MS, ADDR, "two");
 	assert_string_equal(name_at(code, ADDR, 300 * MS), "two");
 }
