@@ -74,7 +74,15 @@ static void on_lost(void *arg, uint64_t records)
 	assert(records > 0);
 }
 
-static const struct ep_order_ops ops = {on_event, on_mapping, on_lost};
+static void on_ksymbol(void *arg, const struct ep_ksymbol_event *event)
+{
+	struct sink *sink = arg;
+
+	sink->sum += strlen(event->name) + strlen(event->module);
+	sink->n++;
+}
+
+static const struct ep_order_ops ops = {on_event, on_mapping, on_lost, on_ksymbol};
 
 static void fill(const struct input *input, size_t size)
 {

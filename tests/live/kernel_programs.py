@@ -21,7 +21,7 @@ SOCKET_FILTER = 1
 PR_SET_NAME = 15
 ROUNDS = 3000  # of its loop: some microseconds
 REPEAT = 5000
-CPU_SECONDS = 0.4
+CPU_SECONDS = 0.3
 
 
 def call(command, attr):
@@ -91,7 +91,7 @@ def main():
         print(name, hex(code_address(fd)), flush=True)
         LIBC.prctl(PR_SET_NAME, b"between", 0, 0, 0)
         os.close(fd)
-        time.sleep(0.3)  # its memory is free after a grace period
+        time.sleep(0.2)  # its memory is free after a grace period
 
 
 if __name__ == "__main__":

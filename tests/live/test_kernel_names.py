@@ -15,7 +15,7 @@ import whole  # and with it where the kit is
 import stacks
 
 RUNNER = os.path.join(os.path.dirname(os.path.realpath(__file__)), "kernel_programs.py")
-NAMES = ["one", "two", "three", "four", "five"]
+NAMES = ["one", "two", "three", "four"]
 BEFORE = 12
 PROGRAM = re.compile(r"bpf_prog_[0-9a-f]{16}_zk_(\w+)$")
 CALLER = re.compile(r"bpf_\w*test_run")

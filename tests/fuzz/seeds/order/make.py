@@ -29,6 +29,11 @@ def lost(time_ns, n):
     return perf(2, 0, struct.pack("<QQQ", 0, n, time_ns))
 
 
+def ksymbol(time_ns, name, gone, kind=1):
+    body = struct.pack("<QIHH", 0xffffffffc0001000, 64, kind, gone) + name + bytes(8 - len(name) % 8)
+    return perf(17, 0, body + struct.pack("<Q", time_ns))
+
+
 def write(name, flags, time, ring_at, ring, side_at, side):
     ring, side = b"".join(ring), b"".join(side)
     head = struct.pack("<BBHHHH", flags, time, ring_at // 8, len(ring) // 8, side_at // 8,
@@ -46,6 +51,9 @@ def main():
           1024 - 40, [mmap2(20, b"/usr/lib/x.so")] * 7)
     write("younger.bin", 4, 30, 8, [sample, fork, event(1, 50, bytes(8), BUSY), exit_], 8,
           [mmap2(50, b"[vdso]"), mmap2(20, b"/bin/sh", b"1234")])
+    write("ksymbols.bin", 0, 100, 0, [fork, sample, exit_], 1024 - 24,
+          [ksymbol(20, b"bpf_prog_0123_a", 0), mmap2(41, b"/bin/true"), ksymbol(44, b"bpf_prog_0123_a", 1),
+           ksymbol(44, b"kprobe_insn_page", 0, 2)])
 
 
 main()
