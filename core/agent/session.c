@@ -10,6 +10,7 @@
 #include "core/bpf/chunks.h"
 #include "core/bpf/cpus.h"
 #include "core/bpf/events.h"
+#include "core/bpf/loaded.h"
 #include "core/bpf/order.h"
 #include "core/bpf/programs.h"
 #include "core/bpf/ring.h"
@@ -34,6 +35,7 @@
 /* Between these is the longest rest from the kernel's records. */
 #define REST_LEAST_MS 10
 #define REST_MOST_MS  200
+#define MAX_OWN_CODES  256 /* functions of our own BPF programs */
 
 /* --- from the kernel ------------------------------------------------------------------------- */
 
@@ -419,6 +421,23 @@ static int new_namer(struct ep_session *session)
 	return ep_namer_new(&options, &session->namer);
 }
 
+/* Our own programs were loaded before their coming and going was followed. */
+static int new_kernel_code(struct ep_session *session)
+{
+	int r = ep_kernel_code_new(&session->kernel_code);
+	struct ep_loaded_code *loaded;
+	struct ep_vec codes;
+
+	if (r < 0)
+		return r;
+	ep_vec_init(&codes, sizeof(*loaded), MAX_OWN_CODES);
+	ep_bpf_list_code(session->bpf, &codes);
+	ep_vec_each(&codes, loaded)
+		ep_kernel_code_add_old(session->kernel_code, loaded->addr, loaded->bytes);
+	ep_vec_fini(&codes);
+	return 0;
+}
+
 static int new_order(struct ep_session *session)
 {
 	static const struct ep_order_ops ops = {
@@ -535,7 +554,7 @@ static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 	if (r < 0)
 		return r;
 	*stage = EP_STAGE_STORE;
-	r = ep_kernel_code_new(&session->kernel_code);
+	r = new_kernel_code(session);
 	if (r == 0)
 		r = new_deltas(session);
 	if (r == 0)

@@ -8,7 +8,7 @@
 #define MAX_FUNCTIONS 256 /* of a program: BPF_MAX_SUBPROGS, include/linux/bpf_verifier.h */
 
 /* Of a program that is not compiled, or whose addresses are hidden from us, there is nothing to be told. */
-static int add_functions(struct ep_vec *codes, int fd)
+int ep_loaded_program(int fd, struct ep_vec *codes)
 {
 	uint64_t addrs[MAX_FUNCTIONS] = {0};
 	uint32_t lens[MAX_FUNCTIONS] = {0}, bytes;
@@ -46,7 +46,7 @@ int ep_loaded_programs(struct ep_vec *codes)
 		if (fd < 0 && errno != ENOENT) /* it went meanwhile */
 			return -errno;
 		if (fd >= 0)
-			r = add_functions(codes, fd);
+			r = ep_loaded_program(fd, codes);
 	}
 	return r;
 }

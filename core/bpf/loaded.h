@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the code of all BPF programs lies that are loaded now: kallsyms says where a program begins, but not where
- * it ends. The kernel shows them to who has CAP_SYS_ADMIN.
+ * Where the code of BPF programs lies that are loaded now: kallsyms says where a program begins, but not where
+ * it ends. The kernel shows all of them to who has CAP_SYS_ADMIN.
  */
 #ifndef EP_BPF_LOADED_H
 #define EP_BPF_LOADED_H
@@ -11,6 +11,9 @@
 struct ep_loaded_code {
 	uint64_t addr, bytes; /* of one function */
 };
+
+/* Of one program, given as a descriptor: anybody may who has it. 0, -E2BIG, -ENOMEM. */
+int ep_loaded_program(int fd, struct ep_vec *codes);
 
 /* Appends struct ep_loaded_code to `codes`. 0; -EPERM, -errno: it has what was found until then. Takes some us for each. */
 int ep_loaded_programs(struct ep_vec *codes);

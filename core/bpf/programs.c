@@ -2,6 +2,7 @@
 #include "core/bpf/programs.h"
 #include "core/base/log.h"
 #include "core/bpf/cpus.h"
+#include "core/bpf/loaded.h"
 #include "core/bpf/offsets.h"
 
 #include <errno.h>
@@ -551,4 +552,15 @@ size_t ep_bpf_map_bytes(const struct ep_bpf *bpf)
 uint32_t ep_bpf_frames_per_run(const struct ep_bpf *bpf)
 {
 	return atomic_load(&bpf->frames_per_run);
+}
+
+void ep_bpf_list_code(const struct ep_bpf *bpf, struct ep_vec *codes)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, bpf->object)
+	{
+		if (bpf_program__fd(program) >= 0)
+			(void)ep_loaded_program(bpf_program__fd(program), codes);
+	}
 }

@@ -9,6 +9,7 @@
 #include "core/base/util.h"
 
 struct ep_bpf;
+struct ep_vec;
 
 struct ep_bpf_options {
 	size_t ring_bytes;	/* rounded up to a power of two of pages */
@@ -55,6 +56,9 @@ int ep_bpf_set_glob(struct ep_bpf *bpf, enum ep_glob_of which, const struct ep_g
  * or more: for a worker, which nobody must have the object freed under.
  */
 int ep_bpf_lengthen_runs(struct ep_bpf *bpf);
+
+/* Where the code of the programs lies: appends struct ep_loaded_code (core/bpf/loaded.h). */
+void ep_bpf_list_code(const struct ep_bpf *bpf, struct ep_vec *codes);
 
 /* Attaches fork, exec and exit. 0 or a negative errno. */
 int ep_bpf_attach_process_events(struct ep_bpf *bpf);
