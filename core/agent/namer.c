@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/namer.h"
+#include "core/agent/kernel_names.h"
 #include "core/process/executables.h"
 #include "core/plugin/job.h"
 #include "core/process/language.h"
@@ -8,12 +9,9 @@
 #include "core/base/log.h"
 #include "core/base/map.h"
 #include "core/base/vec.h"
-#include "core/bpf/loaded.h"
 #include "core/symbol/described.h"
-#include "core/symbol/kernel.h"
 #include "core/symbol/native.h"
 #include "core/trace/frames.h"
-#include "core/trace/kernel_code.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,17 +21,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define KALLSYMS_PATH "/proc/kallsyms"
-/*
- * An address in no symbol: modules or BPF programs came. A new picture is read, soon at first; the wait doubles
- * while pictures are wanted all the time. A batch that is to be written waits for a part of that.
- */
-#define RELOAD_MIN_NS EP_NS_PER_SEC
-#define RELOAD_MAX_NS (64 * EP_NS_PER_SEC)
-#define HURRY	      8
-#define MAX_CODES     8192 /* functions of BPF programs that are there at the start */
-/* Of samples that are held until their process is known, frames come so much later. */
-#define KEEP_PICTURE_NS (5 * EP_NS_PER_SEC)
 /* Names that do not go away are looked for together: those of a file, which stays open for 3 s when nobody maps
  * it more; and those of a process. */
 #define FILE_WAIT_NS	(2 * EP_NS_PER_SEC)
@@ -82,15 +69,8 @@ struct ep_namer {
 	struct ep_namer_options options;
 	struct ep_native_symbols *native;
 	LIST_HEAD(, queue) queues;
-	struct ep_kernel_symbols *kernel; /* NULL: not loaded yet, or not readable */
-	struct ep_kernel_symbols *kernel_before; /* the picture before, while names are unsure; else NULL */
-	uint64_t kernel_picture_ns; /* when we began to read that one */
-	bool kernel_loading, kernel_refused, kernel_warned;
-	uint64_t kernel_turn;	  /* how many pictures were read, or could not be */
-	uint64_t kernel_began_ns; /* to read the last one, or the one that is read */
-	uint64_t kernel_wait_ns;  /* from there to the next */
+	struct ep_kernel_names *kernel;
 	size_t busy, own_jobs;
-	char kernel_build_id[2 * EP_ELF_BUILD_ID_MAX + 1];
 };
 
 /* --- native ---------------------------------------------------------------------------------- */
@@ -324,178 +304,22 @@ static int start_native(struct ep_namer *namer, struct ep_frames *frames, const 
 
 /* --- kernel ---------------------------------------------------------------------------------- */
 
-struct kernel_job {
-	struct ep_namer *namer;
-	struct ep_kernel_symbols *symbols;
-	bool is_first;
-	struct ep_vec codes; /* struct ep_loaded_code: with the first picture */
-	int result;
-};
-
-static void run_kernel(void *arg)
-{
-	struct kernel_job *job = arg;
-	const char *path = job->namer->options.kallsyms;
-
-	if (job->is_first && !path)
-		(void)ep_loaded_programs(&job->codes); /* what has no end reaches to the next symbol */
-	job->result = ep_kernel_symbols_load(path ? path : KALLSYMS_PATH, &job->symbols);
-}
-
-/* The one before is kept while it may be needed to name what was sampled around a change of modules. */
-static void take_picture(struct ep_namer *namer, struct ep_kernel_symbols *symbols)
-{
-	struct ep_kernel_code *code = namer->options.kernel_code;
-	uint64_t start_addr, end_addr;
-
-	ep_kernel_symbols_free(namer->kernel_before);
-	namer->kernel_before = namer->kernel;
-	namer->kernel = symbols;
-	if (code && ep_kernel_symbols_own(symbols, &start_addr, &end_addr))
-		ep_kernel_code_set_own(code, start_addr, end_addr);
-	if (!code || ep_kernel_code_unsure_until_ns(code) < namer->kernel_picture_ns) {
-		ep_kernel_symbols_free(namer->kernel_before);
-		namer->kernel_before = NULL;
-	}
-	namer->kernel_picture_ns = namer->kernel_began_ns;
-}
-
-static void finish_kernel(void *arg)
-{
-	struct kernel_job *job = arg;
-	struct ep_namer *namer = job->namer;
-	struct ep_loaded_code *loaded;
-
-	namer->busy--;
-	ep_vec_each(&job->codes, loaded) {
-		if (namer->options.kernel_code)
-			ep_kernel_code_add_old(namer->options.kernel_code, loaded->addr, loaded->bytes);
-	}
-	ep_vec_fini(&job->codes);
-	namer->kernel_loading = false;
-	namer->kernel_turn++;
-	namer->kernel_refused = job->result < 0 && !ep_is_transient(job->result);
-	if (job->result == 0) {
-		take_picture(namer, job->symbols);
-	} else if (namer->kernel_refused && !namer->kernel_warned) {
-		namer->kernel_warned = true;
-		ep_log(EP_LOG_WARN,
-		       "kernel: no names for kernel functions (%s: %s); run as root with "
-		       "`sysctl kernel.kptr_restrict=1`",
-		       KALLSYMS_PATH, ep_strerror(job->result));
-	}
-	free(job);
-	namer->options.progress(namer->options.arg);
-}
-
-static void load_kernel(struct ep_namer *namer, uint64_t now_ns, uint64_t hurry)
-{
-	uint64_t since_ns = now_ns - namer->kernel_began_ns;
-	struct kernel_job *job;
-
-	if (namer->kernel_loading || since_ns < namer->kernel_wait_ns / hurry)
-		return;
-	job = calloc(1, sizeof(*job));
-	if (!job)
-		return;
-	job->namer = namer;
-	job->is_first = namer->kernel_turn == 0;
-	ep_vec_init(&job->codes, sizeof(struct ep_loaded_code), MAX_CODES);
-	namer->kernel_loading = true;
-	if (ep_job_run(namer->options.loop, run_kernel, finish_kernel, job) < 0) {
-		namer->kernel_loading = false;
-		free(job);
-		return;
-	}
-	namer->kernel_wait_ns = since_ns > RELOAD_MAX_NS
-					? RELOAD_MIN_NS
-					: EP_MIN(2 * namer->kernel_wait_ns, RELOAD_MAX_NS);
-	namer->kernel_began_ns = now_ns;
-	namer->busy++;
-}
-
-/* False where the picture before says something else: which of them the sample saw is not known. */
-static bool is_agreed(const struct ep_namer *namer, uint64_t addr, const struct ep_kernel_name *name)
-{
-	struct ep_kernel_name before;
-
-	return !namer->kernel_before ||
-	       ep_kernel_symbols_find(namer->kernel_before, addr, &before) < 0 ||
-	       (strcmp(before.name, name->name) == 0 && strcmp(before.module, name->module) == 0);
-}
-
-/* What a picture says of an address, if it may say something of that code. */
-static bool find_in_picture(const struct ep_namer *namer, uint64_t addr, const struct ep_kernel_source *source,
-			    struct ep_kernel_name *ret_name)
-{
-	const struct ep_kernel_code *code = namer->options.kernel_code;
-	bool is_new = ep_kernel_symbols_find(namer->kernel, addr, ret_name) == 0;
-
-	if (!is_new && (!source->is_unsure || !namer->kernel_before ||
-			ep_kernel_symbols_find(namer->kernel_before, addr, ret_name) < 0))
-		return false;
-	if (is_new && source->is_unsure && !is_agreed(namer, addr, ret_name))
-		return false;
-	return !code || ep_kernel_code_may_name(code, ret_name->start_addr, addr);
-}
-
-static void resolve_kernel_frame(struct ep_frames *frames, uint32_t id, const char *name, const char *module)
-{
-	struct ep_frame_line line = {.function = name};
-
-	ep_frames_resolve(frames, id, &line, 1, *module ? module : NULL);
-}
-
-/*
- * False when the frame must wait for a picture of the symbols that is younger than the frame, or than what came to
- * its address. Where the kernel
- * shows none to us, that is tried again now and then, and nothing waits for it.
- */
-static bool name_kernel_frame(struct ep_namer *namer, struct ep_frames *frames, uint32_t id,
-			      uint64_t seen_ns)
-{
-	const struct ep_kernel_code *code = namer->options.kernel_code;
-	struct ep_kernel_source source = {0};
-	struct ep_kernel_name name;
-	struct ep_frame frame;
-	bool is_known, is_young;
-	uint64_t addr;
-
-	ep_frames_get(frames, id, &frame);
-	addr = ep_frame_lookup_addr(&frame);
-	is_known = namer->options.kernel &&
-		   (!frame.aux || (code && ep_kernel_code_source(code, addr, frame.aux, &source) == 0));
-	if (is_known && source.name) {
-		resolve_kernel_frame(frames, id, source.name, source.module);
-		return true;
-	}
-	is_young = namer->kernel && (!source.since_ns || namer->kernel_picture_ns > source.since_ns);
-	if (is_known && is_young && find_in_picture(namer, addr, &source, &name)) {
-		resolve_kernel_frame(frames, id, name.name, name.module);
-		return true;
-	}
-	if (is_known && !namer->kernel_refused && (!is_young || seen_ns >= namer->kernel_picture_ns))
-		return false;
-	ep_frames_resolve(frames, id, NULL, 0, NULL);
-	return true;
-}
-
 static void name_kernel_frames(struct ep_namer *namer, struct queue *queue, enum ep_namer_when when,
 			       uint64_t now_ns)
 {
 	struct kernel_frame *frame;
 	size_t kept = 0;
 
-	if (queue->kernel_turn != namer->kernel_turn) {
-		queue->kernel_turn = namer->kernel_turn;
+	if (queue->kernel_turn != ep_kernel_names_turn(namer->kernel)) {
+		queue->kernel_turn = ep_kernel_names_turn(namer->kernel);
 		ep_vec_each(&queue->kernel, frame) {
-			if (!name_kernel_frame(namer, queue->frames, frame->id, frame->seen_ns))
+			if (!ep_kernel_names_resolve(namer->kernel, queue->frames, frame->id, frame->seen_ns))
 				*ep_vec_at(&queue->kernel, struct kernel_frame, kept++) = *frame;
 		}
 		queue->kernel.len = kept;
 	}
 	if (queue->kernel.len > 0)
-		load_kernel(namer, now_ns, when == EP_NAMER_ALL ? HURRY : 1);
+		ep_kernel_names_want(namer->kernel, now_ns, when == EP_NAMER_ALL);
 }
 
 /* --- what waits ------------------------------------------------------------------------------ */
@@ -591,7 +415,7 @@ static bool take_frame(struct ep_namer *namer, struct queue *queue, uint32_t id,
 	ep_frames_get(queue->frames, id, &frame);
 	key.kind = frame.kind;
 	if (frame.kind == EP_FRAME_KERNEL)
-		return name_kernel_frame(namer, queue->frames, id, now_ns) ||
+		return ep_kernel_names_resolve(namer->kernel, queue->frames, id, now_ns) ||
 		       ep_vec_append(&queue->kernel, &kernel, 1) == 0;
 	if (frame.kind >= EP_FRAME_FIRST_DYNAMIC) {
 		key.program = frame.program;
@@ -795,23 +619,20 @@ void ep_namer_sweep(struct ep_namer *namer)
 		if (!ep_frames_is_shared(queue->frames))
 			free_queue(queue);
 	}
-	if (n_kernel == 0 && namer->kernel_picture_ns + KEEP_PICTURE_NS < ep_clock_mono_ns()) {
-		ep_kernel_symbols_free(namer->kernel_before);
-		namer->kernel_before = NULL;
-	}
-}
-
-static void read_build_id(struct ep_namer *namer)
-{
-	uint8_t id[EP_ELF_BUILD_ID_MAX];
-	int n = ep_kernel_build_id(id);
-
-	for (int i = 0; i < n; i++)
-		snprintf(namer->kernel_build_id + 2 * i, 3, "%02x", id[i]);
+	if (n_kernel == 0)
+		ep_kernel_names_rest(namer->kernel, ep_clock_mono_ns());
 }
 
 int ep_namer_new(const struct ep_namer_options *options, struct ep_namer **ret_namer)
 {
+	const struct ep_kernel_names_options kernel = {
+		.loop = options->loop,
+		.wanted = options->kernel,
+		.kallsyms = options->kallsyms,
+		.code = options->kernel_code,
+		.progress = options->progress,
+		.arg = options->arg,
+	};
 	struct ep_namer *namer = calloc(1, sizeof(*namer));
 	int r;
 
@@ -827,10 +648,11 @@ int ep_namer_new(const struct ep_namer_options *options, struct ep_namer **ret_n
 		return r;
 	}
 	ep_native_symbols_set_memory(namer->native, options->memory);
-	read_build_id(namer);
-	if (options->kernel)
-		load_kernel(namer, ep_clock_mono_ns(), 1);
-	namer->kernel_wait_ns = RELOAD_MIN_NS;
+	r = ep_kernel_names_new(&kernel, &namer->kernel);
+	if (r < 0) {
+		ep_namer_free(namer);
+		return r;
+	}
 	*ret_namer = namer;
 	return 0;
 }
@@ -849,25 +671,21 @@ void ep_namer_free(struct ep_namer *namer)
 	while ((queue = LIST_FIRST(&namer->queues)) != NULL)
 		free_queue(queue);
 	ep_native_symbols_free(namer->native);
-	ep_kernel_symbols_free(namer->kernel);
-	ep_kernel_symbols_free(namer->kernel_before);
+	ep_kernel_names_free(namer->kernel);
 	free(namer);
 }
 
 size_t ep_namer_busy(const struct ep_namer *namer)
 {
-	return namer->busy;
+	return namer->busy + ep_kernel_names_busy(namer->kernel);
 }
 
 size_t ep_namer_bytes(const struct ep_namer *namer)
 {
-	size_t kernel = namer->kernel ? ep_kernel_symbols_bytes(namer->kernel) : 0;
-	size_t before = namer->kernel_before ? ep_kernel_symbols_bytes(namer->kernel_before) : 0;
-
-	return kernel + before + ep_native_symbols_bytes(namer->native);
+	return ep_kernel_names_bytes(namer->kernel) + ep_native_symbols_bytes(namer->native);
 }
 
 const char *ep_namer_kernel_build_id(const struct ep_namer *namer)
 {
-	return namer->kernel_build_id;
+	return ep_kernel_names_build_id(namer->kernel);
 }
