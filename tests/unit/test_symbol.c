@@ -421,6 +421,35 @@ EP_TEST(modules_may_be_far_away)
 	assert_string_equal(name.name, "far");
 }
 
+EP_TEST(kernel_itself_lies_between_its_symbols)
+{
+	static const struct {
+		const char *label, *text;
+		uint64_t start, end; /* 0: nowhere */
+	} rows[] = {
+		{"modules behind it",
+		 "ffffffff81000000 T _text\nffffffff81800000 D data\nffffffffc0200000 t ext4_open\t[ext4]\n"
+		 "ffffffffc0300000 t bpf_prog_1\t[bpf]\n",
+		 0xffffffff81000000, 0xffffffff81800000},
+		{"modules before it, and per-CPU data at low addresses",
+		 "0000000000001000 D percpu\nffff800079000000 t far\t[mod]\nffff800080000000 T _text\n"
+		 "ffff800080000100 T last\n",
+		 0xffff800080000000, 0xffff800080000100},
+		{"one symbol", "ffffffff81000000 T _text\nffffffffc0200000 t ext4_open\t[ext4]\n", 0, 0},
+	};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		ep_cleanup(ep_kernel_symbols_freep) struct ep_kernel_symbols *symbols = NULL;
+		uint64_t start = 0, end = 0;
+
+		print_message("%s\n", rows[i].label);
+		assert_int_equal(load_text(rows[i].text, &symbols), 0);
+		assert_int_equal(ep_kernel_symbols_own(symbols, &start, &end), rows[i].start != 0);
+		assert_int_equal(start, rows[i].start);
+		assert_int_equal(end, rows[i].end);
+	}
+}
+
 /* Every code symbol of the running kernel, against its own list. */
 EP_TEST(running_kernel_agrees_with_its_list)
 {
