@@ -659,7 +659,7 @@ static void fill_on_first_event(void *arg, const struct ep_event *event, size_t 
 
 EP_TEST(a_loss_during_a_drain_is_told_by_the_next)
 {
-	static const struct ep_order_ops slow_ops = {fill_on_first_event, on_mapping, on_lost};
+	static const struct ep_order_ops slow_ops = {fill_on_first_event, on_mapping, on_lost, on_ksymbol};
 
 	for (int counts = 0; counts < 2; counts++) {
 		struct world *world = new_world((struct setup){.n_cpus = 1, .counts = counts});
