@@ -10,13 +10,20 @@
 #include <string.h>
 
 #define MAX_PIECES 16384
-#define MAX_ERAS   16
+#define MAX_ERAS   64
 #define MAX_NAME   511 /* KSYM_NAME_LEN - 1, include/linux/kallsyms.h, Linux 6.1 */
 /*
  * The kernel tells of the end of a program that may still run on another CPU; its memory is free after a grace
  * period (kernel/bpf/syscall.c, bpf_prog_put_deferred).
  */
 #define STILL_RUNS_NS (1000ull * 1000)
+
+/*
+ * Whoever can make the kernel lose records must not make frames without end: each doubt gives those that it concerns
+ * two more ids. So many are given at once, and one more after each wait; else the last doubt goes on.
+ */
+#define MAX_DOUBTS    16
+#define DOUBT_WAIT_NS (10ull * 1000 * 1000 * 1000)
 
 enum id_kind { ID_PIECE = 1, ID_AFTER, ID_ERA, ID_KIND_BITS = 2, ID_KIND_MASK = 3 };
 
@@ -35,15 +42,28 @@ struct era {
 	bool is_unsure;
 };
 
+struct eras {
+	struct ep_vec list; /* struct era, in order of time */
+	uint64_t given_ns;  /* when there was one more doubt to be had */
+	uint32_t doubts;
+};
+
 struct ep_kernel_code {
 	struct ep_vec pieces; /* struct piece, sorted by start */
-	struct ep_vec eras;   /* struct era, in order of time */
+	struct eras modules;  /* of all that no piece is known of */
+	struct eras losses;   /* of pieces that are doubted */
 	uint64_t own_start, own_end;
 	uint64_t max_bytes; /* of a piece */
 	uint64_t unsure_until_ns;
 	uint32_t last_number;
 	bool has_changed;
 };
+
+static void init_eras(struct eras *eras)
+{
+	ep_vec_init(&eras->list, sizeof(struct era), MAX_ERAS);
+	eras->doubts = MAX_DOUBTS;
+}
 
 int ep_kernel_code_new(struct ep_kernel_code **ret_code)
 {
@@ -52,7 +72,8 @@ int ep_kernel_code_new(struct ep_kernel_code **ret_code)
 	if (!code)
 		return -ENOMEM;
 	ep_vec_init(&code->pieces, sizeof(struct piece), MAX_PIECES);
-	ep_vec_init(&code->eras, sizeof(struct era), MAX_ERAS);
+	init_eras(&code->modules);
+	init_eras(&code->losses);
 	*ret_code = code;
 	return 0;
 }
@@ -66,7 +87,8 @@ void ep_kernel_code_free(struct ep_kernel_code *code)
 	ep_vec_each(&code->pieces, piece)
 		free(piece->name);
 	ep_vec_fini(&code->pieces);
-	ep_vec_fini(&code->eras);
+	ep_vec_fini(&code->modules.list);
+	ep_vec_fini(&code->losses.list);
 	free(code);
 }
 
@@ -134,10 +156,10 @@ static const struct piece *find_piece(const struct ep_kernel_code *code, uint64_
 	return best;
 }
 
-static const struct era *find_era(const struct ep_kernel_code *code, uint64_t time_ns)
+static const struct era *find_era(const struct eras *eras, uint64_t time_ns)
 {
-	for (size_t i = code->eras.len; i > 0; i--) {
-		const struct era *era = ep_vec_at(&code->eras, struct era, i - 1);
+	for (size_t i = eras->list.len; i > 0; i--) {
+		const struct era *era = ep_vec_at(&eras->list, struct era, i - 1);
 
 		if (era->from_ns <= time_ns)
 			return era;
@@ -165,10 +187,10 @@ uint32_t ep_kernel_code_at(const struct ep_kernel_code *code, uint64_t addr, uin
 	if (!code->has_changed || (addr >= code->own_start && addr < code->own_end))
 		return 0;
 	piece = find_piece(code, addr, time_ns);
-	era = find_era(code, time_ns);
+	era = find_era(piece && piece->is_doubted ? &code->losses : &code->modules, time_ns);
 	if (piece && is_there(piece, time_ns))
 		return piece->name ? make_id(piece->number, ID_PIECE) : 0;
-	if (piece && !piece->is_doubted && (!era || era->from_ns < piece->end_ns))
+	if (piece && (!era || (!piece->is_doubted && era->from_ns < piece->end_ns)))
 		return make_id(piece->number, ID_AFTER);
 	return era ? make_id(era->number, ID_ERA) : 0;
 }
@@ -190,6 +212,17 @@ static int describe_piece(const struct ep_kernel_code *code, uint64_t addr, uint
 	return -ENODATA;
 }
 
+static const struct era *era_of(const struct eras *eras, uint32_t number)
+{
+	const struct era *era;
+
+	ep_vec_each(&eras->list, era) {
+		if (era->number == number)
+			return era;
+	}
+	return NULL;
+}
+
 int ep_kernel_code_source(const struct ep_kernel_code *code, uint64_t addr, uint32_t id,
 			  struct ep_kernel_source *ret_source)
 {
@@ -201,13 +234,13 @@ int ep_kernel_code_source(const struct ep_kernel_code *code, uint64_t addr, uint
 	}
 	if ((id & ID_KIND_MASK) != ID_ERA)
 		return describe_piece(code, addr, id, ret_source);
-	ep_vec_each(&code->eras, era) {
-		if (era->number != id >> ID_KIND_BITS)
-			continue;
-		*ret_source = (struct ep_kernel_source){.since_ns = era->since_ns, .is_unsure = era->is_unsure};
-		return 0;
-	}
-	return -ENODATA;
+	era = era_of(&code->modules, id >> ID_KIND_BITS);
+	if (!era)
+		era = era_of(&code->losses, id >> ID_KIND_BITS);
+	if (!era)
+		return -ENODATA;
+	*ret_source = (struct ep_kernel_source){.since_ns = era->since_ns, .is_unsure = era->is_unsure};
+	return 0;
 }
 
 bool ep_kernel_code_may_name(const struct ep_kernel_code *code, uint64_t start_addr, uint64_t addr)
@@ -231,27 +264,59 @@ static uint32_t next_number(struct ep_kernel_code *code)
 	return code->last_number;
 }
 
-static void add_era(struct ep_kernel_code *code, uint64_t from_ns, uint64_t since_ns, bool is_unsure)
+static void add_era(struct ep_kernel_code *code, struct eras *eras, uint64_t from_ns, uint64_t since_ns,
+		    bool is_unsure)
 {
-	struct era *all = code->eras.data;
+	struct era *all = eras->list.data;
 	struct era era = {.from_ns = from_ns, .since_ns = since_ns, .is_unsure = is_unsure};
 
 	era.number = next_number(code);
 	code->has_changed = true;
-	if (code->eras.len == MAX_ERAS)
-		memmove(all, all + 1, --code->eras.len * sizeof(*all));
-	(void)ep_vec_append(&code->eras, &era, 1); /* without memory the era before goes on */
+	if (eras->list.len == MAX_ERAS)
+		memmove(all, all + 1, --eras->list.len * sizeof(*all));
+	(void)ep_vec_append(&eras->list, &era, 1); /* without memory the era before goes on */
+}
+
+static struct era *last_era(const struct eras *eras)
+{
+	return eras->list.len ? ep_vec_at(&eras->list, struct era, eras->list.len - 1) : NULL;
+}
+
+static bool take_doubt(struct eras *eras, uint64_t now_ns)
+{
+	uint64_t given = (now_ns - EP_MIN(now_ns, eras->given_ns)) / DOUBT_WAIT_NS;
+
+	eras->given_ns += given * DOUBT_WAIT_NS;
+	eras->doubts = (uint32_t)EP_MIN(eras->doubts + given, (uint64_t)MAX_DOUBTS);
+	if (!eras->doubts)
+		return false;
+	eras->doubts--;
+	return true;
+}
+
+/* Of what is sampled in the time between, and after that. */
+static void doubt(struct ep_kernel_code *code, struct eras *eras, uint64_t from_ns, uint64_t until_ns)
+{
+	struct era *last = last_era(eras);
+
+	code->unsure_until_ns = EP_MAX(code->unsure_until_ns, until_ns);
+	if (last && !take_doubt(eras, until_ns)) {
+		last->is_unsure = true;
+		last->since_ns = until_ns;
+		return;
+	}
+	add_era(code, eras, from_ns, until_ns, true);
+	add_era(code, eras, until_ns, until_ns, false);
 }
 
 void ep_kernel_code_doubt(struct ep_kernel_code *code, uint64_t from_ns, uint64_t until_ns)
 {
-	add_era(code, from_ns, until_ns, true);
-	add_era(code, until_ns, until_ns, false);
-	code->unsure_until_ns = until_ns;
+	doubt(code, &code->modules, from_ns, until_ns);
 }
 
 void ep_kernel_code_lose(struct ep_kernel_code *code, uint64_t from_ns, uint64_t until_ns)
 {
+	bool concerns_any = false;
 	struct piece *piece;
 
 	ep_vec_each(&code->pieces, piece) {
@@ -259,13 +324,16 @@ void ep_kernel_code_lose(struct ep_kernel_code *code, uint64_t from_ns, uint64_t
 			piece->end_ns = EP_MAX(piece->birth_ns, from_ns);
 			piece->is_doubted = true;
 		}
+		concerns_any |= piece->is_doubted;
 	}
-	ep_kernel_code_doubt(code, from_ns, until_ns);
+	if (concerns_any)
+		doubt(code, &code->losses, from_ns, until_ns);
 }
 
 /* What was where they were is looked for in pictures from now on. */
 static void forget_ended(struct ep_kernel_code *code, uint64_t now_ns)
 {
+	struct era *last = last_era(&code->modules);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < code->pieces.len; i++) {
@@ -277,7 +345,10 @@ static void forget_ended(struct ep_kernel_code *code, uint64_t now_ns)
 			free(piece->name);
 	}
 	code->pieces.len = kept;
-	add_era(code, now_ns, now_ns, false);
+	if (last && !take_doubt(&code->modules, now_ns))
+		last->since_ns = now_ns;
+	else
+		add_era(code, &code->modules, now_ns, now_ns, false);
 }
 
 /* Takes its name. False: there is no room. */

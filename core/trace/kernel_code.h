@@ -7,7 +7,7 @@
  *	0	as it was at the start: a picture of kallsyms names it (core/symbol/kernel.h)
  *	piece	the kernel told where it begins and ends and what its name is (PERF_RECORD_KSYMBOL)
  *	after	a piece was there, and nothing is known since: a picture that is younger names it
- *	era	modules came or went, or records were lost: again a picture that is younger
+ *	era	modules came or went; or records were lost, and pieces may have: again a picture that is younger
  *
  * The kernel tells nothing of modules but that one came or went. Between the look before and the one that heard of
  * it nobody knows which code was there: names of that time are *unsure*, and count only if both pictures agree.
@@ -43,7 +43,7 @@ void ep_kernel_code_add_old(struct ep_kernel_code *code, uint64_t addr, uint64_t
 void ep_kernel_code_change(struct ep_kernel_code *code, const struct ep_kernel_change *change);
 /* Modules came or went between these times. */
 void ep_kernel_code_doubt(struct ep_kernel_code *code, uint64_t from_ns, uint64_t until_ns);
-/* Records were lost between these times: no piece is believed any more. */
+/* Records were lost between these times: no piece is believed any more. Modules have nothing to do with it. */
 void ep_kernel_code_lose(struct ep_kernel_code *code, uint64_t from_ns, uint64_t until_ns);
 /* Where the kernel's own text lies, from here on. */
 void ep_kernel_code_set_own(struct ep_kernel_code *code, uint64_t start_addr, uint64_t end_addr);

@@ -235,6 +235,35 @@ CODE_TEST(after_a_loss_nothing_told_before_is_believed)
 	assert_true(ep_kernel_code_may_name(code, ADDR, ADDR + 5)); /* it may be there: pictures tell */
 	comes(code, 300 * MS, ADDR, "two");
 	assert_string_equal(name_at(code, ADDR, 300 * MS), "two");
+	/* Modules are not told of by records. */
+	assert_int_equal(ep_kernel_code_at(code, ADDR + 0x1000, 260 * MS), 0);
+}
+
+/* Floods of records are made by whoever likes to; and so would ids be. */
+CODE_TEST(doubts_without_end_give_a_bounded_number_of_ids)
+{
+	uint32_t module = 0, piece = 0, ids = 0;
+	struct ep_kernel_source source;
+
+	comes(code, 1, ADDR, "one");
+	for (uint64_t i = 1; i <= 1010; i++) {
+		uint64_t now_ns = i * 50 * MS;
+
+		ep_kernel_code_doubt(code, now_ns - 50 * MS, now_ns);
+		ep_kernel_code_lose(code, now_ns - 50 * MS, now_ns);
+		ids += ep_kernel_code_at(code, ADDR, now_ns) != piece;
+		ids += ep_kernel_code_at(code, ADDR + 0x1000, now_ns) != module;
+		piece = ep_kernel_code_at(code, ADDR, now_ns);
+		module = ep_kernel_code_at(code, ADDR + 0x1000, now_ns);
+		assert_int_equal(ep_kernel_code_source(code, ADDR, piece, &source), 0);
+		assert_true(source.since_ns == now_ns && !source.name);
+	}
+	assert_in_range(ids, 32, 2 * (16 + 1 + 5));
+	/* What goes on is unsure. */
+	assert_true(source.is_unsure);
+	/* And after a while each has its own again. */
+	ep_kernel_code_doubt(code, 70000 * MS, 70001 * MS);
+	assert_int_not_equal(ep_kernel_code_at(code, ADDR + 0x1000, 70001 * MS), module);
 }
 
 CODE_TEST(records_that_cannot_be_are_nothing)
