@@ -35,10 +35,11 @@ class KernelNames(whole.Case):
             os.close(self.before.pop())
 
     def record(self):
-        """Those that were there before the recording go when it has begun. {name: address}"""
+        """Those that were there before the recording go when it has begun. Their pages, {name: address}."""
         profiler = subprocess.Popen([whole.BINARY, "record", "-F", "997", "-o", self.out, "--",
                                      sys.executable, RUNNER, self.dir, *NAMES],
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(profiler.kill)  # nothing, when it has ended
         kernel_programs.wait_for(os.path.join(self.dir, "started"))
         addresses = {kernel_programs.code_address(fd) & ~0xfff for fd in self.before}
         self.unload()
@@ -51,6 +52,9 @@ class KernelNames(whole.Case):
 
     def test_no_sample_has_the_name_of_what_was_there_before(self):
         before, places = self.record()
+        pages = [int(place, 16) & ~0xfff for place in places.values()]
+        if 0 in pages:
+            self.skipTest("this kernel compiles no programs, or hides where they are")
         named = collections.defaultdict(collections.Counter)
         for sample in stacks.read_profile(self.out).samples:
             for frame, caller in zip(sample.frames, sample.frames[1:]):
@@ -60,8 +64,7 @@ class KernelNames(whole.Case):
         print("named:", {thread: dict(names) for thread, names in named.items()}, file=sys.stderr)
         for name in NAMES:
             self.assertEqual(list(named[name]), [name], "the thread's name is its program's")
-        pages = [int(place, 16) & ~0xfff for place in places.values()]
-        if 0 in pages or (len(set(pages)) == len(pages) and not before & set(pages)):
+        if len(set(pages)) == len(pages) and not before & set(pages):
             self.skipTest("no program took another one's place")
 
 
