@@ -49,6 +49,11 @@ static void print_stores(const struct ep_session *session, FILE *out)
 		ep_put_count(out, "hash collisions kept apart", c->collisions);
 		ep_put_count(out, "samples over the interval's limit",
 			     c->over_limit + c->frames_full);
+		ep_put_count(out, "stacks cut since their process has its share of frames",
+			     c->over_share);
+		ep_put_count(out, "names left out since their process has its share of them",
+			     c->names_over_share +
+				     ep_frames_names_over_share(ep_store_frames(session->stores[i])));
 		ep_put_count(out, "bytes of traces and names", ep_store_bytes(session->stores[i]));
 	}
 }

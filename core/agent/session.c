@@ -715,9 +715,24 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 
 /* --- stores and batches ---------------------------------------------------------------------- */
 
+/*
+ * Of the frame table, by the memory there may be. A frame takes some 80 bytes, so that a full table is a
+ * third of the limit; one program has half of it at most.
+ */
+static struct ep_store_limits store_limits(size_t memory_bytes)
+{
+	size_t memory = EP_MIN(EP_MAX(memory_bytes, (size_t)32 << 20), (size_t)128 << 20);
+
+	return (struct ep_store_limits){
+		.max_frames = (uint32_t)(memory / 256),
+		.max_string_bytes = memory / 8,
+		.max_line_bytes = memory / 4,
+	};
+}
+
 int ep_session_add_store(struct ep_session *session, size_t max_interval_bytes)
 {
-	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+	struct ep_store_limits limits = store_limits(session->options.memory_bytes);
 	int r;
 
 	if (session->n_stores == EP_SESSION_MAX_STORES)

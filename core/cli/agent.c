@@ -12,7 +12,7 @@
 
 #define NAMES_WAIT_NS	 (3ull * 1000 * 1000 * 1000)
 #define LAST_WAIT_NS	 (200ull * 1000 * 1000) /* for names, when the agent ends */
-#define INTERVAL_BYTES	 (6u << 20)
+#define INTERVAL_BYTES	 (10u << 20) /* one program has half of it at most */
 #define MAX_TRACKS	 8
 #define HELD_MAX_BYTES	 (8u << 20)
 

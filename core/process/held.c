@@ -24,6 +24,7 @@ struct ep_held {
 	struct ep_held_options options;
 	struct ep_file_code *code;
 	size_t bytes;
+	struct ep_map program_bytes; /* hash of a program -> those of its samples */
 	bool lacks_code; /* the walk at hand */
 	struct ep_vec event; /* bytes: as it is passed on */
 	struct ep_held_stats stats;
@@ -40,6 +41,7 @@ int ep_held_new(const struct ep_held_options *options, struct ep_held **ret_held
 		return -ENOMEM;
 	}
 	TAILQ_INIT(&held->samples);
+	ep_map_init(&held->program_bytes, UINT32_MAX); /* each has a sample that waits */
 	held->options = *options;
 	ep_vec_init(&held->event, 1, EP_WALK_MAX_BYTES);
 	*ret_held = held;
@@ -56,6 +58,7 @@ void ep_held_free(struct ep_held *held)
 		TAILQ_REMOVE(&held->samples, sample, link);
 		free(sample);
 	}
+	ep_map_fini(&held->program_bytes);
 	ep_vec_fini(&held->event);
 	ep_file_code_free(held->code);
 	free(held);
@@ -257,10 +260,34 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 	return true;
 }
 
+/* How much of a program's waits. Two of one hash are taken for one. */
+static size_t waits_of(const struct ep_held *held, uint64_t program_hash)
+{
+	const uint64_t *bytes = ep_map_find(&held->program_bytes, program_hash);
+
+	return bytes ? (size_t)*bytes : 0;
+}
+
+static void set_waits(struct ep_held *held, uint64_t program_hash, size_t bytes)
+{
+	if (bytes == 0)
+		ep_map_remove(&held->program_bytes, program_hash);
+	else
+		(void)ep_map_set(&held->program_bytes, program_hash, bytes); /* else it seems to have less */
+}
+
+static uint64_t hash_of(const struct sample *sample)
+{
+	return ep_program_hash(ep_program_of(&sample->event));
+}
+
 static void drop(struct ep_held *held, struct sample *sample)
 {
+	size_t bytes = sizeof(*sample) + sample->bytes, known = waits_of(held, hash_of(sample));
+
 	TAILQ_REMOVE(&held->samples, sample, link);
-	held->bytes -= sizeof(*sample) + sample->bytes;
+	held->bytes -= bytes;
+	set_waits(held, hash_of(sample), known - EP_MIN(known, bytes));
 	free(sample);
 }
 
@@ -270,16 +297,35 @@ static void release(struct ep_held *held, struct sample *sample)
 	drop(held, sample);
 }
 
+/* The oldest one of the program that has most waiting: a program that floods pushes out its own. */
+static struct sample *find_oldest_of_most(const struct ep_held *held)
+{
+	const struct ep_map_slot *slot, *most = NULL;
+	struct sample *sample;
+	size_t pos = 0;
+
+	while ((slot = ep_map_next(&held->program_bytes, &pos)) != NULL) {
+		if (!most || slot->value > most->value)
+			most = slot;
+	}
+	TAILQ_FOREACH (sample, &held->samples, link) {
+		if (most && hash_of(sample) == most->key)
+			return sample;
+	}
+	return TAILQ_FIRST(&held->samples);
+}
+
 void ep_held_add(struct ep_held *held, const struct ep_sample *event, size_t bytes)
 {
 	size_t size = offsetof(struct sample, event) + bytes;
+	uint64_t program_hash = ep_program_hash(ep_program_of(event));
 	struct sample *sample;
 
 	if (try_pass(held, event, bytes, false))
 		return;
 	while (held->bytes + size > held->options.max_bytes && !TAILQ_EMPTY(&held->samples)) {
 		held->stats.pushed_out++;
-		release(held, TAILQ_FIRST(&held->samples));
+		release(held, find_oldest_of_most(held));
 	}
 	sample = malloc(EP_MAX(size, sizeof(*sample)));
 	if (!sample) {
@@ -292,6 +338,7 @@ void ep_held_add(struct ep_held *held, const struct ep_sample *event, size_t byt
 	sample->code_turn = ep_file_code_turn(held->code);
 	memcpy(&sample->event, event, bytes);
 	held->bytes += sizeof(*sample) + bytes;
+	set_waits(held, program_hash, waits_of(held, program_hash) + sizeof(*sample) + bytes);
 	TAILQ_INSERT_TAIL(&held->samples, sample, link);
 }
 

@@ -2,7 +2,8 @@
 /*
  * Samples that need more than BPF knew: those with a copy of their stack, which are walked here, and
  * those with raw addresses, which are placed. Where something is still being found out about their
- * process, or a worker reads code that a walk needs, they wait. Bounded in bytes and in time.
+ * process, or a worker reads code that a walk needs, they wait. Bounded in bytes and in time. When
+ * there are too many, the oldest goes of the program that has most of them: one that floods loses its own.
  *
  * Loop's thread only.
  */

@@ -2,6 +2,7 @@
 #include "core/trace/frames.h"
 #include "core/base/vec.h"
 #include "core/trace/index.h"
+#include "core/trace/quotas.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 #define KEY_MAX (1 + EP_FRAME_MAX_WORDS + 2)
 
 #define MAX_TRIES 63 /* in six bits */
+#define FIRST_OWNERS 64
 
 struct frame {
 	uint32_t key_first; /* into keys */
@@ -38,21 +40,28 @@ struct ep_frames {
 	uint32_t n_taken;     /* frames 1 .. n_taken are not PENDING, but those in put_back */
 	uint32_t n_resolved;  /* frames 1 .. n_resolved are RESOLVED */
 	bool refused;	      /* a frame or a name did not fit */
+	uint32_t most_frames, most_lines; /* that one program has */
+	uint64_t names_over_share;
 	struct ep_vec frames; /* struct frame; id - 1 is the position */
+	struct ep_vec owners; /* uint32_t, of each frame: whose share it is of (quotas.h) */
 	struct ep_vec keys;   /* uint64_t */
 	struct ep_vec lines;  /* struct ep_frame_name */
 	struct ep_vec put_back; /* uint32_t: ids */
 	struct ep_index index;
 	struct ep_strings *strings;
+	size_t max_string_bytes;
+	struct ep_quotas quotas;
 };
 
 static void frames_free(struct ep_frames *f)
 {
 	ep_vec_fini(&f->frames);
+	ep_vec_fini(&f->owners);
 	ep_vec_fini(&f->keys);
 	ep_vec_fini(&f->lines);
 	ep_vec_fini(&f->put_back);
 	ep_index_fini(&f->index);
+	ep_quotas_fini(&f->quotas);
 	ep_strings_free(f->strings);
 	free(f);
 }
@@ -96,10 +105,13 @@ int ep_frames_new(uint32_t max_frames, size_t max_string_bytes, size_t max_line_
 		return -ENOMEM;
 	f->refs = 1;
 	ep_vec_init(&f->frames, sizeof(struct frame), max_frames);
+	ep_vec_init(&f->owners, sizeof(uint32_t), max_frames);
 	ep_vec_init(&f->keys, sizeof(uint64_t), (size_t)max_frames * KEY_MAX);
 	ep_vec_init(&f->lines, sizeof(struct ep_frame_name),
 		    max_line_bytes / sizeof(struct ep_frame_name));
 	ep_vec_init(&f->put_back, sizeof(uint32_t), max_frames);
+	ep_quotas_init(&f->quotas, max_frames);
+	f->max_string_bytes = max_string_bytes;
 	r = ep_strings_new(max_string_bytes, &f->strings);
 	if (r == 0)
 		r = add_error_frames(f);
@@ -166,14 +178,49 @@ static uint32_t find(const struct ep_frames *f, uint64_t hash, const uint64_t *k
 	return 0;
 }
 
-static int append(struct ep_frames *f, uint64_t hash, const uint64_t *key, size_t n_key)
+/* Whose share a new frame is of. 0, -EDQUOT: the program has as much as it may, -ENOMEM. */
+static int find_owner(struct ep_frames *f, uint32_t kind, struct ep_program program, uint32_t *ret_owner)
+{
+	size_t left = f->frames.max - f->frames.len;
+	uint32_t owner = EP_QUOTA_NOBODY;
+	int r = 0;
+
+	if (left > 0 && kind != EP_FRAME_KERNEL && !has_fixed_name(kind)) {
+		r = ep_quotas_add(&f->quotas, program, &owner);
+		if (r == 0 && !ep_quota_allows(ep_quotas_at(&f->quotas, owner)->n_frames, left))
+			r = -EDQUOT;
+	}
+	*ret_owner = owner;
+	return r;
+}
+
+/* Cannot fail: there is room. */
+static void count_frame(struct ep_frames *f, uint32_t owner)
+{
+	struct ep_quota *share;
+
+	(void)ep_vec_append(&f->owners, &owner, 1);
+	if (owner == EP_QUOTA_NOBODY)
+		return;
+	share = ep_quotas_at(&f->quotas, owner);
+	share->n_frames++;
+	f->most_frames = EP_MAX(f->most_frames, share->n_frames);
+}
+
+static int append(struct ep_frames *f, uint64_t hash, const uint64_t *key, size_t n_key,
+		  struct ep_program program)
 {
 	uint8_t state = has_fixed_name(EP_FRAME_KIND(key[0])) ? EP_FRAME_RESOLVED : EP_FRAME_PENDING;
 	struct frame frame = {
 		.key_first = (uint32_t)f->keys.len, .n_key = (uint8_t)n_key, .state = state};
-	int r;
+	uint32_t owner;
+	int r = find_owner(f, EP_FRAME_KIND(key[0]), program, &owner);
 
-	r = ep_vec_append(&f->keys, key, n_key);
+	if (r == 0 && f->owners.len == f->owners.cap)
+		r = ep_vec_reserve(&f->owners, EP_MIN(f->owners.cap + f->owners.cap / 2 + FIRST_OWNERS,
+						      f->owners.max));
+	if (r == 0)
+		r = ep_vec_append(&f->keys, key, n_key);
 	if (r < 0)
 		return r;
 	r = ep_vec_append(&f->frames, &frame, 1);
@@ -181,10 +228,26 @@ static int append(struct ep_frames *f, uint64_t hash, const uint64_t *key, size_
 		r = ep_index_add(&f->index, hash, (uint32_t)f->frames.len);
 		f->frames.len -= r < 0;
 	}
-	if (r < 0)
+	if (r < 0) {
 		f->keys.len -= n_key;
+		return r;
+	}
+	f->unresolved += state == EP_FRAME_PENDING;
+	count_frame(f, owner);
+	return 0;
+}
+
+/* Nearly all frames are known: what this needs is not to be paid for by them. */
+static __attribute__((noinline)) int add_new(struct ep_frames *f, uint64_t hash, const uint64_t *key,
+					     size_t n_key, const struct ep_program *program,
+					     uint32_t *ret_id)
+{
+	int r = append(f, hash, key, n_key, *program);
+
+	if (r < 0)
+		f->refused = true;
 	else
-		f->unresolved += state == EP_FRAME_PENDING;
+		*ret_id = (uint32_t)f->frames.len;
 	return r;
 }
 
@@ -194,20 +257,13 @@ int ep_frames_add(struct ep_frames *f, uint64_t header, const uint64_t *words,
 	uint64_t key[KEY_MAX], hash;
 	size_t n_key;
 	uint32_t id;
-	int r;
 
 	assert(EP_FRAME_WORDS(header) <= EP_FRAME_MAX_WORDS);
 	n_key = make_key(header, words, program, key);
 	hash = XXH3_64bits(key, n_key * sizeof(*key));
 	id = find(f, hash, key, n_key);
-	if (!id) {
-		r = append(f, hash, key, n_key);
-		if (r < 0) {
-			f->refused = true;
-			return r;
-		}
-		id = (uint32_t)f->frames.len;
-	}
+	if (!id)
+		return add_new(f, hash, key, n_key, &program, ret_id);
 	*ret_id = id;
 	return 0;
 }
@@ -240,21 +296,29 @@ uint32_t ep_frames_count(const struct ep_frames *f)
 	return (uint32_t)f->frames.len;
 }
 
-static bool is_nearly_full(const struct ep_vec *vec)
+/* One program may have half of it. */
+static bool is_nearly_full(const struct ep_vec *vec, size_t most)
 {
-	return vec->len >= vec->max - vec->max / 8;
+	return vec->len >= vec->max - vec->max / 8 || most >= vec->max / 2 - vec->max / 16;
 }
 
 bool ep_frames_is_full(const struct ep_frames *f)
 {
-	return f->refused || is_nearly_full(&f->frames) || is_nearly_full(&f->lines);
+	return f->refused || is_nearly_full(&f->frames, f->most_frames) ||
+	       is_nearly_full(&f->lines, f->most_lines);
+}
+
+uint64_t ep_frames_names_over_share(const struct ep_frames *f)
+{
+	return f->names_over_share;
 }
 
 size_t ep_frames_bytes(const struct ep_frames *f)
 {
-	return sizeof(*f) + f->frames.cap * sizeof(struct frame) + f->keys.cap * sizeof(uint64_t) +
+	return sizeof(*f) + f->frames.cap * sizeof(struct frame) +
+	       f->owners.cap * sizeof(uint32_t) + f->keys.cap * sizeof(uint64_t) +
 	       f->lines.cap * sizeof(struct ep_frame_name) + f->put_back.cap * sizeof(uint32_t) +
-	       ep_index_bytes(&f->index) + ep_strings_bytes(f->strings);
+	       ep_index_bytes(&f->index) + ep_quotas_bytes(&f->quotas) + ep_strings_bytes(f->strings);
 }
 
 uint64_t ep_frame_lookup_addr(const struct ep_frame *frame)
@@ -424,6 +488,60 @@ static enum ep_unnamed find_reason(const struct ep_frames *f, const struct frame
 		       : EP_UNNAMED_NO_SYMBOL;
 }
 
+static uint32_t owner_of(const struct ep_frames *f, const struct frame *frame)
+{
+	return *ep_vec_at(&f->owners, uint32_t, frame - ep_vec_at(&f->frames, struct frame, 0));
+}
+
+/* May this frame's program have more names? */
+static bool may_be_named(struct ep_frames *f, const struct frame *frame)
+{
+	size_t used = ep_strings_bytes(f->strings);
+	uint32_t owner = owner_of(f, frame);
+	const struct ep_quota *share;
+
+	if (owner == EP_QUOTA_NOBODY)
+		return true;
+	share = ep_quotas_at(&f->quotas, owner);
+	if (ep_quota_allows(share->n_lines, f->lines.max - f->lines.len) &&
+	    ep_quota_allows(share->text_bytes, f->max_string_bytes - EP_MIN(used, f->max_string_bytes)))
+		return true;
+	f->names_over_share++;
+	return false;
+}
+
+#define STRING_BYTES 32 /* of each, beside its text: an entry, a slot of the index */
+
+/* If nobody had them. */
+static size_t name_bytes(const struct ep_frames *f, const struct ep_frame_name *name)
+{
+	size_t bytes = ep_strings_len_of(f->strings, name->function) +
+		       ep_strings_len_of(f->strings, name->file) + 2 * STRING_BYTES;
+
+	if (name->system_name != name->function)
+		bytes += ep_strings_len_of(f->strings, name->system_name) + STRING_BYTES;
+	return bytes;
+}
+
+/* `grown`: by so many bytes the strings grew, of which whole blocks and indexes are nobody's. */
+static void count_names(struct ep_frames *f, const struct frame *frame, size_t grown)
+{
+	uint32_t owner = owner_of(f, frame);
+	struct ep_quota *share;
+	size_t bytes = 0;
+
+	if (owner == EP_QUOTA_NOBODY)
+		return;
+	share = ep_quotas_at(&f->quotas, owner);
+	share->n_lines += frame->n_lines;
+	f->most_lines = EP_MAX(f->most_lines, share->n_lines);
+	if (frame->module)
+		bytes += ep_strings_len_of(f->strings, frame->module) + STRING_BYTES;
+	for (uint32_t i = 0; grown > 0 && i < frame->n_lines; i++)
+		bytes += name_bytes(f, ep_vec_at(&f->lines, struct ep_frame_name, frame->line_first + i));
+	share->text_bytes += EP_MIN(bytes, grown);
+}
+
 size_t ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame_line *lines,
 			 size_t n_lines, const char *module)
 {
@@ -431,10 +549,11 @@ size_t ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame
 	size_t n_inlined = n_lines ? count_inlined(lines, n_lines) : 0;
 	size_t n_kept = n_lines ? n_inlined + 1 : 0;
 	uint32_t first = (uint32_t)f->lines.len;
+	size_t bytes = ep_strings_bytes(f->strings);
 
 	if (frame->state == EP_FRAME_RESOLVED)
 		return 0;
-	if (add_string(f, module, &frame->module) < 0 ||
+	if (((n_lines || module) && !may_be_named(f, frame)) || add_string(f, module, &frame->module) < 0 ||
 	    (n_lines && add_lines(f, lines, n_lines, n_inlined) < 0)) {
 		f->refused = true;
 		frame->unnamed = EP_UNNAMED_LIMIT;
@@ -443,6 +562,7 @@ size_t ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame
 		frame->unnamed = find_reason(f, frame);
 	frame->line_first = first;
 	frame->n_lines = (uint8_t)(f->lines.len - first);
+	count_names(f, frame, ep_strings_bytes(f->strings) - bytes);
 	frame->state = EP_FRAME_RESOLVED;
 	f->unresolved--;
 	return n_lines - n_kept;

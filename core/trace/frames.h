@@ -8,7 +8,9 @@
  *
  * Ids are dense from 1 and never change. Ids 1 .. EP_ERROR_COUNT - 1 are the error frames.
  * The table is bounded and never shrinks; when it fills up, the store starts a new one at the next
- * seal and the old one lives on as long as an interval or a resolver holds a reference.
+ * seal and the old one lives on as long as an interval or a resolver holds a reference. No program
+ * fills it: frames and their names are booked on the program that had them first, and each has a
+ * share (quotas.h). Kernel frames are nobody's.
  *
  * Reference counted, loop's thread only. Workers get copies of what they resolve.
  */
@@ -63,18 +65,21 @@ void ep_frames_unref(struct ep_frames *frames); /* accepts NULL */
 
 /*
  * The id of a frame given as header and words, as in an event; `program` is the one it was
- * seen in. 0, -E2BIG when the table is full, -ENOMEM. Amortized O(1); ~20 ns when it is known.
+ * seen in. 0, -EDQUOT when that program has its share of the table, -E2BIG when the table is full,
+ * -ENOMEM. Amortized O(1); ~20 ns when it is known.
  */
 int ep_frames_add(struct ep_frames *frames, uint64_t header, const uint64_t *words,
 		  struct ep_program program, uint32_t *ret_id);
 void ep_frames_get(const struct ep_frames *frames, uint32_t id, struct ep_frame *ret_frame);
 uint32_t ep_frames_count(const struct ep_frames *frames); /* ids are 1 .. count */
 /*
- * True when the table should be replaced: 7/8 of the frames or lines it may have are used, or a
- * frame or a name was refused. What one frame may have is so little of it that one alone, whatever
- * its names are, is refused by a table only that is all but full.
+ * True when the table should be replaced: 7/8 of the frames or lines it may have are used, or of
+ * what one program may have of them, or a frame or a name was refused. What one frame may have is so
+ * little of it that one alone, whatever its names are, is refused by a table only that is all but full.
  */
 bool ep_frames_is_full(const struct ep_frames *frames);
+/* Names that were refused since their program had its share. */
+uint64_t ep_frames_names_over_share(const struct ep_frames *frames);
 size_t ep_frames_bytes(const struct ep_frames *frames);
 
 /*
@@ -102,7 +107,7 @@ uint32_t ep_frames_first_unresolved(struct ep_frames *frames);
  * Gives a frame its names, innermost inlined function first; n_lines 0: there is none. `module`
  * names what a kernel frame or a frame of no executable belongs to ("ext4", "bpf"), NULL when it
  * is the kernel proper, or nothing. Strings are copied. A second call for a frame is ignored.
- * When names do not fit any more the frame stays without.
+ * When names do not fit any more, or its program has its share of them, the frame stays without.
  *
  * Of more than EP_FRAME_MAX_LINES, or EP_FRAME_MAX_TEXT_BYTES, the innermost lines are kept and the
  * last one, the function that really was compiled there. The number of lines that are left out.

@@ -3,12 +3,20 @@
 #include "core/base/map.h"
 #include "core/base/vec.h"
 #include "core/trace/index.h"
+#include "core/trace/quotas.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-#define FIRST_ROWS 64
+#define FIRST_ROWS  64
+#define INDEX_BYTES (2 * sizeof(uint64_t)) /* of an index for each element, at least */
+
+/* What traces of a process take. */
+struct spent {
+	uint32_t bytes;
+	bool refused; /* one did not fit into its share */
+};
 
 struct ep_interval {
 	uint32_t refs;
@@ -23,6 +31,7 @@ struct ep_interval {
 	struct ep_vec frame_ids; /* uint32_t */
 	struct ep_vec rows;	 /* struct ep_sample_row */
 	struct ep_vec processes; /* struct ep_program; id - 1 is the position */
+	struct ep_vec spent;	 /* struct spent, of each process */
 	struct ep_vec times;	 /* uint64_t, one per sample, in order of arrival */
 	struct ep_vec time_rows; /* uint32_t, the same */
 	struct ep_index trace_index, row_index, process_index; /* row_index: position + 1 */
@@ -36,6 +45,7 @@ static void init_tables(struct ep_interval *iv)
 		    iv->max_bytes / sizeof(struct ep_sample_row));
 	ep_vec_init(&iv->processes, sizeof(struct ep_program),
 		    iv->max_bytes / sizeof(struct ep_program));
+	ep_vec_init(&iv->spent, sizeof(struct spent), iv->max_bytes / sizeof(struct spent));
 	ep_vec_init(&iv->times, sizeof(uint64_t), iv->max_bytes / sizeof(uint64_t));
 	ep_vec_init(&iv->time_rows, sizeof(uint32_t), iv->max_bytes / sizeof(uint32_t));
 }
@@ -64,7 +74,8 @@ struct ep_interval *ep_interval_ref(struct ep_interval *iv)
 
 #define EACH_VEC(iv, vec)                                                                          \
 	for (struct ep_vec * vecs_[] = {&(iv)->traces, &(iv)->frame_ids, &(iv)->rows,              \
-					&(iv)->processes, &(iv)->times, &(iv)->time_rows, NULL},   \
+					&(iv)->processes, &(iv)->spent, &(iv)->times,              \
+					&(iv)->time_rows, NULL},                                   \
 			     **pos_ = vecs_, *vec;                                                 \
 	     (vec = *pos_) != NULL; pos_++)
 #define EACH_INDEX(iv, index)                                                                      \
@@ -172,23 +183,48 @@ static int append(struct ep_interval *iv, struct ep_vec *vec, struct ep_index *i
 
 /* --- processes --- */
 
-static int intern_process(struct ep_interval *iv, struct ep_program program, uint32_t *ret_id)
+static uint32_t find_process(const struct ep_interval *iv, struct ep_program program, uint64_t hash)
 {
-	uint64_t hash = ep_program_hash(program);
 	size_t pos;
-	int r;
 
 	for (uint32_t id = ep_index_first(&iv->process_index, hash, &pos); id;
 	     id = ep_index_next(&iv->process_index, hash, &pos)) {
-		if (ep_program_is_same(*ep_interval_process(iv, id), program)) {
-			*ret_id = id;
-			return 0;
-		}
+		if (ep_program_is_same(*ep_interval_process(iv, id), program))
+			return id;
 	}
-	r = append(iv, &iv->processes, &iv->process_index, hash, &program);
+	return 0;
+}
+
+static int intern_process(struct ep_interval *iv, struct ep_program program, uint32_t *ret_id)
+{
+	uint64_t hash = ep_program_hash(program);
+	uint32_t id = find_process(iv, program, hash);
+	int r = 0;
+
+	if (!id) {
+		r = reserve(iv, &iv->spent, 1);
+		if (r == 0)
+			r = append(iv, &iv->processes, &iv->process_index, hash, &program);
+		if (r == 0)
+			r = ep_vec_append(&iv->spent, NULL, 1); /* cannot fail: reserved */
+		id = (uint32_t)iv->processes.len;
+	}
 	if (r == 0)
-		*ret_id = (uint32_t)iv->processes.len;
+		*ret_id = id;
 	return r;
+}
+
+static struct spent *spent_of(const struct ep_interval *iv, uint32_t process)
+{
+	assert(process > 0 && process <= iv->spent.len);
+	return ep_vec_at(&iv->spent, struct spent, process - 1);
+}
+
+bool ep_interval_is_over_share(const struct ep_interval *iv, struct ep_program program)
+{
+	uint32_t id = find_process(iv, program, ep_program_hash(program));
+
+	return id && spent_of(iv, id)->refused;
 }
 
 /* --- traces --- */
@@ -255,6 +291,22 @@ static uint32_t find_same(const struct ep_interval *iv, const struct ep_sample *
 	return 0;
 }
 
+/* 0, or -EDQUOT: the program has its share. */
+static int spend(struct ep_interval *iv, uint64_t hash, uint32_t process, size_t n_frames)
+{
+	size_t bytes = sizeof(struct ep_trace) + n_frames * sizeof(uint32_t) + INDEX_BYTES;
+	struct spent *spent = spent_of(iv, process);
+
+	if (hash == 0)
+		return 0;
+	if (!ep_quota_allows(spent->bytes + bytes, iv->max_bytes - EP_MIN(iv->bytes, iv->max_bytes))) {
+		spent->refused = true;
+		return -EDQUOT;
+	}
+	spent->bytes += (uint32_t)bytes;
+	return 0;
+}
+
 static int append_trace(struct ep_interval *iv, const struct ep_sample *sample,
 			const uint32_t *frame_ids, size_t n_frames, uint8_t error, uint32_t *ret_id)
 {
@@ -267,6 +319,8 @@ static int append_trace(struct ep_interval *iv, const struct ep_sample *sample,
 	int r;
 
 	r = intern_process(iv, ep_program_of(sample), &trace.process);
+	if (r == 0)
+		r = spend(iv, sample->hash, trace.process, n_frames);
 	if (r == 0)
 		r = reserve(iv, &iv->frame_ids, n_frames);
 	if (r == 0)

@@ -7,7 +7,9 @@
  *	                           └─tid, cpu, comm──► row: count ──► times
  *
  * Two traces are one only if process and all frame ids are equal; the 64-bit hash only finds them.
- * Bounded in bytes: a sample that does not fit is counted, see ep_interval_lost.
+ * Bounded in bytes: a sample that does not fit is counted, see ep_interval_lost. The traces of one
+ * program have a share of these (core/trace/quotas.h); what its samples need beside their traces is
+ * bounded by the CPU time it uses, as everybody's is.
  * Reference counted, loop's thread only.
  */
 #ifndef EP_TRACE_INTERVAL_H
@@ -57,8 +59,9 @@ int ep_interval_reset(struct ep_interval *interval, struct ep_frames *frames, ui
  */
 int ep_interval_add_known(struct ep_interval *interval, const struct ep_sample *sample);
 /*
- * Counts a sample and its trace, given as frame ids of this interval's table. 0, -E2BIG, -ENOMEM.
- * A trace of equal hash and other frames is kept apart; ret_collision says so.
+ * Counts a sample and its trace, given as frame ids of this interval's table. 0, -EDQUOT when the
+ * program has its share of traces, -E2BIG, -ENOMEM. A trace of equal hash and other frames is kept
+ * apart; ret_collision says so. One of hash 0 stands for what is lost, and needs no share.
  */
 int ep_interval_add_trace(struct ep_interval *interval, const struct ep_sample *sample,
 			  const uint32_t *frame_ids, size_t n_frames, uint8_t error,
@@ -77,6 +80,8 @@ bool ep_interval_is_named(const struct ep_interval *interval);
 /* The trace of a hash and program: its id, 0 when absent. */
 uint32_t ep_interval_find(const struct ep_interval *interval, uint64_t hash,
 			  struct ep_program program);
+/* A trace of this program was refused since it has its share. */
+bool ep_interval_is_over_share(const struct ep_interval *interval, struct ep_program program);
 size_t ep_interval_bytes(const struct ep_interval *interval);
 uint64_t ep_interval_start_ns(const struct ep_interval *interval); /* CLOCK_MONOTONIC */
 uint64_t ep_interval_end_ns(const struct ep_interval *interval);

@@ -74,6 +74,7 @@ static uint32_t kernel_code_at(const struct ep_store *store, uint64_t lookup_add
 	return store->kernel_code ? ep_kernel_code_at(store->kernel_code, lookup_addr, time_ns) : 0;
 }
 
+/* 0, -EDQUOT: its program has its share; -E2BIG, -ENOMEM. */
 static int push_frame(struct ep_store *store, uint64_t header, const uint64_t *words,
 		      const struct ep_sample *sample)
 {
@@ -142,6 +143,15 @@ static int push_user(struct ep_store *store, const struct ep_sample *sample, con
 	return 0;
 }
 
+/* In the place of the frame that was refused. */
+static int end_by_share(struct ep_store *store, uint8_t *ret_error)
+{
+	store->counters.over_share++;
+	store->frame_ids[store->n_frame_ids - 1] = EP_ERROR_SHARE;
+	*ret_error = EP_ERROR_SHARE;
+	return 0;
+}
+
 /*
  * Puts the event's frames into frame_ids, leaf first: kernel, user, and when the walk ended early
  * an error frame, whether BPF sent one or only said so in the header. 0, -E2BIG, -ENOMEM.
@@ -157,6 +167,8 @@ static int push_all(struct ep_store *store, const struct ep_sample *sample, cons
 	r = push_kernel(store, sample, bytes);
 	if (r == 0)
 		r = push_user(store, sample, bytes + sample->n_kernel * sizeof(uint64_t));
+	if (r == -EDQUOT)
+		return end_by_share(store, ret_error);
 	if (r == 0 && ((is_said && lacks_error_frame(store, sample)) || store->n_frame_ids == 0)) {
 		error = error ? error : EP_ERROR_LOST;
 		r = push_frame(store, EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 0, error), NULL, sample);
@@ -223,15 +235,14 @@ static bool check_event(struct ep_store *store, const struct ep_sample *sample,
 }
 
 /* A stack of which only the process is known. Hash 0 is none BPF makes: one trace per process. */
-static int add_without_stack(struct ep_store *store, const struct ep_sample *sample)
+static int add_without_stack(struct ep_store *store, const struct ep_sample *sample, enum ep_error why)
 {
 	struct ep_sample lost = *sample;
-	uint32_t frame_id = EP_ERROR_LOST;
+	uint32_t frame_id = why;
 	bool collision;
 
 	lost.hash = 0;
-	return ep_interval_add_trace(store->current, &lost, &frame_id, 1, EP_ERROR_LOST,
-				     &collision);
+	return ep_interval_add_trace(store->current, &lost, &frame_id, 1, (uint8_t)why, &collision);
 }
 
 /* Raw addresses that found their place meanwhile differ from those of an earlier event. */
@@ -242,6 +253,10 @@ static int add_with_frames(struct ep_store *store, const struct ep_sample *sampl
 				      error, &collision);
 
 	store->counters.collisions += collision && !(sample->flags & EP_SAMPLE_RAW);
+	if (r == -EDQUOT) {
+		store->counters.over_share += error != EP_ERROR_SHARE;
+		r = add_without_stack(store, sample, EP_ERROR_SHARE);
+	}
 	return r;
 }
 
@@ -253,7 +268,7 @@ static int add_trace(struct ep_store *store, const struct ep_sample *sample, con
 	store->counters.traces++;
 	if (r == -E2BIG) {
 		store->counters.frames_full++;
-		return add_without_stack(store, sample);
+		return add_without_stack(store, sample, EP_ERROR_LOST);
 	}
 	return r < 0 ? r : add_with_frames(store, sample, error);
 }
@@ -269,6 +284,7 @@ static bool is_replaced(const struct ep_store *store, const struct ep_frame *fra
 static int push_copies(struct ep_store *store, const struct ep_interval *interval,
 		       const struct ep_trace *trace, uint64_t time_ns)
 {
+	struct ep_program program = *ep_interval_process(interval, trace->process);
 	const uint32_t *ids = ep_interval_frame_ids(interval, trace);
 	struct ep_frames *old = ep_interval_frames(interval);
 
@@ -287,33 +303,46 @@ static int push_copies(struct ep_store *store, const struct ep_interval *interva
 		r = ep_frames_add(
 			store->frames,
 			EP_FRAME_HEADER(frame.kind, frame.flags, frame.n_words, frame.aux),
-			frame.words, frame.program, id);
+			frame.words, program, id);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
+/* Its trace may have come, and been refused. */
+static int add_unknown(struct ep_store *store, const struct ep_sample *sample)
+{
+	if (ep_interval_is_over_share(store->current, ep_program_of(sample))) {
+		store->counters.over_share++;
+		return add_without_stack(store, sample, EP_ERROR_SHARE);
+	}
+	store->counters.unknown++;
+	return add_without_stack(store, sample, EP_ERROR_LOST);
+}
+
 static int copy_from_previous(struct ep_store *store, const struct ep_sample *sample)
 {
 	const struct ep_trace *trace;
 	uint32_t id = 0;
+	uint8_t error;
 	int r;
 
 	if (store->previous)
 		id = ep_interval_find(store->previous, sample->hash, ep_program_of(sample));
-	if (!id) {
-		store->counters.unknown++;
-		return add_without_stack(store, sample);
-	}
+	if (!id)
+		return add_unknown(store, sample);
 	trace = ep_interval_trace(store->previous, id);
+	error = trace->error;
 	r = push_copies(store, store->previous, trace, sample->event.time_ns);
+	if (r == -EDQUOT)
+		r = end_by_share(store, &error);
 	if (r == -E2BIG) {
 		store->counters.frames_full++;
-		return add_without_stack(store, sample);
+		return add_without_stack(store, sample, EP_ERROR_LOST);
 	}
 	store->counters.copied += r == 0;
-	return r < 0 ? r : add_with_frames(store, sample, trace->error);
+	return r < 0 ? r : add_with_frames(store, sample, error);
 }
 
 /* A trace of this interval, one of whose kernel addresses is other code by now; NULL: there is none, or none is. */
@@ -350,12 +379,16 @@ static int add_replaced(struct ep_store *store, const struct ep_sample *sample, 
 	int r = push_copies(store, store->current, trace, sample->event.time_ns);
 
 	store->counters.replaced++;
+	if (r == -EDQUOT)
+		r = end_by_share(store, &error);
 	if (r == -E2BIG) {
 		store->counters.frames_full++;
-		return add_without_stack(store, sample);
+		return add_without_stack(store, sample, EP_ERROR_LOST);
 	}
-	return r < 0 ? r : ep_interval_add_trace(store->current, sample, store->frame_ids, store->n_frame_ids,
-						 error, &collision);
+	if (r == 0)
+		r = ep_interval_add_trace(store->current, sample, store->frame_ids, store->n_frame_ids, error,
+					  &collision);
+	return r == -EDQUOT ? add_without_stack(store, sample, EP_ERROR_SHARE) : r;
 }
 
 static int add_known(struct ep_store *store, const struct ep_sample *sample)
@@ -449,7 +482,10 @@ int ep_store_seal(struct ep_store *store, uint64_t now_ns, struct ep_interval **
 		ep_frames_unref(frames);
 		return r;
 	}
-	store->counters.resets += frames != store->frames;
+	if (frames != store->frames) {
+		store->counters.resets++;
+		store->counters.names_over_share += ep_frames_names_over_share(store->frames);
+	}
 	ep_frames_unref(store->frames);
 	store->frames = frames;
 	ep_interval_seal(store->current, now_ns);

@@ -7,6 +7,10 @@
  * then be known of the previous interval only, so the store keeps that one; a hash found in
  * neither becomes a stack of one error frame (EP_ERROR_LOST), so that CPU time never vanishes.
  *
+ * No program takes more than its share of frames, names and traces (core/trace/quotas.h). A stack
+ * whose next frame would be more than that ends in EP_ERROR_SHARE, and where its trace would be, that
+ * is all of it.
+ *
  * Loop's thread only. Input is hostile: every event is checked before it is used.
  */
 #ifndef EP_TRACE_STORE_H
@@ -42,6 +46,8 @@ struct ep_store_counters {
 	uint64_t collisions;  /* equal hash, different stacks: kept apart */
 	uint64_t over_limit;  /* samples lost: the interval was full */
 	uint64_t frames_full; /* stacks lost: the frame table was full */
+	uint64_t over_share;  /* stacks cut or lost: their process had its share of frames or traces */
+	uint64_t names_over_share; /* names that were left out: the same of names; of tables before this one */
 	uint64_t resets;      /* times the frame table was replaced */
 };
 

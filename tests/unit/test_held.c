@@ -111,13 +111,14 @@ static int tear_down(void **state)
 }
 
 /* A leaf, then return addresses found by frame pointer. */
-static void give_at(struct fixture *fx, const uint64_t *addrs, uint16_t n, uint32_t copy_bytes,
-		    uint64_t time_ns)
+static void give_of(struct fixture *fx, struct ep_program program, const uint64_t *addrs, uint16_t n,
+		    uint32_t copy_bytes, uint64_t time_ns)
 {
 	struct {
 		struct ep_sample sample;
 		uint64_t words[8 + 64];
-	} event = {.sample = {.n_frames = n, .n_words = 2 * n, .pid = 9, .image = 1, .start_ns = 5}};
+	} event = {.sample = {.n_frames = n, .n_words = 2 * n, .pid = program.pid, .image = program.image,
+			      .start_ns = program.start_ns}};
 
 	event.sample.event.type = EP_EVENT_TRACE;
 	event.sample.event.time_ns = time_ns;
@@ -130,6 +131,13 @@ static void give_at(struct fixture *fx, const uint64_t *addrs, uint16_t n, uint3
 		event.words[2 * i + 1] = addrs[i];
 	}
 	ep_held_add(fx->held, &event.sample, sizeof(event.sample) + 16 * (size_t)n + copy_bytes);
+}
+
+static void give_at(struct fixture *fx, const uint64_t *addrs, uint16_t n, uint32_t copy_bytes,
+		    uint64_t time_ns)
+{
+	give_of(fx, (struct ep_program){.pid = 9, .image = 1, .start_ns = 5}, addrs, n, copy_bytes,
+		time_ns);
 }
 
 static void give(struct fixture *fx, const uint64_t *addrs, uint16_t n, uint32_t copy_bytes)
@@ -275,6 +283,42 @@ FIXTURE_TEST(oldest_goes_when_too_many_wait)
 	assert_true(passed.n > 0);
 	assert_true(ep_held_bytes(fx->held) <= 65536);
 	assert_int_equal(ep_held_stats(fx->held)->pushed_out, passed.n);
+}
+
+/* It has one that waits for what is being found out, when another has all that there is room for. */
+FIXTURE_TEST(a_program_that_floods_pushes_out_its_own_samples)
+{
+	struct ep_program other_is = {.pid = 10, .image = 1, .start_ns = 5};
+	struct ep_process *other = ep_process_new(other_is);
+	uint32_t n_flood;
+
+	other->state = EP_PROCESS_KNOWN;
+	other->is_asking = fx->process->is_asking = true;
+	assert_int_equal(ep_table_add(&fx->table, other), 0);
+	for (int i = 0; i < 20; i++)
+		give_of(fx, other_is, (const uint64_t[]){FILE_CODE}, 1, 0, 0);
+	for (int i = 0; i < 1000; i++)
+		give(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
+	n_flood = (uint32_t)passed.n;
+	assert_true(n_flood > 0);
+	assert_int_equal(ep_held_stats(fx->held)->pushed_out, n_flood);
+	/* What comes while all is taken waits as well. */
+	for (int i = 0; i < 20; i++)
+		give_of(fx, other_is, (const uint64_t[]){FILE_CODE}, 1, 0, 0);
+	assert_int_equal(passed.sample.pid, fx->process->program.pid);
+	passed.n = 0;
+	other->is_asking = false;
+	ep_held_retry(fx->held);
+	assert_int_equal(passed.n, 40);
+	assert_int_equal(passed.sample.pid, other_is.pid);
+	passed.n = 0;
+	fx->process->is_asking = false;
+	ep_held_retry(fx->held);
+	assert_true(passed.n > 0);
+	assert_int_equal(ep_held_bytes(fx->held), 0);
+	ep_table_end(&fx->table, other, 1);
+	ep_table_remove_ended(&fx->table, other, &fx->table.recent);
+	ep_process_free(other);
 }
 
 /* The counts of a record are not taken for those of its bytes. */
