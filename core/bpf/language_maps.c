@@ -18,16 +18,23 @@
 
 struct cell {
 	uint32_t refs;
-	uint32_t next_free;   /* in the queue of free cells */
-	uint64_t released_ns; /* CLOCK_MONOTONIC */
+	uint32_t next; /* in the queue that it is in */
+	bool is_idle;  /* see ep_language_maps_find_idle */
+	uint64_t released_ns; /* CLOCK_MONOTONIC, as these: */
+	uint64_t given_ns, sampled_ns; /* sampled_ns 0: never */
 	uint64_t hash;
+};
+
+struct queue {
+	uint32_t head, tail;
+	size_t len;
 };
 
 struct ep_language_maps {
 	int states_fd, counts_fd;
 	uint8_t *memory;
 	struct ep_map by_hash; /* hash of the contents -> index */
-	uint32_t free_head, free_tail;
+	struct queue free, resting;
 	struct cell cells[EP_MAX_STATES]; /* 0 is nobody's */
 };
 
@@ -36,14 +43,26 @@ static uint8_t *cell_memory(const struct ep_language_maps *maps, uint32_t index)
 	return maps->memory + (size_t)index * EP_STATE_BYTES;
 }
 
-static void queue_free(struct ep_language_maps *maps, uint32_t index)
+static void queue_add(struct ep_language_maps *maps, struct queue *queue, uint32_t index)
 {
-	maps->cells[index].next_free = 0;
-	if (maps->free_tail)
-		maps->cells[maps->free_tail].next_free = index;
+	maps->cells[index].next = 0;
+	if (queue->tail)
+		maps->cells[queue->tail].next = index;
 	else
-		maps->free_head = index;
-	maps->free_tail = index;
+		queue->head = index;
+	queue->tail = index;
+	queue->len++;
+}
+
+static uint32_t queue_take(struct ep_language_maps *maps, struct queue *queue)
+{
+	uint32_t index = queue->head;
+
+	queue->head = maps->cells[index].next;
+	if (!queue->head)
+		queue->tail = 0;
+	queue->len--;
+	return index;
 }
 
 static int create_maps(struct ep_language_maps *maps)
@@ -76,7 +95,7 @@ int ep_language_maps_new(struct ep_language_maps **ret_maps)
 	maps->states_fd = maps->counts_fd = -1;
 	ep_map_init(&maps->by_hash, EP_MAX_STATES);
 	for (uint32_t i = 1; i < EP_MAX_STATES; i++)
-		queue_free(maps, i);
+		queue_add(maps, &maps->free, i);
 	r = create_maps(maps);
 	if (r < 0) {
 		ep_language_maps_free(maps);
@@ -105,34 +124,33 @@ int ep_language_maps_map_fd(const struct ep_language_maps *maps, const char *nam
 	return strcmp(name, "ep_lang_counts") == 0 ? maps->counts_fd : -ENOENT;
 }
 
-/* A cell that has rested, out of the queue; 0: there is none. */
-static uint32_t take_free(struct ep_language_maps *maps)
+/* A cell that has rested, out of the queue; 0: there is none, or no more than are spared. */
+static uint32_t take_free(struct ep_language_maps *maps, uint64_t now_ns, size_t spare)
 {
-	uint32_t index = maps->free_head;
-	struct cell *cell = &maps->cells[index];
+	struct queue *resting = &maps->resting;
 
-	if (!index || (cell->released_ns && ep_clock_mono_ns() - cell->released_ns < REST_NS))
-		return 0;
-	maps->free_head = cell->next_free;
-	if (!maps->free_head)
-		maps->free_tail = 0;
-	return index;
+	while (resting->len > 0 && now_ns - maps->cells[resting->head].released_ns >= REST_NS)
+		queue_add(maps, &maps->free, queue_take(maps, resting));
+	return maps->free.len > spare ? queue_take(maps, &maps->free) : 0;
 }
 
-static int add_state(struct ep_language_maps *maps, const uint8_t *state, uint64_t hash)
+static int add_state(struct ep_language_maps *maps, const uint8_t *state, uint64_t hash,
+		     uint64_t sampled_ns)
 {
-	uint32_t index = take_free(maps);
+	uint64_t now_ns = ep_clock_mono_ns();
+	uint32_t index = take_free(maps, now_ns, sampled_ns ? 0 : EP_SPARE_STATES);
 
 	if (!index)
 		return -E2BIG;
 	memcpy(cell_memory(maps, index), state, EP_STATE_BYTES);
-	maps->cells[index].refs = 1;
-	maps->cells[index].hash = hash;
+	maps->cells[index] = (struct cell){
+		.refs = 1, .hash = hash, .given_ns = now_ns, .sampled_ns = sampled_ns};
 	(void)ep_map_set(&maps->by_hash, hash, index); /* else it is not shared */
 	return (int)index;
 }
 
-int ep_language_maps_get_state(struct ep_language_maps *maps, const void *state, size_t bytes)
+int ep_language_maps_get_state(struct ep_language_maps *maps, const void *state, size_t bytes,
+			       uint64_t sampled_ns)
 {
 	uint8_t padded[EP_STATE_BYTES] = {0};
 	const uint64_t *found;
@@ -145,9 +163,10 @@ int ep_language_maps_get_state(struct ep_language_maps *maps, const void *state,
 	found = ep_map_find(&maps->by_hash, hash);
 	if (found && memcmp(cell_memory(maps, (uint32_t)*found), padded, sizeof(padded)) == 0) {
 		maps->cells[*found].refs++;
+		ep_language_maps_touch_state(maps, (uint32_t)*found, sampled_ns);
 		return (int)*found;
 	}
-	return add_state(maps, padded, hash);
+	return add_state(maps, padded, hash, sampled_ns);
 }
 
 uint32_t ep_language_maps_share_state(struct ep_language_maps *maps, uint32_t index)
@@ -167,7 +186,59 @@ void ep_language_maps_put_state(struct ep_language_maps *maps, uint32_t index)
 	if (found && *found == index)
 		ep_map_remove(&maps->by_hash, cell->hash);
 	cell->released_ns = ep_clock_mono_ns();
-	queue_free(maps, index);
+	queue_add(maps, &maps->resting, index);
+}
+
+void ep_language_maps_touch_state(struct ep_language_maps *maps, uint32_t index, uint64_t sampled_ns)
+{
+	struct cell *cell = &maps->cells[index];
+
+	cell->sampled_ns = EP_MAX(cell->sampled_ns, sampled_ns);
+}
+
+#define SAMPLED (1ull << 63) /* times are far below */
+
+/* What a cell is worth: the smallest go first. */
+static uint64_t worth(const struct cell *cell)
+{
+	return cell->sampled_ns ? cell->sampled_ns | SAMPLED : cell->given_ns;
+}
+
+static int compare_worths(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return one < other ? -1 : one > other;
+}
+
+bool ep_language_maps_find_idle(struct ep_language_maps *maps)
+{
+	ep_autofree uint64_t *worths = NULL;
+	size_t n = 0, marked = 0;
+
+	if (maps->free.len + maps->resting.len >= 2 * EP_SPARE_STATES)
+		return false;
+	worths = calloc(EP_MAX_STATES, sizeof(*worths));
+	for (uint32_t i = 1; worths && i < EP_MAX_STATES; i++) {
+		if (maps->cells[i].refs > 0)
+			worths[n++] = worth(&maps->cells[i]);
+	}
+	if (n < EP_SPARE_STATES)
+		return false;
+	qsort(worths, n, sizeof(*worths), compare_worths);
+	for (uint32_t i = 1; i < EP_MAX_STATES; i++) {
+		struct cell *cell = &maps->cells[i];
+
+		cell->is_idle = cell->refs > 0 && marked < EP_SPARE_STATES &&
+				worth(cell) <= worths[EP_SPARE_STATES - 1];
+		marked += cell->is_idle;
+	}
+	return true;
+}
+
+bool ep_language_maps_is_idle(const struct ep_language_maps *maps, uint32_t index)
+{
+	return maps->cells[index].is_idle;
 }
 
 uint64_t ep_language_maps_counter(const struct ep_language_maps *maps, uint32_t index)

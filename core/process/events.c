@@ -589,6 +589,7 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 		ep_reads_request_identity(&processes->reads, process, identify_wait_ns(process));
 	if (sample->copy_bytes && !ep_process_is_settled(process))
 		ep_processes_hurry(processes, process);
+	ep_process_languages_on_sample(process, sample->event.time_ns);
 	if (sample->flags & EP_SAMPLE_REFRESH)
 		ep_process_languages_refresh(process);
 }

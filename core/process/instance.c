@@ -18,6 +18,7 @@
  */
 #define RETRY_MIN_NS (2 * EP_NS_PER_MS)
 #define LOAD_WAIT_NS EP_NS_PER_SEC
+#define CELL_WAIT_NS EP_NS_PER_SEC /* so long a cell rests that was taken back */
 #define RETRY_MAX_NS (10 * EP_NS_PER_SEC)
 #define YOUNG_NS     (2 * EP_NS_PER_SEC) /* while it maps what it needs */
 /*
@@ -53,16 +54,46 @@ void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns)
 	schedule_at(languages, &languages->names_due_ns, wait_ns);
 }
 
-/* What it said is taken when another process has let go of its cell. */
+/* One that was never sampled has what it said taken with its first sample: nobody misses it until then. */
 static void wait_for_cell(struct ep_instance *instance)
 {
+	instance->languages->states_refused++;
+	instance->wants_cell = true;
+	if (!instance->sampled_ns)
+		return;
 	if (ep_log_limit_ok(&instance->languages->full_lines))
 		ep_log(EP_LOG_WARN,
 		       "%s: pid %d: more than %d processes at once, its frames stay "
 		       "native for now",
 		       instance->claim->language->name, (int)instance->pid, EP_MAX_STATES);
 	instance->attached.is_changed = true;
-	schedule(instance, RETRY_MAX_NS);
+	schedule(instance, CELL_WAIT_NS);
+}
+
+static void take_back(struct ep_instance *instance)
+{
+	struct ep_languages *languages = instance->languages;
+
+	ep_language_maps_put_state(languages->maps, instance->state);
+	instance->state = 0;
+	instance->wants_cell = true;
+	languages->states_taken_back++;
+	if (!languages->stopped)
+		languages->options.changed(languages->options.arg, instance->pid);
+}
+
+/* Before cells run out: those go whose processes were sampled longest ago. */
+static void take_back_idle(struct ep_languages *languages)
+{
+	struct ep_instance *instance;
+
+	if (!ep_language_maps_find_idle(languages->maps))
+		return;
+	LIST_FOREACH (instance, &languages->instances, link) {
+		if (instance->state && !instance->released &&
+		    ep_language_maps_is_idle(languages->maps, instance->state))
+			take_back(instance);
+	}
 }
 
 /* Equal states share a cell: it is another one when the state is. */
@@ -74,7 +105,9 @@ static bool take_state(struct ep_instance *instance)
 	int state = 0;
 
 	if (holds->has_state)
-		state = ep_language_maps_get_state(maps, holds->state, holds->state_bytes);
+		state = ep_language_maps_get_state(maps, holds->state, holds->state_bytes,
+						   instance->sampled_ns);
+	instance->wants_cell = false;
 	if (state < 0)
 		wait_for_cell(instance);
 	instance->state = state > 0 ? (uint32_t)state : 0;
@@ -112,6 +145,7 @@ static void tell_set(struct ep_instance *instance)
 	ranges = take_ranges(instance);
 	if ((state || ranges) && !languages->stopped)
 		languages->options.changed(languages->options.arg, instance->pid);
+	take_back_idle(languages);
 }
 
 /* --- jobs ------------------------------------------------------------------------------------ */
@@ -197,6 +231,7 @@ void ep_instance_end_job(struct ep_instance *instance)
 		free_instance(instance);
 		return;
 	}
+	instance->attached.is_changed |= instance->wants_cell && instance->sampled_ns;
 	tell_set(instance);
 	do_without_program(instance);
 	if (instance->refresh_wanted && instance->attached.state == EP_ATTACHMENT_ATTACHED)
@@ -401,7 +436,8 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 	instance->anonymous = parent->anonymous;
 	if (parent->state)
 		instance->state = ep_language_maps_share_state(languages->maps, parent->state);
-	if (instance->state)
+	instance->wants_cell = parent->wants_cell;
+	if (instance->state || instance->wants_cell)
 		instance->attached.state = EP_ATTACHMENT_DORMANT;
 	else
 		start_attach(instance);
@@ -493,10 +529,34 @@ int ep_instance_wake(struct ep_instance *instance)
 	return instance->attached.state == EP_ATTACHMENT_GONE ? -ESRCH : -ENODATA;
 }
 
+/* Its cell was taken back while nobody sampled it, or it is a child of such a one. */
+static void ask_for_cell(struct ep_instance *instance)
+{
+	if (instance->busy || instance->retry_ns)
+		return;
+	if (instance->attached.holds.has_state) {
+		instance->attached.is_changed = true;
+		tell_set(instance);
+	} else if (instance->attached.state == EP_ATTACHMENT_DORMANT) {
+		instance->wants_cell = false;
+		start_attach(instance);
+	}
+}
+
+void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
+{
+	instance->sampled_ns = time_ns;
+	if (instance->state)
+		ep_language_maps_touch_state(instance->languages->maps, instance->state, time_ns);
+	else if (instance->wants_cell && !instance->languages->stopped)
+		ask_for_cell(instance);
+}
+
 /* What a plugin remembers of a process costs memory; BPF goes on without it. */
 static bool may_rest(const struct ep_instance *instance, uint64_t now_ns, uint64_t idle_ns)
 {
-	return !instance->busy && instance->attached.instance && instance->state &&
+	return !instance->busy && instance->attached.instance &&
+	       (instance->state || instance->wants_cell) &&
 	       !instance->refresh_wanted && !instance->retry_ns &&
 	       now_ns - instance->used_ns >= idle_ns;
 }

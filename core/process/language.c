@@ -186,6 +186,8 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 {
 	ep_put_count(out, "language runtimes attached", languages->attached);
 	ep_put_count(out, "language runtimes not understood", languages->refused);
+	ep_put_count(out, "of them that BPF forgot since others were sampled later", languages->states_taken_back);
+	ep_put_count(out, "times that one had to wait for its first sample", languages->states_refused);
 	ep_put_count(out, "language frames named", languages->symbolized);
 	ep_put_count(out, "of them since what names are made of came with their samples",
 		     languages->named_by_kept);

@@ -137,6 +137,8 @@ bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *c
 void ep_instance_refresh(struct ep_instance *instance);
 /* Its BPF program asks for it, maybe with each sample: if it is attached. */
 void ep_instance_ask_refresh(struct ep_instance *instance);
+/* Its process was sampled, at this time (CLOCK_MONOTONIC): BPF is told of it, if it is not any more. */
+void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns);
 /* True when its process cannot be asked for names any more. */
 bool ep_instance_is_missed(const struct ep_instance *instance, bool ended);
 

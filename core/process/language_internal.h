@@ -63,6 +63,7 @@ struct ep_languages {
 	size_t kept_bytes; /* of what has arrived, of all instances */
 	uint64_t attached, refused, symbolized, gone, unnamed, late, lines_left_out;
 	uint64_t named_by_kept, kept_refused;
+	uint64_t states_taken_back, states_refused;
 };
 
 struct ep_instance {
@@ -80,6 +81,8 @@ struct ep_instance {
 	uint64_t kept_ns; /* CLOCK_MONOTONIC: when the first of `kept` was taken */
 	/* What BPF is told: the cell of the state, 0 when there is none, and the ranges. */
 	uint32_t state;
+	bool wants_cell; /* its state's cell was taken back, or there was none: its next sample asks for one */
+	uint64_t sampled_ns; /* CLOCK_MONOTONIC, its process's last sample; 0: none yet */
 	struct ep_vec ranges;
 	bool anonymous;
 	bool busy;	     /* a job is under way */

@@ -44,6 +44,12 @@ void ep_process_languages_refresh(const struct ep_process *process)
 		ep_instance_ask_refresh(process->languages[i]);
 }
 
+void ep_process_languages_on_sample(const struct ep_process *process, uint64_t time_ns)
+{
+	for (size_t i = 0; i < process->n_languages; i++)
+		ep_instance_on_sample(process->languages[i], time_ns);
+}
+
 static bool is_runtime(const struct ep_executable *executable)
 {
 	for (size_t i = 0; i < executable->n_claims; i++) {

@@ -18,6 +18,8 @@ struct ep_languages;
  * read again: nobody tells of a library that was closed.
  */
 bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *languages);
+/* The process was sampled: who is not goes without BPF's knowing when too many run languages. */
+void ep_process_languages_on_sample(const struct ep_process *process, uint64_t time_ns);
 /* A sample asks for it (ep_ask_refresh): all of them look again, soon. */
 void ep_process_languages_refresh(const struct ep_process *process);
 void ep_process_languages_fork(struct ep_process *child, const struct ep_process *parent);

@@ -110,6 +110,8 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 	process->told = r < 0 ? (struct ep_proc){0} : proc;
 	if (r == 0 && !process->languages_ns && proc.slots[0])
 		process->languages_ns = ep_clock_mono_ns();
+	if (r == 0 && !proc.slots[0]) /* it was told once, and what told it was taken back */
+		process->languages_ns = 0;
 	if (r < 0) {
 		publisher->stats.refused++;
 		ep_publisher_forget_pid(publisher, pid);

@@ -734,6 +734,96 @@ HOST_TEST(a_child_that_is_attached_has_its_own)
 	ep_instance_release(child);
 }
 
+/* As many processes that only sleep as anybody may start, each with a state of its own. */
+#define SLEEPERS 4200
+
+static struct ep_instance *sleepers[SLEEPERS];
+
+static struct ep_instance *new_attached(void)
+{
+	uint64_t wanted = host.languages->attached + 1;
+	struct ep_instance *instance = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
+
+	assert_non_null(instance);
+	while (host.languages->attached < wanted || ep_languages_busy(host.languages) > 0)
+		(void)uv_run(&host.loop, UV_RUN_ONCE);
+	return instance;
+}
+
+/* Whoever is sampled meanwhile has a state all the time. */
+static void start_sleepers(struct ep_instance *sampled)
+{
+	for (size_t i = 0; i < SLEEPERS; i++) {
+		sleepers[i] = new_attached();
+		ep_instance_on_sample(sampled, ep_clock_mono_ns());
+		assert_true(ep_instance_state(sampled) > 0);
+	}
+}
+
+static void end_sleepers(void)
+{
+	for (size_t i = 0; i < SLEEPERS; i++)
+		ep_instance_release(sleepers[i]);
+}
+
+HOST_TEST(processes_that_sleep_leave_states_to_those_that_run)
+{
+	struct ep_instance *asleep, *parent, *child, *late;
+
+	begin_attached(.stays = false);
+	asleep = new_attached();
+	parent = new_attached();
+	child = ep_instance_fork(parent, getpid());
+	ep_instance_on_sample(child, ep_clock_mono_ns());
+	start_sleepers(host.instance);
+	assert_true(host.languages->states_taken_back > 0);
+	assert_int_equal(ep_instance_state(asleep), 0);
+	/* Of those that share a state one that is sampled keeps it for all. */
+	assert_true(ep_instance_state(parent) > 0);
+	assert_int_equal(ep_instance_state(child), ep_instance_state(parent));
+	/* One that starts now has what it needs with its first sample, at the latest, and so has the next one. */
+	for (int i = 0; i < 100; i++) {
+		late = new_attached();
+		ep_instance_on_sample(late, ep_clock_mono_ns());
+		assert_true(ep_instance_state(late) > 0);
+		ep_instance_release(late);
+	}
+	ep_instance_release(asleep);
+	ep_instance_release(parent);
+	ep_instance_release(child);
+	end_sleepers();
+}
+
+/* It was forgotten while it slept, and runs again. */
+HOST_TEST(a_state_that_was_taken_back_comes_with_the_next_sample)
+{
+	struct ep_instance *child;
+	uint64_t n = 0;
+
+	begin_attached(.stays = false);
+	start_sleepers(host.instance);
+	while (n < SLEEPERS && ep_instance_state(sleepers[n]) > 0)
+		n++;
+	assert_true(n < SLEEPERS);
+	script.n_told = 0;
+	ep_instance_on_sample(sleepers[n], ep_clock_mono_ns());
+	assert_true(ep_instance_state(sleepers[n]) > 0);
+	assert_true(script.n_told > 0);
+	for (n++; n < SLEEPERS && ep_instance_state(sleepers[n]) > 0;)
+		n++;
+	assert_true(n < SLEEPERS);
+	/* A child of one that is forgotten is attached to when it is sampled. */
+	child = ep_instance_fork(sleepers[n], getpid());
+	assert_non_null(child);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	script.n_told = 0;
+	ep_instance_on_sample(child, ep_clock_mono_ns());
+	run_until(&script.n_told, 1);
+	assert_true(ep_instance_state(child) > 0);
+	ep_instance_release(child);
+	end_sleepers();
+}
+
 HOST_TEST(what_an_earlier_instance_said_does_not_hold)
 {
 	begin_attached(.says = {1, 0, END});
