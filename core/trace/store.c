@@ -245,18 +245,25 @@ static int add_without_stack(struct ep_store *store, const struct ep_sample *sam
 	return ep_interval_add_trace(store->current, &lost, &frame_id, 1, (uint8_t)why, &collision);
 }
 
+/* The trace of frame_ids, or when its program has its share of them, one that says so. */
+static int keep_trace(struct ep_store *store, const struct ep_sample *sample, uint8_t error, bool *ret_collision)
+{
+	int r = ep_interval_add_trace(store->current, sample, store->frame_ids, store->n_frame_ids, error,
+				      ret_collision);
+
+	if (r != -EDQUOT)
+		return r;
+	store->counters.over_share += error != EP_ERROR_SHARE;
+	return add_without_stack(store, sample, EP_ERROR_SHARE);
+}
+
 /* Raw addresses that found their place meanwhile differ from those of an earlier event. */
 static int add_with_frames(struct ep_store *store, const struct ep_sample *sample, uint8_t error)
 {
 	bool collision = false;
-	int r = ep_interval_add_trace(store->current, sample, store->frame_ids, store->n_frame_ids,
-				      error, &collision);
+	int r = keep_trace(store, sample, error, &collision);
 
 	store->counters.collisions += collision && !(sample->flags & EP_SAMPLE_RAW);
-	if (r == -EDQUOT) {
-		store->counters.over_share += error != EP_ERROR_SHARE;
-		r = add_without_stack(store, sample, EP_ERROR_SHARE);
-	}
 	return r;
 }
 
@@ -385,10 +392,7 @@ static int add_replaced(struct ep_store *store, const struct ep_sample *sample, 
 		store->counters.frames_full++;
 		return add_without_stack(store, sample, EP_ERROR_LOST);
 	}
-	if (r == 0)
-		r = ep_interval_add_trace(store->current, sample, store->frame_ids, store->n_frame_ids, error,
-					  &collision);
-	return r == -EDQUOT ? add_without_stack(store, sample, EP_ERROR_SHARE) : r;
+	return r < 0 ? r : keep_trace(store, sample, error, &collision);
 }
 
 static int add_known(struct ep_store *store, const struct ep_sample *sample)
