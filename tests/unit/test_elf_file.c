@@ -256,7 +256,7 @@ static int see_names(struct names_seen *seen, const char *prefix)
 	return ep_unwinder_host_get()->file_symbols(&seen->fx->file.file, prefix, see_name, seen);
 }
 
-/* test_elf_sample.c: of .dynsym and .symtab, functions, data and labels, each once. */
+/* test_elf_sample.c: of .dynsym and .symtab, functions, IFUNCs, data and labels, each once. */
 EP_TEST(symbols_are_found_by_prefix)
 {
 	struct names_seen seen = {.fx = fixture_sample("full")};
@@ -264,7 +264,8 @@ EP_TEST(symbols_are_found_by_prefix)
 	assert_int_equal(see_names(&seen, "sample_"), 0);
 	assert_string_equal(seen.all,
 			    "sample_asm_func sample_asm_label sample_asm_long "
-			    "sample_compare sample_inner_label sample_known sample_public sample_w ");
+			    "sample_compare sample_ifunc sample_inner_label sample_known "
+			    "sample_public sample_resolve sample_w ");
 	assert_int_equal(see_names(&seen, "sample_compare"), 0);
 	assert_string_equal(seen.all, "sample_compare ");
 	assert_int_equal(see_names(&seen, "sample_compares"), 0);

@@ -148,7 +148,7 @@ def check(test, known, release, node, flags):
                 return ["it does not run"], {}
             # Some seconds later V8 has its memory reduced (heap/memory-reducer.cc): objects are not where they were found.
             process.send_signal(signal.SIGSTOP)
-            done = subprocess.run([test, str(process.pid), str(release), SCRIPT], timeout=120,
+            done = subprocess.run([test, str(process.pid), str(release), SCRIPT], timeout=300,
                                   stdout=subprocess.PIPE, check=False)
             if process.poll() is not None:
                 return ["it ended before it was looked through"], {}
@@ -167,7 +167,7 @@ def check_wasm(test, release, node):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         try:
             process.stdout.readline()
-            done = subprocess.run([test, str(process.pid), str(release), "wasm"], timeout=120,
+            done = subprocess.run([test, str(process.pid), str(release), "wasm"], timeout=300,
                                   stdout=subprocess.PIPE, check=False)
         finally:
             process.kill()
