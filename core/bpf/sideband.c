@@ -270,6 +270,35 @@ static bool is_size_valid(const struct ep_sideband *sideband, size_t size)
 	       size <= sideband->head - sideband->at && size <= MAX_RECORD_BYTES;
 }
 
+struct ksymbol_record {
+	struct perf_event_header header;
+	uint64_t addr;
+	uint32_t len;
+	uint16_t type, flags;
+}; /* then its name */
+_Static_assert(sizeof(struct ksymbol_record) == 24, "PERF_RECORD_KSYMBOL");
+
+#define TIME_BYTES sizeof(uint64_t)
+
+/*
+ * Where the time of a record is: at its end. But where several perf events of a CPU hear of kernel symbols, another
+ * profiler's before ours, the kernel adds the size of what follows the name once for each of them
+ * (perf_event_ksymbol_output() in kernel/events/core.c, up to Linux 6.18, does not put header.size back). Then bytes
+ * that nobody wrote are at the end, and the time is where it belongs: behind the name, which is padded to 8 bytes.
+ */
+static size_t time_offset(const uint8_t *record, size_t bytes)
+{
+	struct perf_event_header header;
+	const uint8_t *name = record + sizeof(struct ksymbol_record), *end = NULL;
+	size_t off;
+
+	memcpy(&header, record, sizeof(header));
+	if (header.type == PERF_RECORD_KSYMBOL && bytes > sizeof(struct ksymbol_record))
+		end = memchr(name, 0, bytes - sizeof(struct ksymbol_record));
+	off = end ? ((size_t)(end - record) + TIME_BYTES) & ~(TIME_BYTES - 1) : bytes;
+	return EP_MIN(off, bytes - TIME_BYTES);
+}
+
 static bool is_wanted(uint32_t type)
 {
 	return type == PERF_RECORD_MMAP2 || type == PERF_RECORD_KSYMBOL;
@@ -294,7 +323,7 @@ bool ep_sideband_next(struct ep_sideband *sideband, const void **ret_record, siz
 			add_lost(sideband, ep_sideband_parse(record, header.size, NULL, NULL));
 		if (!is_wanted(header.type) || header.size < sizeof(header) + 8)
 			continue;
-		memcpy(ret_time_ns, record + header.size - 8, 8);
+		memcpy(ret_time_ns, record + time_offset(record, header.size), TIME_BYTES);
 		*ret_record = record;
 		*ret_bytes = header.size;
 		return true;
@@ -381,26 +410,18 @@ struct mmap2_record {
 }; /* then the file's name */
 _Static_assert(sizeof(struct mmap2_record) == 72, "PERF_RECORD_MMAP2");
 
-struct ksymbol_record {
-	struct perf_event_header header;
-	uint64_t addr;
-	uint32_t len;
-	uint16_t type, flags;
-}; /* then its name */
-_Static_assert(sizeof(struct ksymbol_record) == 24, "PERF_RECORD_KSYMBOL");
-
 struct lost_record {
 	struct perf_event_header header;
 	uint64_t id, lost;
 };
 
-/* What follows the fixed part: a string, padding, and at the very end the time. */
+/* What follows the fixed part: a string, padding, and the time. */
 static bool read_tail(const uint8_t *record, size_t bytes, size_t fixed, const char **ret_name,
 		      uint64_t *ret_time_ns)
 {
 	if (bytes < fixed + sizeof(*ret_time_ns) + 1)
 		return false;
-	bytes -= sizeof(*ret_time_ns);
+	bytes = time_offset(record, bytes);
 	memcpy(ret_time_ns, record + bytes, sizeof(*ret_time_ns));
 	*ret_name = (const char *)record + fixed;
 	return memchr(*ret_name, 0, bytes - fixed) != NULL;

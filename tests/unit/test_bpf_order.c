@@ -246,6 +246,44 @@ EP_TEST(code_of_the_kernel_has_the_module_that_pictures_say)
 	}
 }
 
+/* The kernel reserves more than it writes where others hear of kernel symbols as well. */
+EP_TEST(the_time_of_a_kernel_symbol_is_behind_its_name)
+{
+	struct {
+		struct fake_ksymbol record;
+		uint8_t unwritten[16];
+	} longer = {
+		.record = {.header = {.type = PERF_RECORD_KSYMBOL, .size = sizeof(longer)},
+			   .name = "bpf_prog_x",
+			   .time_ns = T0 + 20},
+	};
+	struct ep_ksymbol_event ksymbol;
+
+	memset(longer.unwritten, 'x', sizeof(longer.unwritten));
+	assert_true(ep_sideband_parse_ksymbol(&longer, sizeof(longer), &ksymbol));
+	assert_true(ksymbol.time_ns == T0 + 20);
+}
+
+EP_TEST(longer_kernel_symbols_come_in_order)
+{
+	struct world *world = new_world((struct setup){.n_cpus = 1});
+	struct {
+		struct fake_ksymbol record;
+		uint8_t unwritten[16];
+	} longer = {
+		.record = {.header = {.type = PERF_RECORD_KSYMBOL, .size = sizeof(longer)},
+			   .addr = 2,
+			   .name = "bpf_prog_x",
+			   .time_ns = T0 + 20},
+	};
+
+	memset(longer.unwritten, 'x', sizeof(longer.unwritten));
+	put_event(world, EP_EVENT_TRACE, T0 + 9, 1);
+	put_event(world, EP_EVENT_TRACE, T0 + 30, 3);
+	assert_true(fake_sideband_put(&kernel.rings[0], &longer, sizeof(longer)));
+	assert_drains(world, T0 + 100, "1 2 3");
+}
+
 /* --- order ----------------------------------------------------------------------------------- */
 
 static void shuffle_once(uint64_t seed)
