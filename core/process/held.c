@@ -10,6 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* Of max_bytes so much is made free at once. */
+#define SPARE 64
+
 struct sample {
 	TAILQ_ENTRY(sample) link;
 	uint64_t since_ns;
@@ -297,22 +300,41 @@ static void release(struct ep_held *held, struct sample *sample)
 	drop(held, sample);
 }
 
-/* The oldest one of the program that has most waiting: a program that floods pushes out its own. */
-static struct sample *find_oldest_of_most(const struct ep_held *held)
+static uint64_t find_most(const struct ep_held *held)
 {
 	const struct ep_map_slot *slot, *most = NULL;
-	struct sample *sample;
 	size_t pos = 0;
 
 	while ((slot = ep_map_next(&held->program_bytes, &pos)) != NULL) {
 		if (!most || slot->value > most->value)
 			most = slot;
 	}
-	TAILQ_FOREACH (sample, &held->samples, link) {
-		if (most && hash_of(sample) == most->key)
-			return sample;
+	return most ? most->key : hash_of(TAILQ_FIRST(&held->samples));
+}
+
+/*
+ * The oldest go of the program that has most waiting: one that floods pushes out its own. A little more than is
+ * needed, since all that wait are looked through.
+ */
+static void make_room(struct ep_held *held, size_t bytes)
+{
+	size_t max = held->options.max_bytes;
+	struct sample *sample, *next;
+
+	if (held->bytes + bytes <= max)
+		return;
+	max -= max / SPARE;
+	while (held->bytes + bytes > max && !TAILQ_EMPTY(&held->samples)) {
+		uint64_t most = find_most(held);
+
+		for (sample = TAILQ_FIRST(&held->samples); sample && held->bytes + bytes > max; sample = next) {
+			next = TAILQ_NEXT(sample, link);
+			if (hash_of(sample) != most)
+				continue;
+			held->stats.pushed_out++;
+			release(held, sample);
+		}
 	}
-	return TAILQ_FIRST(&held->samples);
 }
 
 void ep_held_add(struct ep_held *held, const struct ep_sample *event, size_t bytes)
@@ -323,10 +345,7 @@ void ep_held_add(struct ep_held *held, const struct ep_sample *event, size_t byt
 
 	if (try_pass(held, event, bytes, false))
 		return;
-	while (held->bytes + size > held->options.max_bytes && !TAILQ_EMPTY(&held->samples)) {
-		held->stats.pushed_out++;
-		release(held, find_oldest_of_most(held));
-	}
+	make_room(held, size);
 	sample = malloc(EP_MAX(size, sizeof(*sample)));
 	if (!sample) {
 		(void)try_pass(held, event, bytes, true);
