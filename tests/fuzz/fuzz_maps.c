@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text parsers of core/proc: maps, stat and cgroup, all three over the same bytes. What they
+ * The text parsers of core/proc: maps, stat, cgroup and mountinfo, all over the same bytes. What they
  * promise is checked: order and bounds of mappings, terminated strings.
  */
 #include "core/proc/cgroups.h"
 #include "core/proc/container.h"
+#include "core/proc/devices.h"
 #include "core/proc/maps.h"
 #include "core/proc/process.h"
 #include "tests/kit/fuzz.h"
@@ -36,9 +37,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *text = (const char *)data;
 	struct ep_process_info info;
 	char id[EP_CONTAINER_ID_BYTES], mount[EP_CGROUP_PATH_BYTES];
+	struct ep_mount mounted;
 
 	if (ep_cgroup_parse_mount(text, size, mount) == 0)
 		assert(*mount == '/' && strnlen(mount, sizeof(mount)) < sizeof(mount));
+	if (ep_mount_parse(text, size, &mounted) == 0)
+		assert(mounted.type >= text && mounted.type_bytes > 0 &&
+		       mounted.type + mounted.type_bytes <= text + size && mounted.point < mounted.type);
 	try_maps(text, size, EP_MAPS_ALL);
 	try_maps(text, size, EP_MAPS_EXECUTABLE);
 	if (ep_process_parse_stat(text, size, &info) == 0)
