@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/map.h"
 #include "core/base/vec.h"
+#include "core/proc/devices.h"
 #include "core/symbol/described.h"
 #include "core/symbol/native.h"
 #include "core/trace/frames.h"
@@ -101,10 +102,12 @@ struct native_job {
 
 static bool is_identified(int fd, const struct ep_proc_file *file)
 {
+	uint64_t dev, inode;
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_dev == file->dev &&
-	       st.st_ino == file->inode && (uint64_t)st.st_size == file->bytes &&
+	/* What is on another file system may be on one that does not answer. */
+	return ep_device_of_fd(fd, &dev, &inode) == 0 && dev == file->dev && inode == file->inode &&
+	       fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == file->inode && (uint64_t)st.st_size == file->bytes &&
 	       (int64_t)st.st_ctim.tv_sec * (int64_t)EP_NS_PER_SEC + st.st_ctim.tv_nsec ==
 		       file->ctime_ns;
 }
@@ -138,13 +141,6 @@ static int open_identified(int found_fd, const struct ep_proc_file *file)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_ours(const char *path)
-{
-	int fd = open(path, O_PATH | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
 /*
  * The file is still open, or is where it was: in its process's root, or, without one, in ours.
  * Debug files are looked for in that root as well.
@@ -163,12 +159,12 @@ static int open_for_symbols(void *arg)
 		close(fd);
 		return -ESTALE;
 	}
-	if (job->fd >= 0 || job->path[0] != '/')
+	if (job->fd >= 0 || job->path[0] != '/' || ep_proc_is_suspect(&job->file, job->pid))
 		return fd >= 0 ? fd : job->fd >= 0 ? -errno : -ENOENT;
 	fd = job->root.fd < 0
 		     ? -ENOENT
 		     : open_identified(ep_proc_root_find(&job->root, job->path), &job->file);
-	return fd >= 0 ? fd : open_identified(open_ours(job->path), &job->file);
+	return fd >= 0 ? fd : open_identified(ep_proc_find_path(job->path), &job->file);
 }
 
 static void run_native(void *arg)

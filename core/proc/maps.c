@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/proc/maps.h"
 #include "core/base/parse.h"
+#include "core/proc/devices.h"
 #include "core/proc/process.h"
+#include "core/proc/readers.h"
+#include "core/proc/suspects.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -216,6 +219,41 @@ static bool is_executable(const char *line, size_t bytes)
 	return space && line + bytes - space > 3 && space[3] == 'x';
 }
 
+/* The fourth field of a line that is well formed: range, permissions, offset. */
+static bool find_dev(const char *line, size_t bytes, const char **ret_dev, size_t *ret_bytes)
+{
+	const char *end = line + bytes, *space;
+
+	for (int i = 0; i < 3; i++) {
+		space = memchr(line, ' ', (size_t)(end - line));
+		if (!space)
+			return false;
+		line = space + 1;
+	}
+	space = memchr(line, ' ', (size_t)(end - line));
+	*ret_dev = line;
+	*ret_bytes = space ? (size_t)(space - line) : 0;
+	return space;
+}
+
+/* Neighbours are mostly of one device. Of all lines, since any of them may be what is read later. */
+static void look_at_dev(struct ep_maps *maps, const char *line, size_t bytes)
+{
+	uint64_t dev_major, dev_minor;
+	const char *dev, *end;
+	size_t n;
+
+	if (!find_dev(line, bytes, &dev, &n) || n > sizeof(maps->last_dev) ||
+	    (n == maps->last_dev_bytes && memcmp(dev, maps->last_dev, n) == 0) || (n == 5 && memcmp(dev, "00:00", n) == 0))
+		return;
+	memcpy(maps->last_dev, dev, n);
+	maps->last_dev_bytes = (uint8_t)n;
+	end = dev + n;
+	if (parse_hex(&dev, end, &dev_major) == 0 && skip_char(&dev, end, ':') && parse_hex(&dev, end, &dev_minor) == 0 &&
+	    ep_device_is_suspect(maps->pid, (uint32_t)dev_major, (uint32_t)dev_minor))
+		ep_suspects_add(maps->pid);
+}
+
 static int take_line(struct ep_maps *maps, const char *line, size_t bytes,
 		     enum ep_maps_filter filter)
 {
@@ -223,6 +261,8 @@ static int take_line(struct ep_maps *maps, const char *line, size_t bytes,
 	int r;
 
 	maps->seen++;
+	if (maps->pid)
+		look_at_dev(maps, line, bytes);
 	if (filter == EP_MAPS_EXECUTABLE && !is_executable(line, bytes))
 		return 0;
 	r = ep_maps_parse_line(line, bytes, &m);
@@ -257,6 +297,7 @@ static void start(struct ep_maps *maps)
 {
 	maps->mappings.len = maps->paths.len = 0;
 	maps->seen = maps->dropped = 0;
+	maps->last_dev_bytes = 0;
 }
 
 static void finish(struct ep_maps *maps)
@@ -336,13 +377,14 @@ static int read_path(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter
 int ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter)
 {
 	pid_t tid;
-	int r = read_path(maps, pid, filter);
+	int r;
 
-	if (r < 0 || maps->seen > 0)
-		return r;
-	if (ep_process_find_live_thread(pid, &tid) < 0)
-		return 0;
-	return read_path(maps, tid, filter);
+	maps->pid = ep_readers_are_there() ? pid : 0;
+	r = read_path(maps, pid, filter);
+	if (r == 0 && maps->seen == 0 && ep_process_find_live_thread(pid, &tid) == 0)
+		r = read_path(maps, tid, filter);
+	maps->pid = 0;
+	return r;
 }
 
 const struct ep_mapping *ep_maps_find(const struct ep_maps *maps, uint64_t addr)

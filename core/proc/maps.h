@@ -67,6 +67,10 @@ struct ep_maps {
 	struct ep_vec paths;	/* NUL-terminated strings */
 	uint64_t seen;		/* lines read */
 	uint64_t dropped;	/* wanted, but over the maximum, out of order or malformed */
+	/* Of ep_maps_read, which tells of suspect devices (core/proc/suspects.h): */
+	pid_t pid;
+	char last_dev[24]; /* as the last line with a file printed it */
+	uint8_t last_dev_bytes;
 };
 
 /* At most `max` mappings are kept, and 256 bytes of path for each on average. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/proc/memory.h"
+#include "core/proc/readers.h"
+#include "core/proc/suspects.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,6 +21,8 @@ int ep_memory_read_some(pid_t pid, uint64_t addr, void *buf, size_t bytes, size_
 
 	if (bytes == 0 || __builtin_add_overflow(addr, (uint64_t)bytes, &end))
 		return -EFAULT;
+	if (ep_readers_are_there() && ep_suspects_memory(pid, addr, bytes))
+		return ep_readers_memory(pid, addr, buf, bytes, ret_bytes);
 	n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
 	if (n < 0)
 		return -errno;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads another process's memory by process_vm_readv: no stop, no ptrace attach. Addresses are
- * target addresses. All: -ESRCH when the process is gone, -EFAULT where nothing is mapped, -EPERM.
+ * target addresses. All: -ESRCH when the process is gone, -EFAULT where nothing is mapped, -EPERM. A process whose
+ * pages may never come is read by a reader, if there are any (core/proc/readers.h): then also -ETIMEDOUT, -ECANCELED.
  */
 #ifndef EP_PROC_MEMORY_H
 #define EP_PROC_MEMORY_H

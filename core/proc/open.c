@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/proc/open.h"
 #include "core/base/clock.h"
+#include "core/proc/devices.h"
 #include "core/proc/memory.h"
 #include "core/proc/process.h"
+#include "core/proc/readers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +26,32 @@ void ep_proc_file_close(struct ep_proc_file *file)
 {
 	ep_closep(&file->fd);
 	file->fd = -1;
+}
+
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20 /* Linux 5.12 */
+#endif
+/* Of our own functions: the file is on a file system that may never answer. A reader is asked for it. */
+#define SUSPECT -EREMOTE
+
+/* By the number that maps print, before anything is looked at; 0: it is in no line. */
+static bool mapping_is_suspect(pid_t pid, const struct ep_mapping *m)
+{
+	return ep_readers_are_there() && m->kind == EP_MAPPING_FILE && (m->dev_major || m->dev_minor) &&
+	       ep_device_is_suspect(pid, m->dev_major, m->dev_minor);
+}
+
+/* By what was found. Takes a descriptor, or an error in its place; gives it, or SUSPECT and the device. */
+static int unless_suspect(pid_t pid, int fd, uint64_t *ret_dev)
+{
+	uint64_t inode;
+
+	if (fd < 0 || !ep_readers_are_there())
+		return fd;
+	if (ep_device_of_fd(fd, ret_dev, &inode) == 0 && !ep_device_is_suspect(pid, major(*ret_dev), minor(*ret_dev)))
+		return fd;
+	close(fd);
+	return SUSPECT;
 }
 
 /* --- finding the file: O_PATH descriptors, which open nothing yet ----------------------------- */
@@ -51,12 +79,18 @@ static int map_files_any_fd(pid_t pid, const struct ep_mapping *m)
 	return map_files_fd(tid, m);
 }
 
+/* Where a path may lead to a file system that never answers, the kernel looks into what it remembers alone. */
+static uint64_t resolve_cached(void)
+{
+	return ep_readers_are_there() && ep_devices_any_suspect() ? RESOLVE_CACHED : 0;
+}
+
 /* The path as the process sees it: symlinks and ".." stay below its root. */
 static int in_root_fd(pid_t pid, const char *path)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve_cached(),
 	};
 	ep_autoclose int root = -1;
 	char root_path[64];
@@ -72,9 +106,10 @@ static int in_root_fd(pid_t pid, const char *path)
 
 static int plain_fd(const char *path)
 {
-	int fd = open(path, O_PATH | O_CLOEXEC);
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve_cached()};
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 
-	return fd < 0 ? -errno : fd;
+	return fd < 0 ? -errno : (int)fd;
 }
 
 /*
@@ -92,8 +127,10 @@ static bool is_mapped_file(const struct stat *st, const struct ep_mapping *m)
 }
 
 /* Takes fd. */
-static int check_fd(int fd, const struct ep_mapping *m)
+static int check_fd(pid_t pid, int found_fd, const struct ep_mapping *m)
 {
+	uint64_t dev;
+	int fd = unless_suspect(pid, found_fd, &dev);
 	struct stat st;
 
 	if (fd < 0)
@@ -110,8 +147,8 @@ static int find_by_path(pid_t pid, const struct ep_mapping *m)
 
 	if (m->deleted || m->path[0] != '/')
 		return -ENOENT;
-	fd = check_fd(in_root_fd(pid, m->path), m);
-	return fd >= 0 ? fd : check_fd(plain_fd(m->path), m);
+	fd = check_fd(pid, in_root_fd(pid, m->path), m);
+	return fd >= 0 ? fd : check_fd(pid, plain_fd(m->path), m);
 }
 
 static bool is_gone(pid_t pid)
@@ -122,11 +159,11 @@ static bool is_gone(pid_t pid)
 	return access(path, F_OK) < 0 && errno == ENOENT;
 }
 
-static int find_fd(pid_t pid, const struct ep_mapping *m)
+static int find_fd(pid_t pid, const struct ep_mapping *m, uint64_t *ret_dev)
 {
-	int first = map_files_any_fd(pid, m), fd;
+	int first = unless_suspect(pid, map_files_any_fd(pid, m), ret_dev), fd;
 
-	if (first >= 0)
+	if (first >= 0 || first == SUSPECT)
 		return first;
 	fd = find_by_path(pid, m);
 	if (fd >= 0)
@@ -160,6 +197,7 @@ static int identify(int path_fd, struct ep_proc_file *ret_file)
 	return 0;
 }
 
+/* SUSPECT: of the device in ret_file. */
 static int find_and_identify(pid_t pid, const struct ep_mapping *m, int *ret_path_fd,
 			     struct ep_proc_file *ret_file)
 {
@@ -168,7 +206,10 @@ static int find_and_identify(pid_t pid, const struct ep_mapping *m, int *ret_pat
 
 	if (m->kind != EP_MAPPING_FILE && m->kind != EP_MAPPING_MEMFD)
 		return -ENOTSUP;
-	path_fd = find_fd(pid, m);
+	ret_file->dev = makedev(m->dev_major, m->dev_minor);
+	if (mapping_is_suspect(pid, m))
+		return SUSPECT;
+	path_fd = find_fd(pid, m, &ret_file->dev);
 	if (path_fd < 0)
 		return path_fd;
 	r = identify(path_fd, ret_file);
@@ -205,6 +246,8 @@ int ep_proc_open_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_f
 	struct ep_proc_file file;
 	int r = find_and_identify(pid, m, &path_fd, &file);
 
+	if (r == SUSPECT)
+		return ep_readers_open_mapping(pid, m, file.dev, false, ret_file);
 	return r < 0 ? r : reopen(path_fd, &file, ret_file);
 }
 
@@ -220,24 +263,41 @@ static int open_found(int found_fd, struct ep_proc_file *ret_file)
 
 /*
  * A mapping is identified by fstat of what map_files or its path leads to: on overlayfs and btrfs
- * that is what fstat of the path says, too, whatever device the lines of maps print.
+ * that is what fstat of the path says, too, whatever device the lines of maps print. The path is one that the
+ * caller chose: who waits for it is he who named it.
  */
 int ep_proc_open_path(const char *path, struct ep_proc_file *ret_file)
 {
-	return open_found(plain_fd(path), ret_file);
+	int found = open(path, O_PATH | O_CLOEXEC), fd;
+	uint64_t dev = 0;
+
+	fd = unless_suspect(0, found < 0 ? -errno : found, &dev);
+	return fd == SUSPECT ? ep_readers_open_below(0, path, dev, ret_file) : open_found(fd, ret_file);
+}
+
+int ep_proc_find_path(const char *path)
+{
+	int fd = plain_fd(path);
+
+	return fd == -EAGAIN ? -ENOENT : fd;
 }
 
 int ep_proc_open_range(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_file *ret_file)
 {
 	struct ep_mapping mapping = {.start = start, .end = end};
+	uint64_t dev = 0;
+	int fd = unless_suspect(pid, map_files_any_fd(pid, &mapping), &dev);
 
-	return open_found(map_files_any_fd(pid, &mapping), ret_file);
+	return fd == SUSPECT ? ep_readers_open_range(pid, start, end, dev, ret_file) : open_found(fd, ret_file);
 }
 
 int ep_proc_open_below(const struct ep_proc_root *root, const char *path,
 		       struct ep_proc_file *ret_file)
 {
-	return open_found(path[0] == '/' ? ep_proc_root_find(root, path) : -ENOENT, ret_file);
+	uint64_t dev = 0;
+	int fd = unless_suspect(root->pid, path[0] == '/' ? ep_proc_root_find(root, path) : -ENOENT, &dev);
+
+	return fd == SUSPECT ? ep_readers_open_below(root->pid, path, dev, ret_file) : open_found(fd, ret_file);
 }
 
 void ep_proc_file_set_view(struct ep_proc_file *file, const struct ep_proc_root *root,
@@ -248,6 +308,18 @@ void ep_proc_file_set_view(struct ep_proc_file *file, const struct ep_proc_root 
 		file->view = root->view;
 }
 
+bool ep_proc_is_suspect(const struct ep_proc_file *file, pid_t pid)
+{
+	return file->inode && ep_readers_are_there() &&
+	       ep_device_is_suspect(pid, major(file->dev), minor(file->dev));
+}
+
+/* Names in such a root are looked up by many (debug files), and any of them may never come. */
+static bool leads_to_suspects(pid_t pid)
+{
+	return ep_readers_are_there() && ep_devices_any_suspect() && ep_devices_process_sees_suspect(pid);
+}
+
 int ep_proc_file_open_root(const struct ep_proc_file *file, pid_t pid,
 			   struct ep_proc_root *ret_root, char name[EP_ROOT_NAME_BYTES])
 {
@@ -255,10 +327,14 @@ int ep_proc_file_open_root(const struct ep_proc_file *file, pid_t pid,
 
 	*ret_root = (struct ep_proc_root){.fd = -1};
 	name[0] = '\0';
+	if (ep_proc_is_suspect(file, pid)) {
+		snprintf(name, EP_ROOT_NAME_BYTES, EP_ROOT_GONE);
+		return 0;
+	}
 	if (ep_proc_view_is_ours(&file->view))
 		return 0;
 	r = ep_proc_root_open(pid, file->start_ns, ret_root);
-	if (r == 0 && ep_proc_view_is_same(&ret_root->view, &file->view))
+	if (r == 0 && ep_proc_view_is_same(&ret_root->view, &file->view) && !leads_to_suspects(pid))
 		snprintf(name, EP_ROOT_NAME_BYTES, "/proc/self/fd/%d", ret_root->fd);
 	else
 		snprintf(name, EP_ROOT_NAME_BYTES, EP_ROOT_GONE);
@@ -268,11 +344,17 @@ int ep_proc_file_open_root(const struct ep_proc_file *file, pid_t pid,
 int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *m, struct ep_proc_file *ret_file)
 {
 	ep_autoclose int path_fd = -1;
-	int r = find_and_identify(pid, m, &path_fd, ret_file);
+	struct ep_proc_file file;
+	int r = find_and_identify(pid, m, &path_fd, &file);
 
-	if (r == 0 && reopen(path_fd, ret_file, ret_file) == 0)
+	if (r == SUSPECT)
+		return ep_readers_open_mapping(pid, m, file.dev, true, ret_file);
+	if (r < 0)
+		return r;
+	*ret_file = file;
+	if (reopen(path_fd, &file, ret_file) == 0)
 		ep_proc_file_close(ret_file);
-	return r;
+	return 0;
 }
 
 /* --- vDSO ------------------------------------------------------------------------------------- */

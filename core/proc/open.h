@@ -71,20 +71,28 @@ int ep_proc_stat_mapping(pid_t pid, const struct ep_mapping *mapping,
  */
 int ep_proc_open_path(const char *path, struct ep_proc_file *ret_file);
 /*
+ * Only a descriptor (O_PATH), by a path of ours that others chose: -ENOENT also where the kernel would have to ask a
+ * file system, and there is one that may never answer. What is found may be on one.
+ */
+int ep_proc_find_path(const char *path);
+/*
  * What a process maps at [start, end), by map_files alone; a path as a process sees it, below its
  * root. Whoever asks judges whether it is the file that was meant. Errors as of ep_proc_open_mapping.
  */
 int ep_proc_open_range(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_file *ret_file);
 int ep_proc_open_below(const struct ep_proc_root *root, const char *path,
 		       struct ep_proc_file *ret_file);
+/* Whether it is on a file system that may never answer, so that its descriptor is a copy's; pid: of a user of it. */
+bool ep_proc_is_suspect(const struct ep_proc_file *file, pid_t pid);
 /* That of a process that knows the file by `path`; ours, where that is as good. */
 void ep_proc_file_set_view(struct ep_proc_file *file, const struct ep_proc_root *root,
 			   const char *path);
 /*
  * The root of the view in which a file is, by the process `pid` in which it was found, for those
  * who take a root by its name: "" is ours, EP_ROOT_GONE one that is not to be had any more. The
- * name is good while `ret_root`, which is given in every case, is open. 0, -EMFILE and others that
- * pass.
+ * name is good while `ret_root`, which is given in every case, is open. A root where a look-up may
+ * never come back (core/proc/devices.h), and that of a file there, count as gone. 0, -EMFILE and
+ * others that pass.
  */
 #define EP_ROOT_NAME_BYTES 32
 #define EP_ROOT_GONE	   "/dev/null" /* no directory */

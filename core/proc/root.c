@@ -5,7 +5,9 @@
  * struct pid).
  */
 #include "core/proc/root.h"
+#include "core/proc/devices.h"
 #include "core/proc/process.h"
+#include "core/proc/readers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,9 +39,29 @@ static int open_below(int dir, const char *path, uint64_t resolve)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+/*
+ * The kernel looks into what it remembers alone. It gives up as well when somebody mounts or renames something
+ * meanwhile. -EINVAL before Linux 5.12.
+ */
+static int open_cached(int dir, const char *path, uint64_t resolve)
+{
+	int fd = -EAGAIN;
+
+	for (int i = 0; fd == -EAGAIN && i < CACHED_TRIES; i++)
+		fd = open_below(dir, path, resolve | RESOLVE_CACHED);
+	return fd;
+}
+
 int ep_proc_root_find(const struct ep_proc_root *root, const char *path)
 {
-	return open_below(root->fd, path, RESOLVE_IN_ROOT);
+	int fd;
+
+	if (!ep_readers_are_there() || !ep_devices_any_suspect())
+		return open_below(root->fd, path, RESOLVE_IN_ROOT);
+	fd = open_cached(root->fd, path, RESOLVE_IN_ROOT);
+	if ((fd == -EAGAIN || fd == -EINVAL) && !ep_devices_process_sees_suspect(root->pid))
+		fd = open_below(root->fd, path, RESOLVE_IN_ROOT);
+	return fd == -EINVAL ? -EAGAIN : fd;
 }
 
 /* 0: it cannot be told. */
@@ -74,12 +96,13 @@ static bool is_process(int dir, uint64_t start_ns)
 static bool has_other_debug(const struct ep_proc_root *root)
 {
 	ep_autoclose int fd = ep_proc_root_find(root, DEBUG_DIR);
-	struct stat theirs, ours;
+	uint64_t dev, inode;
+	struct stat ours;
 
 	if (fd < 0)
 		return fd != -ENOENT;
-	return fstat(fd, &theirs) < 0 || stat(DEBUG_DIR, &ours) < 0 ||
-	       theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
+	return ep_device_of_fd(fd, &dev, &inode) < 0 || stat(DEBUG_DIR, &ours) < 0 || dev != ours.st_dev ||
+	       inode != ours.st_ino;
 }
 
 /*
@@ -89,27 +112,25 @@ static bool has_other_debug(const struct ep_proc_root *root)
  */
 static int read_view(int dir, struct ep_proc_root *root)
 {
-	struct stat st, ours;
-	uint64_t mount_ns;
+	uint64_t mount_ns, dev, inode;
+	struct stat ours;
 
 	root->fd = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root->fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
 	mount_ns = inode_at(dir, "ns/mnt");
-	if (!mount_ns || fstat(root->fd, &st) < 0 || stat("/", &ours) < 0)
+	if (!mount_ns || ep_device_of_fd(root->fd, &dev, &inode) < 0 || stat("/", &ours) < 0)
 		return -ESRCH;
-	if (mount_ns == inode_at(AT_FDCWD, "/proc/self/ns/mnt") && st.st_dev == ours.st_dev &&
-	    st.st_ino == ours.st_ino)
+	if (mount_ns == inode_at(AT_FDCWD, "/proc/self/ns/mnt") && dev == ours.st_dev && inode == ours.st_ino)
 		return 0;
-	root->view = (struct ep_proc_view){
-		.root_dev = st.st_dev, .root_inode = st.st_ino, .mount_ns = mount_ns};
+	root->view = (struct ep_proc_view){.root_dev = dev, .root_inode = inode, .mount_ns = mount_ns};
 	root->has_debug = has_other_debug(root);
 	return 0;
 }
 
 int ep_proc_root_open(pid_t pid, uint64_t start_ns, struct ep_proc_root *ret_root)
 {
-	ep_cleanup(ep_proc_root_close) struct ep_proc_root root = {.fd = -1};
+	ep_cleanup(ep_proc_root_close) struct ep_proc_root root = {.fd = -1, .pid = pid};
 	ep_autoclose int dir = open_process(pid);
 	int r;
 
@@ -140,16 +161,13 @@ bool ep_proc_speaks_for(pid_t pid, uint64_t start_ns, uint64_t mount_ns)
 }
 
 /*
- * In our view the kernel looks into what it remembers alone: a file that is mapped is there, and
- * the path of a stranger leads to no file system that answers late. The kernel gives up as well when
- * somebody mounts or renames something meanwhile.
+ * In our view, by what the kernel remembers: a file that is mapped is there, and the path of a stranger leads to no
+ * file system that answers late.
  */
 static int find_cached(const char *path)
 {
-	int fd = -EAGAIN;
+	int fd = open_cached(AT_FDCWD, path, 0);
 
-	for (int i = 0; fd == -EAGAIN && i < CACHED_TRIES; i++)
-		fd = open_below(AT_FDCWD, path, RESOLVE_CACHED);
 	return fd == -EINVAL ? open_below(AT_FDCWD, path, 0) : fd;
 }
 
@@ -157,7 +175,8 @@ bool ep_proc_root_shares(const struct ep_proc_root *root, const char *path, uint
 			 uint64_t inode)
 {
 	ep_autoclose int fd = root->has_debug || path[0] != '/' ? -ENOENT : find_cached(path);
-	struct stat st;
+	uint64_t found_dev, found_inode;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == inode;
+	return fd >= 0 && ep_device_of_fd(fd, &found_dev, &found_inode) == 0 && found_dev == dev &&
+	       found_inode == inode;
 }

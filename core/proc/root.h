@@ -40,6 +40,7 @@ static inline struct ep_proc_view ep_proc_view_alone(pid_t pid, uint64_t start_n
 struct ep_proc_root {
 	int fd; /* O_PATH; -1: it could not be opened */
 	struct ep_proc_view view;
+	pid_t pid;
 	bool has_debug; /* a directory for debug files that is not ours */
 };
 
@@ -56,7 +57,10 @@ void ep_proc_root_close(struct ep_proc_root *root); /* accepts fd -1 */
  */
 bool ep_proc_speaks_for(pid_t pid, uint64_t start_ns, uint64_t mount_ns);
 
-/* Below the root: symbolic links and ".." stay there. A descriptor (O_PATH) or -errno. */
+/*
+ * Below the root: symbolic links and ".." stay there. A descriptor (O_PATH) or -errno; -EAGAIN: the kernel would have
+ * to ask a file system, and there is one that may never answer. What is found may be on one.
+ */
 int ep_proc_root_find(const struct ep_proc_root *root, const char *path);
 /*
  * Whether the file with that device and inode, which a process of this view knows by `path`, has
