@@ -13,9 +13,13 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <zlib.h>
 
 #define DEBUG_DIR      "/usr/lib/debug"
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20 /* Linux 5.12 */
+#endif
 #define MAX_CRC_BYTES  ((uint64_t)1 << 30)
 #define CRC_STEP_BYTES ((size_t)64 << 10)
 
@@ -91,25 +95,25 @@ static bool belongs(const struct wanted *wanted, const struct ep_elf *debug)
 /* ---- places ---- */
 
 /* openat2 (Linux 5.6) has no wrapper in glibc 2.36. RESOLVE_IN_ROOT: as if in a chroot. */
-static int open_in_root(int root_fd, const char *path)
+static int open_below(int fd, const char *path, uint64_t resolve)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+		.resolve = RESOLVE_NO_MAGICLINKS | resolve,
 	};
 
-	return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	return (int)syscall(SYS_openat2, fd, path, &how, sizeof(how));
 }
 
-/* 0 when the file is there and belongs, -ENODATA otherwise, or what is transient. */
-static int try_path(const struct wanted *wanted, int root_fd, const char *path,
-		    struct ep_elf **ret_elf)
+/*
+ * 0 when the file is there and belongs, -ENODATA otherwise, or what is transient. Takes the descriptor, or -1 and
+ * errno.
+ */
+static int try_fd(const struct wanted *wanted, int fd, const char *path, struct ep_elf **ret_elf)
 {
 	ep_cleanup(ep_elf_closep) struct ep_elf *debug = NULL;
-	int fd, r;
+	int r = fd < 0 ? -errno : ep_elf_open_path_fd(fd, wanted->elf->work, &debug);
 
-	fd = open_in_root(root_fd, path);
-	r = fd < 0 ? -errno : ep_elf_open_path_fd(fd, wanted->elf->work, &debug);
 	if (r < 0)
 		return ep_is_transient(r) || r == -ECANCELED ? r : -ENODATA;
 	if (!belongs(wanted, debug)) {
@@ -118,6 +122,11 @@ static int try_path(const struct wanted *wanted, int root_fd, const char *path,
 	}
 	*ret_elf = ep_take(debug);
 	return 0;
+}
+
+static int try_path(const struct wanted *wanted, int root_fd, const char *path, struct ep_elf **ret_elf)
+{
+	return try_fd(wanted, open_below(root_fd, path, RESOLVE_IN_ROOT), path, ret_elf);
 }
 
 static int try_build_id(const struct wanted *wanted, int root_fd, struct ep_elf **ret_elf)
@@ -135,27 +144,60 @@ static int try_build_id(const struct wanted *wanted, int root_fd, struct ep_elf 
 	return try_path(wanted, root_fd, path, ret_elf);
 }
 
+/*
+ * The directory of the program, or -1. It is anybody's, and who may put files there may mount there or put links
+ * there that lead to a file system that never answers: it is looked for in what the kernel remembers of a path that
+ * is in use (RESOLVE_CACHED; -EINVAL before Linux 5.12), and has to be on the program's own file system.
+ */
+static int open_directory(const struct wanted *wanted, int root_fd, const char *path)
+{
+	int fd = open_below(root_fd, path, RESOLVE_IN_ROOT | RESOLVE_CACHED);
+	struct statx dir;
+	struct stat st;
+
+	if (fd < 0 && errno == EINVAL)
+		fd = open_below(root_fd, path, RESOLVE_IN_ROOT);
+	if (fd < 0)
+		return -1;
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &dir) == 0 && wanted->elf->fd >= 0 &&
+	    fstat(wanted->elf->fd, &st) == 0 && makedev(dir.stx_dev_major, dir.stx_dev_minor) == st.st_dev)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Beside the program: on its own file system. */
+static int try_beside(const struct wanted *wanted, int root_fd, const char *directory, struct ep_elf **ret_elf)
+{
+	static const char *const places[] = {"", ".debug/"};
+	ep_autoclose int dir_fd = open_directory(wanted, root_fd, directory);
+	char path[NAME_MAX + 16];
+	int r = -ENODATA;
+
+	for (size_t i = 0; i < EP_LEN(places) && dir_fd >= 0 && r == -ENODATA; i++) {
+		snprintf(path, sizeof(path), "%s%s", places[i], wanted->link);
+		r = try_fd(wanted, open_below(dir_fd, path, RESOLVE_NO_XDEV), path, ret_elf);
+	}
+	return r;
+}
+
 static int try_debuglink(const struct wanted *wanted, int root_fd, const char *elf_path,
 			 struct ep_elf **ret_elf)
 {
-	static const struct {
-		const char *before, *after;
-	} places[] = {{"", ""}, {"", "/.debug"}, {DEBUG_DIR, ""}};
 	const char *slash = strrchr(elf_path, '/');
 	char path[PATH_MAX];
-	int r = -ENODATA;
+	int len, r;
 
 	if (!wanted->link[0] || !slash)
 		return -ENODATA;
-	for (size_t i = 0; i < EP_LEN(places) && r == -ENODATA; i++) {
-		int len =
-			snprintf(path, sizeof(path), "%s%.*s%s/%s", places[i].before,
-				 (int)(slash - elf_path), elf_path, places[i].after, wanted->link);
-
-		if (len > 0 && (size_t)len < sizeof(path))
-			r = try_path(wanted, root_fd, path, ret_elf);
-	}
-	return r;
+	len = snprintf(path, sizeof(path), "%.*s/", (int)(slash - elf_path), elf_path);
+	if (len < 0 || (size_t)len >= sizeof(path))
+		return -ENODATA;
+	r = try_beside(wanted, root_fd, path, ret_elf);
+	if (r != -ENODATA)
+		return r;
+	len = snprintf(path, sizeof(path), DEBUG_DIR "%.*s/%s", (int)(slash - elf_path), elf_path, wanted->link);
+	return len > 0 && (size_t)len < sizeof(path) ? try_path(wanted, root_fd, path, ret_elf) : -ENODATA;
 }
 
 static void wanted_init(struct wanted *wanted, const struct ep_elf *elf)
