@@ -66,7 +66,7 @@ static enum outcome outcome_of(enum ep_attachment_call call, int result)
 {
 	if (result == 0)
 		return DONE;
-	if (result == -ENOTSUP)
+	if (result == -ENOTSUP || (result == -ETIMEDOUT && call != SYMBOLIZE))
 		return UNKNOWN;
 	if (result == -ESRCH)
 		return LOST;
@@ -212,6 +212,7 @@ static int attached_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 			    ? -ETIME
 			    : attached->source->read(attached->source_arg, addr + at,
 						     (char *)buf + at, EP_MIN(bytes - at, most));
+	attached->is_silent |= r == -ETIMEDOUT;
 	return r;
 }
 
@@ -296,6 +297,12 @@ void ep_attached_fini(struct ep_attached *attached)
 	ep_vec_fini(&attached->holds.ranges);
 }
 
+/* Whatever a plugin made of it. */
+static int unless_silent(const struct ep_attached *attached, int result)
+{
+	return result != 0 && attached->is_silent ? -ETIMEDOUT : result;
+}
+
 /* The call's new state, and what follows from it. True: again. */
 static bool attached_step(struct ep_attached *attached, enum ep_attachment_call call, int result)
 {
@@ -316,6 +323,7 @@ bool ep_attached_attach(struct ep_attached *attached)
 
 	if (r == 0 && !instance)
 		r = -ENOTSUP;
+	r = unless_silent(attached, r);
 	if (r == 0) {
 		attached->instance = instance;
 		attached_forget(attached);
@@ -338,7 +346,7 @@ bool ep_attached_refresh(struct ep_attached *attached)
 {
 	if (attached->state != EP_ATTACHMENT_ATTACHED || !EP_HAS(attached->ops, refresh))
 		return false;
-	attached->result = attached->ops->refresh(attached->instance);
+	attached->result = unless_silent(attached, attached->ops->refresh(attached->instance));
 	attached_take(attached, attached->result == 0);
 	return attached_step(attached, EP_ATTACHMENT_REFRESH, attached->result);
 }
@@ -388,8 +396,7 @@ bool ep_attached_symbolize(struct ep_attached *attached, const struct ep_raw_fra
 		attached->reads_end_ns = ep_clock_mono_ns() + attached->frame_ns;
 	attached->result = symbolize(attached, frame, names);
 	attached_take(attached, true);
-	if (attached->reads_ended)
-		attached->result = -ETIME;
+	attached->result = attached->reads_ended ? -ETIME : unless_silent(attached, attached->result);
 	attached->reads_ended = false;
 	attached->reads_end_ns = 0;
 	next = ep_attachment_after(attached->state, EP_ATTACHMENT_SYMBOLIZE, attached->result);
@@ -408,7 +415,7 @@ bool ep_attached_symbolize_kept(struct ep_attached *attached, const struct ep_ra
 	int r = attached->result;
 
 	if (!attached->instance || !attached->kept || ep_kept_memory_is_empty(attached->kept) ||
-	    (r != EP_FRAME_GONE && r != -ESRCH && r != -EFAULT && !attached->stands_in))
+	    (r != EP_FRAME_GONE && r != -ESRCH && r != -EFAULT && r != -ETIMEDOUT && !attached->stands_in))
 		return false;
 	attached->kept->is_apart = keeps_whole(attached->ops);
 	attached->reads_kept = true;

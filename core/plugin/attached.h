@@ -100,6 +100,7 @@ struct ep_attached {
 	bool reads_kept;	    /* it is read, and not the process */
 	bool stands_in;	    /* the names that the last call gave: EP_NAME_STANDS_IN */
 	bool reads_ended;	    /* one failed since it took longer: the result is -ETIME */
+	bool is_silent;		    /* its memory does not come, ever: what fails has the result -ETIMEDOUT */
 };
 
 /* `source` has no set_state, set_ranges and count; `arg` is its argument. */
@@ -111,7 +112,8 @@ void ep_attached_fini(struct ep_attached *attached); /* detaches; accepts a zero
 /*
  * The plugin's calls, in the states that have them; `result` is what it returned. There is an
  * instance if and only if attach returned 0: a plugin that says so and gives none is not
- * understood, -ENOTSUP. True: to be called again, later; of symbolize: with this frame.
+ * understood, -ENOTSUP, and a process whose memory does not come (core/proc/readers.h) is given up in
+ * the same way, -ETIMEDOUT. True: to be called again, later; of symbolize: with this frame.
  */
 bool ep_attached_attach(struct ep_attached *attached);
 /* As an attach or refresh that returned -ENOTSUP, without the plugin. */

@@ -40,6 +40,7 @@ static const struct row rows[] = {
 	{ATTACH, -EPERM,	     {"Wa",  "A",   "Wa",  "R", "G"}},
 	{ATTACH, INT_MIN,	     {"Wa",  "A",   "Wa",  "R", "G"}},
 	{ATTACH, -ENOTSUP,	     {"Rf",  "A",   "Rf",  "R", "G"}},
+	{ATTACH, -ETIMEDOUT,	     {"Rf",  "A",   "Rf",  "R", "G"}},
 	{ATTACH, -ESRCH,	     {"Gf",  "A",   "Gf",  "R", "G"}},
 
 	{REFRESH, 0,		     {"W",   "A",   "D",   "R", "G"}},
@@ -52,6 +53,7 @@ static const struct row rows[] = {
 	{REFRESH, -EPERM,	     {"W",   "Aa",  "D",   "R", "G"}},
 	{REFRESH, INT_MIN,	     {"W",   "Aa",  "D",   "R", "G"}},
 	{REFRESH, -ENOTSUP,	     {"W",   "Rdf", "D",   "R", "G"}},
+	{REFRESH, -ETIMEDOUT,	     {"W",   "Rdf", "D",   "R", "G"}},
 	{REFRESH, -ESRCH,	     {"W",   "Gdf", "D",   "R", "G"}},
 
 	{SYMBOLIZE, 0,		     {"W",   "A",   "D",   "R", "G"}},
@@ -64,6 +66,7 @@ static const struct row rows[] = {
 	{SYMBOLIZE, -EPERM,	     {"W",   "A",   "D",   "R", "G"}},
 	{SYMBOLIZE, INT_MIN,	     {"W",   "A",   "D",   "R", "G"}},
 	{SYMBOLIZE, -ENOTSUP,	     {"W",   "A",   "D",   "R", "G"}},
+	{SYMBOLIZE, -ETIMEDOUT,	     {"W",   "A",   "D",   "R", "G"}},
 	{SYMBOLIZE, -ESRCH,	     {"W",   "Ga",  "D",   "R", "G"}},
 
 	{REST, 0,		     {"W",   "Dd",  "D",   "R", "Gd"}},
@@ -92,19 +95,19 @@ static void check_step(enum ep_attachment from, enum ep_attachment_call call, in
 	if (from == EP_ATTACHMENT_REFUSED || from == EP_ATTACHMENT_GONE)
 		assert_int_equal(step.state, from);
 	if (step.state == EP_ATTACHMENT_REFUSED && from != step.state)
-		assert_int_equal(result, -ENOTSUP);
+		assert_true(result == -ENOTSUP || result == -ETIMEDOUT);
 	if (step.state == EP_ATTACHMENT_GONE && from != step.state)
 		assert_int_equal(result, -ESRCH);
 	if (step.actions & EP_ATTACHMENT_DETACH)
 		assert_int_not_equal(step.state, EP_ATTACHMENT_ATTACHED);
 	if (step.actions & EP_ATTACHMENT_FORGET)
-		assert_true(result == -ENOTSUP || result == -ESRCH);
+		assert_true(result == -ENOTSUP || result == -ETIMEDOUT || result == -ESRCH);
 	if (step.actions & EP_ATTACHMENT_AGAIN)
 		assert_int_not_equal(result, 0);
 	assert_true(step.state < EP_ATTACHMENT_COUNT);
 }
 
-EP_TEST(only_two_errors_are_final)
+EP_TEST(only_three_errors_are_final)
 {
 	for (int from = 0; from < EP_ATTACHMENT_COUNT; from++) {
 		for (int call = 0; call < EP_ATTACHMENT_CALLS; call++) {
@@ -131,6 +134,7 @@ static struct {
 	const struct ep_range *ranges;
 	size_t n_ranges;
 	struct ep_target *target;
+	bool reads;
 	int n_calls, n_detached;
 } script;
 
@@ -138,7 +142,11 @@ static int answer(void)
 {
 	const struct ep_target_ops *ops = script.target->ops;
 
+	char byte;
+
 	script.n_calls++;
+	if (script.reads)
+		(void)ops->read(script.target->arg, 8, &byte, 1);
 	if (script.state)
 		assert_int_equal(ops->set_state(script.target->arg, script.state, strlen(script.state)), 0);
 	if (script.ranges)
@@ -230,6 +238,40 @@ EP_TEST(there_is_an_instance_when_attach_says_0)
 		ep_attached_fini(&attached);
 	}
 	assert_int_equal(script.n_detached, 1);
+}
+
+static int read_late(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	(void)arg, (void)addr, (void)buf, (void)bytes;
+	return -ETIMEDOUT;
+}
+
+/* Whatever the plugin says of it. */
+EP_TEST(a_process_whose_memory_does_not_come_is_given_up)
+{
+	static const struct ep_target_ops late = {.read = read_late};
+	static const int results[] = {EP_NOT_YET, -EFAULT, -ENODATA, -EAGAIN};
+	struct ep_attached attached;
+
+	for (size_t i = 0; i < EP_LEN(results); i++) {
+		begin(&attached);
+		attached.source = &late;
+		script.reads = true;
+		assert_false(ep_attached_refresh(&attached)); /* it did without */
+		script.result = results[i];
+		assert_false(ep_attached_symbolize(&attached, NULL, NULL));
+		assert_int_equal(attached.result, -ETIMEDOUT);
+		assert_int_equal(attached.state, EP_ATTACHMENT_ATTACHED);
+		assert_false(ep_attached_refresh(&attached));
+		assert_int_equal(attached.result, -ETIMEDOUT);
+		assert_int_equal(attached.state, EP_ATTACHMENT_REFUSED);
+		assert_int_equal(script.n_detached, 1);
+		ep_attached_fini(&attached);
+		ep_attached_init(&attached, &ops, &script, &late, NULL, 7, 0);
+		assert_false(ep_attached_attach(&attached));
+		assert_int_equal(attached.state, EP_ATTACHMENT_REFUSED);
+		ep_attached_fini(&attached);
+	}
 }
 
 EP_TEST(what_a_refresh_that_fails_set_is_forgotten)
