@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/programs.h"
+#include "core/proc/readers.h"
 #include "core/unwind/delta_store.h"
 
 #include <malloc.h>
@@ -83,6 +84,8 @@ static void print_memory(struct ep_session *session, FILE *out)
 	ep_put_count(out, "bytes held for files that were read, at most",
 		     atomic_load(&session->files.peak));
 	ep_put_count(out, "times that they were too many", atomic_load(&session->files.refused));
+	ep_put_count(out, "requests to readers, for what may never come", ep_readers_stats().requests);
+	ep_put_count(out, "processes and file systems that did not answer them", ep_readers_stats().late);
 	ep_put_count(out, "bytes of symbol tables", ep_namer_bytes(session->namer));
 	ep_put_count(out, "ms of CPU used by the agent", ep_clock_cpu_ns() / EP_NS_PER_MS);
 }

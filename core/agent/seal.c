@@ -159,6 +159,15 @@ void ep_session_finish_seals(struct ep_session *session)
 	}
 }
 
+void ep_session_hasten_seals(struct ep_session *session)
+{
+	struct ep_seal *seal;
+
+	TAILQ_FOREACH (seal, &session->seals, link)
+		seal->deadline_ns = 0;
+	ep_session_finish_seals(session);
+}
+
 void ep_session_drop_seals(struct ep_session *session)
 {
 	struct ep_seal *seal;

@@ -14,6 +14,7 @@
 #include "core/bpf/order.h"
 #include "core/bpf/programs.h"
 #include "core/bpf/ring.h"
+#include "core/proc/readers.h"
 #include "core/trace/kernel_code.h"
 #include "core/unwind/delta_store.h"
 
@@ -35,6 +36,8 @@
 /* Between these is the longest rest from the kernel's records. */
 #define REST_LEAST_MS 10
 #define REST_MOST_MS  200
+/* After the end of sampling, for what a process that does not answer is still asked. */
+#define LAST_ANSWER_NS (250 * EP_NS_PER_MS)
 #define MAX_OWN_CODES  256 /* functions of our own BPF programs */
 
 /* --- from the kernel ------------------------------------------------------------------------- */
@@ -581,6 +584,7 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 	*ret_stage = EP_STAGE_MEMORY;
 	if (!session)
 		return -ENOMEM;
+	ep_readers_wait_at_most(EP_READER_LATE_NS);
 	session->options = *options;
 	TAILQ_INIT(&session->seals);
 	/* An executable's file stays open while it is mapped: the usual 1024 may not be enough. */
@@ -650,6 +654,7 @@ void ep_session_stop(struct ep_session *session)
 {
 	if (!session->sampling)
 		return;
+	ep_readers_wait_at_most(LAST_ANSWER_NS);
 	ep_events_stop(session->events);
 	session->sampling = false;
 	drain(session);
@@ -700,6 +705,7 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 	__atomic_store_n(&session->cancelled, true, __ATOMIC_RELAXED);
 	if (session->sampling)
 		ep_session_stop(session);
+	ep_readers_wait_at_most(0);
 	if (session->handles_ready)
 		ep_watch_close(&session->watch);
 	if (session->processes)
@@ -768,4 +774,10 @@ int ep_session_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns
 		ep_processes_release(session->processes);
 	add_lost(session);
 	return ep_session_add_seal(session, store, wait_ns, take, arg);
+}
+
+void ep_session_hasten(struct ep_session *session)
+{
+	ep_readers_wait_at_most(0);
+	ep_session_hasten_seals(session);
 }

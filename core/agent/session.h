@@ -90,6 +90,8 @@ int ep_session_add_store(struct ep_session *session, size_t max_interval_bytes);
 typedef void (*ep_take_batch)(void *arg, const struct ep_batch *batch);
 int ep_session_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns,
 		    ep_take_batch take, void *arg);
+/* Gives all batches that wait for names as they are: somebody wants to end now. */
+void ep_session_hasten(struct ep_session *session);
 
 /* How the current interval of a store gets on. Cheap enough for once a second. */
 struct ep_session_progress {

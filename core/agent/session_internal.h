@@ -79,6 +79,7 @@ int ep_session_add_seal(struct ep_session *session, uint32_t store, uint64_t wai
 			ep_take_batch take, void *arg);
 /* Gives away the batches whose frames have names, or whose time is up. */
 void ep_session_finish_seals(struct ep_session *session);
+void ep_session_hasten_seals(struct ep_session *session); /* their time is up */
 void ep_session_drop_seals(struct ep_session *session);
 
 /* counters.c */

@@ -120,10 +120,16 @@ static void end(struct agent *agent)
 	batch_done(agent);
 }
 
+/* The second one does not wait for names any more. */
 static void on_end_signal(uv_signal_t *signal, int number)
 {
+	struct agent *agent = signal->data;
+
 	(void)number;
-	end(signal->data);
+	if (agent->ending)
+		ep_session_hasten(agent->session);
+	else
+		end(agent);
 }
 
 static void on_user_signal(uv_signal_t *signal, int number)

@@ -5,6 +5,7 @@
 #include "core/cli/parts/help.h"
 #include "core/cli/start_up.h"
 #include "core/cli/targets.h"
+#include "core/proc/readers.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -34,6 +35,25 @@ static bool knows_caller(const struct ep_args *args)
 		return true;
 	ep_sudo_caller_complain();
 	return false;
+}
+
+/*
+ * For those that read what others have in memory and in files. Without help they read all of it themselves. After the
+ * look at what there is room for, which says what is missing in one sentence; its threads have ended.
+ */
+static void prepare_readers(const struct ep_args *args)
+{
+	static const enum ep_command commands[] = {EP_COMMAND_AGENT, EP_COMMAND_RECORD, EP_COMMAND_TOP,
+						   EP_COMMAND_CAPTURE, EP_COMMAND_DOCTOR};
+	int r = 0;
+
+	for (size_t i = 0; i < EP_LEN(commands); i++) {
+		if (args->command == commands[i])
+			r = ep_readers_prepare();
+	}
+	if (r < 0)
+		ep_log(EP_LOG_WARN, "readers: none: %s; a file system that does not answer may stop us",
+		       ep_strerror(r));
 }
 
 static int run(const struct ep_args *args)
@@ -90,8 +110,10 @@ int main(int argc, char **argv)
 		return EP_EXIT_USAGE;
 	if (args.command != EP_COMMAND_HELP && args.command != EP_COMMAND_VERSION && ep_start_up_check() < 0)
 		return EP_EXIT_FAILED;
+	prepare_readers(&args);
 	if ((args.command == EP_COMMAND_RECORD || args.command == EP_COMMAND_TOP) && ep_targets_resolve(&args) < 0)
 		return EP_EXIT_FAILED;
 	status = run(&args);
+	ep_readers_end();
 	return ep_start_up_flush() < 0 && status == EP_EXIT_OK ? EP_EXIT_FAILED : status;
 }

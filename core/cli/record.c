@@ -243,10 +243,16 @@ static void on_limit(uv_timer_t *timer)
 	end(timer->data);
 }
 
+/* The second one ends with what there is. */
 static void on_signal(uv_signal_t *signal, int number)
 {
+	struct record *record = signal->data;
+
 	(void)number;
-	end(signal->data);
+	if (record->ending)
+		ep_session_hasten(record->session);
+	else
+		end(record);
 }
 
 /* A command's end, or that of all -p processes, is the recording's. */
