@@ -12,6 +12,9 @@
 /* Frame pointers that are followed to another stack. */
 #define MAX_LINKS 24
 
+/* Tail calls of a walk that is over before the next tick is due. */
+#define SHORT_WALK 3
+
 /* Where frame pointers lead to from the stack that is copied; 0: they do not leave it. */
 static __always_inline __u64 find_other_stack(const struct ep_copy *copy)
 {
@@ -109,24 +112,18 @@ static __always_inline __u64 begin_finish(struct ep_core_record *rec, struct ep_
 	return take_hash(rec);
 }
 
-SEC("perf_event")
-int ep_finish(struct bpf_perf_event_data *ctx)
+static __always_inline void send_trace(void *ctx, struct ep_core_record *rec, struct ep_counts *counts,
+				       struct ep_control *control)
 {
-	struct ep_core_record *rec = get_record();
 	__u64 hash, bytes = sizeof(struct ep_sample);
-	struct ep_control *control = get_control();
-	struct ep_counts *counts = get_counts();
+	__u32 epoch = control->epoch;
 	bool is_fixed; /* the same frames each time it is sent */
-	__u32 epoch;
 
-	if (!rec || !control || !counts)
-		return 0;
-	epoch = control->epoch;
 	hash = rec->keepers ? rec->sample.hash : begin_finish(rec, counts);
 	is_fixed = !(rec->sample.flags & EP_SAMPLE_RAW) && !rec->copy.pc;
 	if (is_fixed && !rec->keepers && is_known(rec, hash, epoch)) {
 		send_known(rec, counts, control);
-		return 0;
+		return;
 	}
 	if (rec->walk.core.slots[0] &&
 	    (rec->keepers || rec->sample.flags & (EP_SAMPLE_YOUNG | EP_SAMPLE_KEEP)))
@@ -135,12 +132,43 @@ int ep_finish(struct bpf_perf_event_data *ctx)
 	bytes += (__u64)(rec->sample.n_kernel + rec->sample.n_words) * sizeof(__u64) +
 		 rec->sample.copy_bytes;
 	if (bytes > sizeof(struct ep_sample) + sizeof(rec->words))
-		return 0;
+		return;
 	if (!send_record(rec, control, bytes))
-		return 0;
+		return;
 	counts->n[EP_COUNTER_TRACES_SENT]++;
 	if (is_fixed)
 		bpf_map_update_elem(&ep_known, &hash, &epoch, BPF_ANY);
+}
+
+/*
+ * The kernel arms the timer again after this sample: ticks that are over by then never come
+ * (perf_swevent_hrtimer calls hrtimer_forward_now, linux/kernel/events/core.c). They are this process's: its
+ * stack took so long. User space knows how many ticks are missing, but not whose they are. After few
+ * tail calls the clock is not read: no period is that short (core/bpf/period.h).
+ */
+static __always_inline void count_overrun(struct bpf_perf_event_data *ctx, const struct ep_core_record *rec,
+					  struct ep_counts *counts)
+{
+	__u64 period_ns = ctx->sample_period, took_ns;
+
+	if (rec->walk.core.tail_calls <= SHORT_WALK || !period_ns)
+		return;
+	took_ns = bpf_ktime_get_ns() - rec->sample.event.time_ns;
+	if (took_ns >= period_ns)
+		counts->n[EP_COUNTER_OVERRUN] += took_ns / period_ns;
+}
+
+SEC("perf_event")
+int ep_finish(struct bpf_perf_event_data *ctx)
+{
+	struct ep_core_record *rec = get_record();
+	struct ep_control *control = get_control();
+	struct ep_counts *counts = get_counts();
+
+	if (!rec || !control || !counts)
+		return 0;
+	send_trace(ctx, rec, counts, control);
+	count_overrun(ctx, rec, counts);
 	return 0;
 }
 

@@ -174,16 +174,18 @@ static bool on_look(void *arg)
 
 /*
  * Each tick is one of the first three counters, or was missed. Of a filter's recording only its share
- * counts: as many of the ticks as samples were among the ticks of programs, as with those that are lost
- * (core/bpf/missed.c). The share changes, so that the sum could go back.
+ * counts: as many of the ticks as samples, and ticks that their walks took, were among the ticks of programs,
+ * as with those that are lost (core/bpf/missed.c). The share changes, so that the sum could go back.
  */
 static void add_due(struct ep_session *session)
 {
+	uint64_t overrun = ep_bpf_counter(session->bpf, EP_COUNTER_OVERRUN);
 	uint64_t sampled = ep_bpf_counter(session->bpf, EP_COUNTER_SAMPLES);
 	uint64_t filtered = ep_bpf_counter(session->bpf, EP_COUNTER_FILTERED);
 	uint64_t idle = ep_bpf_counter(session->bpf, EP_COUNTER_IDLE);
 	uint64_t all = sampled + filtered + idle + session->missed.ticks;
-	uint64_t due = sampled ? (uint64_t)((double)all * (double)sampled / (double)(sampled + filtered)) : 0;
+	uint64_t own = sampled + overrun;
+	uint64_t due = own ? (uint64_t)((double)all * (double)own / (double)(own + filtered)) : 0;
 
 	if (due <= session->due)
 		return;

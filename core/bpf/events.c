@@ -83,7 +83,7 @@ struct ep_events_missed ep_events_count_missed(struct ep_events *events)
 	ep_vec_each(&events->cpus, cpu) {
 		if (is_read)
 			end_look(events, cpu, !events->running);
-		sum.ticks += cpu->ticker.missed.ticks;
+		sum.ticks += ep_missed_ticks(&cpu->ticker.missed);
 		sum.samples += ep_missed_lost(&cpu->ticker.missed);
 	}
 	return sum;
@@ -94,7 +94,7 @@ static void look_last(struct ep_events *events, struct cpu_events *cpu)
 	ep_ticker_begin_look(&cpu->ticker, events->throttles);
 	if (read_ticks(events))
 		end_look(events, cpu, true);
-	events->gone.ticks += cpu->ticker.missed.ticks;
+	events->gone.ticks += ep_missed_ticks(&cpu->ticker.missed);
 	events->gone.samples += ep_missed_lost(&cpu->ticker.missed);
 }
 

@@ -34,43 +34,51 @@ static int64_t count_due(const struct ep_missed *missed, uint64_t now_ns)
 	return (int64_t)(armed_ns / missed->period_ns) + missed->extra;
 }
 
-static int64_t count_came(const struct ep_missed *missed, const struct ep_ticks *now)
+/* What came, or would have if no stack had been walked: all that is not in question. */
+static struct ep_ticks count_ticks(const struct ep_missed *missed, const struct ep_ticks *now)
 {
 	const struct ep_ticks *first = &missed->first.ticks;
 
-	return (int64_t)(now->sampled + now->filtered + now->idle) -
-	       (int64_t)(first->sampled + first->filtered + first->idle);
+	return (struct ep_ticks){
+		.sampled = now->sampled + now->overrun - first->sampled - first->overrun,
+		.filtered = now->filtered - first->filtered,
+		.idle = now->idle - first->idle,
+		.overrun = now->overrun - first->overrun,
+	};
 }
 
-/* Of `ticks`, how many the time out of idle has room for, beside those that came and went missing. */
+static int64_t sum_ticks(const struct ep_ticks *ticks)
+{
+	return (int64_t)(ticks->sampled + ticks->filtered + ticks->idle);
+}
+
+/* Of `all`, how many the time out of idle has room for, beside those that came and went missing. */
 static uint64_t count_busy(const struct ep_missed *missed, const struct ep_missed_look *look,
-			   uint64_t ticks)
+			   const struct ep_ticks *ticks, uint64_t all)
 {
 	const struct ep_missed_look *first = &missed->first;
 	uint64_t passed_ns = since(since(look->before_ns, first->before_ns), missed->still_ns);
 	uint64_t busy_ns = since(passed_ns, since(look->idle_ns, first->idle_ns));
-	uint64_t came = look->ticks.sampled + look->ticks.filtered - first->ticks.sampled -
-			first->ticks.filtered;
+	uint64_t came = ticks->sampled + ticks->filtered;
 
-	return EP_MIN(ticks, since(busy_ns / missed->period_ns, came + missed->busy_ticks));
+	return EP_MIN(all, since(busy_ns / missed->period_ns, came + missed->busy_ticks));
 }
 
 /*
  * A tick of the idle task is no sample. Of the others as many are lost samples as there were samples
  * among the ticks of programs.
  */
-static void add_missing(struct ep_missed *missed, const struct ep_missed_look *look, uint64_t all)
+static void add_missing(struct ep_missed *missed, const struct ep_missed_look *look,
+			const struct ep_ticks *ticks, uint64_t all)
 {
-	uint64_t sampled = look->ticks.sampled - missed->first.ticks.sampled;
-	uint64_t filtered = look->ticks.filtered - missed->first.ticks.filtered;
-	uint64_t ticks = count_busy(missed, look, all);
+	uint64_t busy = count_busy(missed, look, ticks, all);
 
 	missed->ticks += all;
-	missed->busy_ticks += ticks;
-	if (sampled)
+	missed->busy_ticks += busy;
+	if (ticks->sampled)
 		missed->lost_65536 +=
-			(uint64_t)((double)ticks * 65536 * (double)sampled /
-				   (double)(sampled + filtered));
+			(uint64_t)((double)busy * 65536 * (double)ticks->sampled /
+				   (double)(ticks->sampled + ticks->filtered));
 }
 
 /*
@@ -98,14 +106,16 @@ static struct ep_missed_look keep_idle(const struct ep_missed *missed,
 void ep_missed_look(struct ep_missed *missed, const struct ep_missed_look *raw, bool is_last)
 {
 	const struct ep_missed_look kept = keep_idle(missed, raw), *look = &kept;
-	int64_t came = count_came(missed, &look->ticks), missing, certain;
+	const struct ep_ticks ticks = count_ticks(missed, &look->ticks);
+	int64_t came = sum_ticks(&ticks), missing, certain;
 
 	note_standing_still(missed, look);
 	follow_grid(missed, look, came);
 	missing = count_due(missed, look->before_ns) - came;
 	certain = is_last ? missing : EP_MIN(missing, missed->missing);
 	if (certain > (int64_t)missed->ticks)
-		add_missing(missed, look, (uint64_t)certain - missed->ticks);
+		add_missing(missed, look, &ticks, (uint64_t)certain - missed->ticks);
+	missed->overrun = ticks.overrun;
 	missed->missing = missing;
 	missed->last = *look;
 }

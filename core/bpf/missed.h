@@ -7,6 +7,9 @@
  * counts for more than its period. A CPU that sleeps without ticks of its own clock loses most of
  * them too, where nothing is lost: as many are lost samples as its time out of idle had room for.
  *
+ * Of one kind BPF knows whose they are: the walk of a deep stack may take longer than a period. The
+ * ticks that are over when it ends are lost samples of the process that was walked (bpf/finish.bpf.h).
+ *
  * How many there should have been follows from the period, since the timer keeps its grid, and from
  * the time it was armed; how many there were, BPF counts. Pure arithmetic: core/bpf/ticker.c
  * asks the kernel.
@@ -21,6 +24,7 @@ struct ep_ticks {
 	uint64_t sampled;
 	uint64_t filtered; /* a process that nobody asked for */
 	uint64_t idle;
+	uint64_t overrun; /* never came: sampled processes were walked meanwhile */
 };
 
 /* One look at a clock. Ticks go on meanwhile, so there is a time before and one behind it. */
@@ -37,7 +41,8 @@ struct ep_missed {
 	uint64_t still_ns;   /* it was not armed: its CPU went away, or the kernel throttled it */
 	int64_t extra;	     /* ticks beyond those of the grid that it began with */
 	int64_t missing;     /* at the last look */
-	uint64_t ticks;	     /* known to be missing */
+	uint64_t overrun;    /* missing, and BPF says whose they are */
+	uint64_t ticks;	     /* known to be missing, besides */
 	uint64_t busy_ticks; /* of those, when its CPU was not idle */
 	uint64_t lost_65536; /* of those, how many would have been samples, times 65536 */
 };
@@ -51,9 +56,15 @@ void ep_missed_begin(struct ep_missed *missed, uint64_t period_ns,
  */
 void ep_missed_look(struct ep_missed *missed, const struct ep_missed_look *look, bool is_last);
 
+static inline uint64_t ep_missed_ticks(const struct ep_missed *missed)
+{
+	return missed->overrun + missed->ticks;
+}
+
+/* Of those, how many would have been samples. */
 static inline uint64_t ep_missed_lost(const struct ep_missed *missed)
 {
-	return missed->lost_65536 / 65536;
+	return missed->overrun + missed->lost_65536 / 65536;
 }
 
 #endif

@@ -43,6 +43,7 @@ void ep_tick_reader_read(struct ep_tick_reader *reader)
 			.sampled = load(counts, EP_COUNTER_SAMPLES),
 			.filtered = load(counts, EP_COUNTER_FILTERED),
 			.idle = load(counts, EP_COUNTER_IDLE),
+			.overrun = load(counts, EP_COUNTER_OVERRUN),
 		};
 	}
 }

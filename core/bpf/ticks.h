@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the ticks of each CPU found, as BPF counted them (struct ep_counts): each run of the entry
- * program counts as one of sampled, filtered or idle.
+ * program counts as one of sampled, filtered or idle; the ticks that were over when a walk ended, as overrun.
  */
 #ifndef EP_BPF_TICKS_H
 #define EP_BPF_TICKS_H

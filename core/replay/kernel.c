@@ -43,6 +43,7 @@ int ep_kernel_new(ep_kernel_read read_user, void *arg, struct ep_kernel **ret_ke
 	kernel->read_user = read_user;
 	kernel->arg = arg;
 	kernel->kernel_stack = 1;
+	kernel->now_ns = 1;
 	*ret_kernel = kernel;
 	return 0;
 }
@@ -243,7 +244,7 @@ static void enter(struct ep_kernel *kernel, const struct ep_replay_thread *threa
 	};
 	fill_regs(thread, &task->regs);
 	/* A thread in a system call is interrupted in the kernel. */
-	kernel->ctx = (struct bpf_perf_event_data){.regs = task->regs};
+	kernel->ctx = (struct bpf_perf_event_data){.regs = task->regs, .sample_period = kernel->period_ns};
 	if (thread->in_syscall)
 		kernel->ctx.regs.cs = 0x10; /* __KERNEL_CS */
 	kernel->tid = thread->tid;

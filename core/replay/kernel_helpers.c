@@ -260,7 +260,8 @@ static bool call_helper(const struct ep_kernel_program *program, int32_t id, con
 		return true;
 	case BPF_FUNC_ktime_get_ns:
 	case BPF_FUNC_ktime_get_boot_ns:
-		*ret = 1;
+		ep_kernel_current->now_ns += ep_kernel_current->step_ns;
+		*ret = (long)ep_kernel_current->now_ns;
 		return true;
 	case BPF_FUNC_get_stack:
 		*ret = ep_shim_kernel_stack(pointer(a[1]), (uint32_t)a[2], a[3]);

@@ -89,6 +89,8 @@ struct ep_kernel {
 	struct ep_kernel_bound bound[EP_KERNEL_MAX_MAPS];
 	size_t n_bound;
 	struct ep_kernel_program programs[EP_SLOT_COUNT_ALL];
+	uint64_t now_ns, step_ns; /* of its clock, which each look at it moves on */
+	uint64_t period_ns;	  /* of the sampling clock; 0: not known */
 	int32_t kernel_stack; /* addresses that bpf_get_stack gives; negative: its error */
 	ep_kernel_keep keep;
 	/* of the run */

@@ -197,6 +197,52 @@ EP_TEST_WITH(lost_samples_are_the_wanted_share, begin, NULL)
 	assert_int_equal(ep_missed_lost(&the_clock.missed), 10);
 }
 
+/* Who is sampled has a tenth of the ticks, and makes all those of its walks miss. */
+EP_TEST_WITH(ticks_that_walks_took_are_of_who_was_walked, begin, NULL)
+{
+	for (int i = 0; i < 50; i++) {
+		run(9 * PERIOD_NS, &the_clock.ticks.filtered);
+		run(PERIOD_NS, &the_clock.ticks.sampled);
+		pass(4 * PERIOD_NS); /* the walk goes on */
+		the_clock.next_ns += 4 * PERIOD_NS;
+		the_clock.ticks.overrun += 4;
+		look(false);
+	}
+	look(true);
+	assert_int_equal(ep_missed_ticks(&the_clock.missed), 200);
+	assert_int_equal(ep_missed_lost(&the_clock.missed), 200);
+}
+
+/* What is missing beside: by their share, to which the ticks of walks belong. */
+EP_TEST_WITH(other_missing_ticks_go_by_the_share_with_walks, begin, NULL)
+{
+	run(100 * PERIOD_NS, &the_clock.ticks.filtered);
+	run(25 * PERIOD_NS, &the_clock.ticks.sampled);
+	pass(75 * PERIOD_NS);
+	the_clock.next_ns += 75 * PERIOD_NS;
+	the_clock.ticks.overrun += 75;
+	look(false);
+	pass(40 * PERIOD_NS); /* one that is late, and nobody knows why */
+	the_clock.next_ns += 40 * PERIOD_NS;
+	look(true);
+	assert_int_equal(ep_missed_ticks(&the_clock.missed), 75 + 40);
+	assert_int_equal(ep_missed_lost(&the_clock.missed), 75 + 20);
+}
+
+/* BPF counts it when the walk ends, and the sample before. */
+EP_TEST_WITH(a_walk_that_goes_on_while_we_look_is_counted_once, begin, NULL)
+{
+	run(10 * PERIOD_NS, &the_clock.ticks.sampled);
+	pass(3 * PERIOD_NS);
+	the_clock.next_ns += 3 * PERIOD_NS;
+	look(false);
+	the_clock.ticks.overrun += 3;
+	look(false);
+	look(true);
+	assert_int_equal(ep_missed_ticks(&the_clock.missed), 3);
+	assert_int_equal(ep_missed_lost(&the_clock.missed), 3);
+}
+
 EP_TEST_WITH(an_idle_cpu_loses_no_samples, begin, NULL)
 {
 	run(10 * PERIOD_NS, &the_clock.ticks.idle);

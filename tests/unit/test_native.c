@@ -503,3 +503,30 @@ WORLD_TEST(a_short_kernel_part_says_so)
 		assert_int_equal(walk(w)->error, cases[i].error);
 	}
 }
+
+/* --- walks that take longer than a period ------------------------------------------------------ */
+
+static uint64_t overrun(struct world *w, uint32_t n_frames)
+{
+	const struct ep_counts *counts = ep_kernel_entry(w->kernel, "ep_counters", 0);
+	uint64_t before = counts->n[EP_COUNTER_OVERRUN];
+
+	for (uint32_t i = 0; i + 1 < n_frames; i++)
+		w->stack[i] = i + 2 < n_frames ? RETURN(LEAF) : RETURN(MAIN);
+	assert_int_equal(walk(w)->n_frames, n_frames);
+	return counts->n[EP_COUNTER_OVERRUN] - before;
+}
+
+WORLD_TEST(ticks_that_are_over_when_a_walk_ends_are_counted)
+{
+	set_rule(w, LEAF, SP(8));
+	w->kernel->step_ns = 350; /* the clock is read when a sample begins and when it ends */
+	assert_int_equal(overrun(w, WORDS), 0); /* nobody says how long a period is */
+	w->kernel->period_ns = 100;
+	assert_int_equal(overrun(w, WORDS), 3);
+	w->kernel->period_ns = 351;
+	assert_int_equal(overrun(w, WORDS), 0);
+	w->kernel->period_ns = 350;
+	assert_int_equal(overrun(w, WORDS), 1);
+	assert_int_equal(overrun(w, 8), 0); /* too short for the clock to be read again */
+}
