@@ -415,7 +415,8 @@ bool ep_attached_symbolize_kept(struct ep_attached *attached, const struct ep_ra
 	int r = attached->result;
 
 	if (!attached->instance || !attached->kept || ep_kept_memory_is_empty(attached->kept) ||
-	    (r != EP_FRAME_GONE && r != -ESRCH && r != -EFAULT && r != -ETIMEDOUT && !attached->stands_in))
+	    (r != EP_FRAME_GONE && r != EP_NOT_YET && r != -ESRCH && r != -EFAULT && r != -ETIMEDOUT &&
+	     !attached->stands_in))
 		return false;
 	attached->kept->is_apart = keeps_whole(attached->ops);
 	attached->reads_kept = true;

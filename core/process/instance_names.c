@@ -19,6 +19,8 @@
 #define SHARE	10
 #define MAX_OWED_NS (SHARE * EP_NS_PER_SEC)
 #define MUCH_NS (MAX_OWED_NS / 10)
+/* A frame is not there yet for half a minute (core/agent/namer.c: after 1, 2, 4, 8, 16 s): it will not come. */
+#define MAX_TRIES 5
 
 struct wanted {
 	uint32_t id; /* in the frame table */
@@ -171,7 +173,7 @@ static void run_names(void *arg)
 	job->spent_ns = ep_clock_mono_ns() - start_ns;
 }
 
-/* Why an answer has no name. EP_NOT_YET at the end: the process went before the runtime was ready. */
+/* Why an answer has no name. EP_NOT_YET at the end: the process went before it was there, or it never was. */
 static enum ep_unnamed why_unnamed(int result)
 {
 	return result == EP_FRAME_GONE || result == EP_NOT_YET || result == -ESRCH ? EP_UNNAMED_GONE
@@ -249,7 +251,7 @@ static bool go_on(struct names_job *job)
 
 /*
  * When the process has just gone, its frames are looked for once more: in its parent. Those that the
- * plugin cannot name yet wait for the next job.
+ * plugin cannot name yet wait for a later job.
  */
 static void finish_names(void *arg)
 {
@@ -263,8 +265,11 @@ static void finish_names(void *arg)
 	for (size_t i = job->first; i < end; i++) {
 		int result = job->wanted[i].result;
 		bool again = job->wanted[i].again;
+		bool too_early = again && result == EP_NOT_YET;
 
-		if (ep_is_transient(result) || (again && result == EP_NOT_YET))
+		if (too_early && ep_frames_tries(job->frames, job->wanted[i].id) == MAX_TRIES)
+			take_wanted(job, i);
+		else if (ep_is_transient(result) || too_early)
 			ep_frames_put_off(job->frames, job->wanted[i].id);
 		else if (again)
 			ep_frames_put_back(job->frames, job->wanted[i].id);

@@ -915,6 +915,20 @@ NAMES_TEST(names_have_all_that_was_said)
 	assert_int_equal(names[1].file, 0);
 }
 
+NAMES_TEST(what_never_comes_is_not_asked_for_for_ever)
+{
+	uint32_t id = add_frame(EP_NOT_YET);
+
+	for (uint32_t i = 0; i < 5; i++) {
+		run_names();
+		assert_int_equal(ep_frames_state(host.frames, id), EP_FRAME_PENDING);
+		assert_int_equal(ep_frames_tries(host.frames, id), i + 1);
+	}
+	run_names();
+	assert_int_equal(ep_frames_state(host.frames, id), EP_FRAME_RESOLVED);
+	assert_int_equal(ep_frames_unnamed(host.frames, id), EP_UNNAMED_GONE);
+}
+
 NAMES_TEST(a_name_that_is_not_known_says_why)
 {
 	static const struct {

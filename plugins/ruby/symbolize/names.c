@@ -90,6 +90,15 @@ void ruby_names_state(const struct ruby_namer *namer, struct ruby_state *state)
 
 /* --- is it what the frame saw? ---------------------------------------------------------------------- */
 
+/*
+ * While it compacts, the collector protects the pages that it takes objects from, until all references to them
+ * are written anew (gc.c of 3.4.5: lock_page_body, gc_compact_finish). What is there is not gone.
+ */
+static int in_a_moment(int r)
+{
+	return r == -EFAULT ? EP_NOT_YET : r;
+}
+
 static int read_entry(struct finding *finding)
 {
 	uint64_t addr = finding->entry_addr;
@@ -155,12 +164,12 @@ static int read_parts(struct finding *finding)
 	int r = read_body(finding);
 
 	if (r == 0 && finding->entry_addr)
-		r = finding->body_addr ? read_entry(finding) : check_entry(finding, &check);
+		r = in_a_moment(finding->body_addr ? read_entry(finding) : check_entry(finding, &check));
 	return memory_frame_gone(r);
 }
 
 /*
- * 0; EP_FRAME_GONE: there is something else. What is there now and is what the frame saw was there all the time
+ * 0; EP_FRAME_GONE: there is something else; EP_NOT_YET. What is there now and is what the frame saw was there all the time
  * between, so this is asked after all else was read. A method's body lives as long as its entry.
  */
 static int check_parts(struct finding *finding)
@@ -171,7 +180,7 @@ static int check_parts(struct finding *finding)
 	int r = is_method ? 0 : read_body(finding);
 
 	if (r == 0)
-		r = finding->entry_addr ? check_entry(finding, &of_entry) : check_alive(finding);
+		r = in_a_moment(finding->entry_addr ? check_entry(finding, &of_entry) : check_alive(finding));
 	of_body = finding->body_addr ? ruby_check_body(finding->body, namer->layout->body.info / 8) : 0;
 	if (r == 0 && ruby_check_frame(of_body, of_entry) != finding->check)
 		r = EP_FRAME_GONE;
@@ -365,7 +374,7 @@ static int make_function(const struct finding *finding, struct names_function **
 	return r;
 }
 
-/* The order of reads makes it true (names.h). 0 with what the caller owns, EP_FRAME_GONE, or an errno. */
+/* The order of reads makes it true (names.h). 0 with what the caller owns, EP_FRAME_GONE, EP_NOT_YET, or an errno. */
 static int find_new(struct finding *finding, struct names_function **ret)
 {
 	int r = read_parts(finding), gone;
@@ -381,7 +390,7 @@ static int find_new(struct finding *finding, struct names_function **ret)
 	if (gone != 0)
 		return gone;
 	if (r != 0)
-		return r == -EFAULT ? -EBADMSG : r;
+		return in_a_moment(r);
 	write_function(finding);
 	return make_function(finding, ret);
 }

@@ -45,7 +45,7 @@ void ruby_namer_fini(struct ruby_namer *namer); /* accepts zeroes */
 struct ruby_state;
 void ruby_names_state(const struct ruby_namer *namer, struct ruby_state *state);
 
-/* As symbolize: 0 after add_name, EP_FRAME_GONE, or a negative errno. */
+/* As symbolize: 0 after add_name, EP_FRAME_GONE, EP_NOT_YET, or a negative errno. */
 int ruby_names_add(struct ruby_namer *namer, const struct ep_raw_frame *frame, struct ep_names *names);
 
 /*

@@ -264,6 +264,26 @@ EP_TEST(code_that_goes_while_it_is_read)
 	}
 }
 
+/* The collector compacts and has protected an object's page: its name is there once it is done. */
+EP_TEST_EACH(what_is_protected_is_asked_for_again, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A"), path = make_string(made, "/f");
+	uint64_t body = make_body(made, "m", path), entry = make_entry(made, class, EACH);
+	const uint64_t protected[] = {class, path, entry, fake_host_word(&made->host, body + 80)};
+	struct ep_raw_frame frame = make_frame(made, body, entry, 1);
+
+	for (size_t j = NAMED(made) ? 0 : 1; j < sizeof(protected) / sizeof(protected[0]); j++) {
+		made->host.memory.hole = protected[j];
+		made->host.memory.hole_bytes = 16;
+		assert_int_equal(name_frame(made, &frame), EP_NOT_YET);
+	}
+	made->host.memory.hole = body; /* no object: it is freed when its code is */
+	assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
+	made->host.memory.hole_bytes = 0;
+	expect(made, &frame, NAMED(made) ? "A#m" : "m", "/f", 10);
+}
+
 EP_TEST_EACH(each_read_may_fail, size_t, i, MADE_RELEASES)
 {
 	uint32_t n = 0;
