@@ -14,6 +14,7 @@
 #include "core/bpf/order.h"
 #include "core/bpf/programs.h"
 #include "core/bpf/ring.h"
+#include "core/plugin/host.h"
 #include "core/proc/readers.h"
 #include "core/trace/kernel_code.h"
 #include "core/unwind/delta_store.h"
@@ -221,6 +222,7 @@ static void on_tick(void *arg)
 	ep_languages_lengthen(session->languages, false);
 	if (++session->ticks % 2)
 		return;
+	ep_host_tell_left_out(ep_clock_mono_ns());
 	ep_processes_sweep(session->processes,
 			   EP_MAX(KEEP_GONE_NS, session->options.keep_gone_ns));
 	ep_session_finish_seals(session);
@@ -663,6 +665,7 @@ void ep_session_stop(struct ep_session *session)
 	ep_order_flush(session->order);
 	ep_processes_end_turn(session->processes, ep_clock_mono_ns());
 	add_lost(session);
+	ep_host_tell_left_out(UINT64_MAX); /* before a summary is printed */
 }
 
 /* --- closing --------------------------------------------------------------------------------- */
@@ -681,6 +684,7 @@ static void on_closed(uv_handle_t *handle)
 	void (*done)(void *arg) = session->closed;
 	void *arg = session->closed_arg;
 
+	ep_host_tell_left_out(UINT64_MAX);
 	free_parts(session);
 	if (done)
 		done(arg);

@@ -36,6 +36,7 @@ static void host_log(enum ep_host_level level, const char *fmt, ...)
 /* --- of languages --- */
 
 #define MAX_SENTENCES 64 /* the last one is shared by those that come after */
+#define INTERVAL_NS   (60 * EP_NS_PER_SEC)
 
 static struct ep_host languages_host;
 
@@ -43,10 +44,19 @@ static struct ep_host languages_host;
 static struct sentence {
 	const char *fmt;
 	struct ep_log_limit limit;
+	char last[MAX_LINE]; /* of those that were left out */
 } sentences[MAX_SENTENCES];
 static pthread_mutex_t sentences_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool may_write(const char *fmt, uint64_t *ret_left_out)
+static void write_with_count(enum ep_host_level level, const char *line, uint64_t left_out)
+{
+	if (left_out)
+		host_log(level, "%s (and %" PRIu64 " more like this since the last line)", line, left_out);
+	else
+		host_log(level, "%s", line);
+}
+
+static bool may_write(const char *fmt, const char *line, uint64_t *ret_left_out)
 {
 	struct sentence *sentence = sentences;
 	bool may;
@@ -55,9 +65,11 @@ static bool may_write(const char *fmt, uint64_t *ret_left_out)
 	while (sentence->fmt && sentence->fmt != fmt && sentence < &sentences[MAX_SENTENCES - 1])
 		sentence++;
 	if (!sentence->fmt)
-		*sentence = (struct sentence){.fmt = fmt, .limit = {.interval_ns = 60 * EP_NS_PER_SEC, .burst = 1}};
+		*sentence = (struct sentence){.fmt = fmt, .limit = {.interval_ns = INTERVAL_NS, .burst = 1}};
 	may = ep_log_limit_ok(&sentence->limit);
 	*ret_left_out = may ? ep_log_limit_take(&sentence->limit) : 0;
+	if (!may)
+		snprintf(sentence->last, sizeof(sentence->last), "%s", line);
 	pthread_mutex_unlock(&sentences_lock);
 	return may;
 }
@@ -68,15 +80,42 @@ static void languages_log(enum ep_host_level level, const char *fmt, ...)
 	uint64_t left_out = 0;
 	va_list args;
 
-	if (level == EP_HOST_WARN && !may_write(fmt, &left_out))
-		return;
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
-	if (left_out)
-		host_log(level, "%s (and %" PRIu64 " more like this since the last line)", line, left_out);
-	else
-		host_log(level, "%s", line);
+	if (level == EP_HOST_WARN && !may_write(fmt, line, &left_out))
+		return;
+	write_with_count(level, line, left_out);
+}
+
+/* The last of those that were left out is this interval's line, and stands for the others. */
+static bool take_left_out(struct sentence *sentence, uint64_t now_ns, char line[MAX_LINE], uint64_t *ret_others)
+{
+	struct ep_log_limit *limit = &sentence->limit;
+	uint64_t n = 0;
+
+	pthread_mutex_lock(&sentences_lock);
+	if (sentence->fmt && now_ns >= limit->window_start_ns &&
+	    now_ns - limit->window_start_ns >= INTERVAL_NS)
+		n = ep_log_limit_take(limit);
+	if (n) {
+		limit->window_start_ns = now_ns;
+		memcpy(line, sentence->last, MAX_LINE);
+		*ret_others = n - 1;
+	}
+	pthread_mutex_unlock(&sentences_lock);
+	return n > 0;
+}
+
+void ep_host_tell_left_out(uint64_t now_ns)
+{
+	char line[MAX_LINE];
+	uint64_t others;
+
+	for (size_t i = 0; i < MAX_SENTENCES; i++) {
+		if (take_left_out(&sentences[i], now_ns, line, &others))
+			write_with_count(EP_HOST_WARN, line, others);
+	}
 }
 
 static int host_run(void (*run)(void *arg), void (*after)(void *arg), void *arg)

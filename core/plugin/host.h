@@ -23,6 +23,8 @@ void ep_host_init(struct uv_loop_s *loop, const char *version);
 const struct ep_host *ep_host_get(void);
 /* The same for languages: a warning is repeated once a minute only, with a count, since processes provoke it. */
 const struct ep_host *ep_host_get_for_languages(void);
+/* Writes which warnings were left out for a minute. UINT64_MAX: since the last line, at the end. Any thread. */
+void ep_host_tell_left_out(uint64_t now_ns);
 /* The variables that exporters asked for; constant once all are open. */
 size_t ep_host_environment(const char *const **ret_names);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Usage: test_plugin DIR, where DIR holds the modules of tests/unit/plugins. */
+#include "core/base/clock.h"
 #include "core/plugin/exporter.h"
 #include "ebpf-profiler/bpf/self.h"
 #include "tests/unit/trace_store.h"
@@ -40,6 +41,56 @@ EP_TEST(a_warning_of_a_language_is_written_once_a_minute)
 	close(kept);
 	assert_int_equal(lines_of(file), 5);
 	fclose(file);
+}
+
+/* What ep_host_tell_left_out writes of the sentence that has `what` in it; each time of one line at most. */
+static const char *tell_left_out(uint64_t now_ns, const char *what)
+{
+	static char text[1024], line[1024];
+	FILE *file = tmpfile();
+	int kept = dup(STDERR_FILENO);
+
+	assert_non_null(file);
+	dup2(fileno(file), STDERR_FILENO);
+	ep_host_tell_left_out(now_ns);
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	rewind(file);
+	text[0] = '\0';
+	while (fgets(line, sizeof(line), file)) {
+		if (!strstr(line, what))
+			continue;
+		assert_string_equal(text, "");
+		strcpy(text, line);
+	}
+	fclose(file);
+	return text;
+}
+
+EP_TEST(warnings_that_were_left_out_are_told_when_the_minute_is_over)
+{
+	const struct ep_host *languages = ep_host_get_for_languages();
+
+	ep_host_init(uv_default_loop(), "test");
+	for (int i = 0; i < 5; i++)
+		languages->log(EP_HOST_WARN, "test: minute: pid %d", i);
+	assert_string_equal(tell_left_out(ep_clock_mono_ns() - EP_NS_PER_SEC, "minute"), "");
+	assert_string_equal(tell_left_out(ep_clock_mono_ns() + 60 * EP_NS_PER_SEC, "minute"),
+			    "warn: test: minute: pid 4 (and 3 more like this since the last line)\n");
+	assert_string_equal(tell_left_out(UINT64_MAX, "minute"), "");
+}
+
+EP_TEST(warnings_that_were_left_out_are_told_at_the_end)
+{
+	const struct ep_host *languages = ep_host_get_for_languages();
+
+	ep_host_init(uv_default_loop(), "test");
+	for (int i = 0; i < 2; i++)
+		languages->log(EP_HOST_WARN, "test: end: pid %d", i);
+	assert_string_equal(tell_left_out(UINT64_MAX, "end"), "warn: test: end: pid 1\n");
+	assert_string_equal(tell_left_out(UINT64_MAX, "end"), "");
+	languages->log(EP_HOST_WARN, "test: end: once");
+	assert_string_equal(tell_left_out(UINT64_MAX, "end: once"), "");
 }
 
 /* --- options --- */
