@@ -6,6 +6,7 @@ and `test` find their way to root.
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -211,8 +212,11 @@ class CountTests(unittest.TestCase):
 class Build(unittest.TestCase):
     """Which meson options scripts/build passes on, with fakes of meson and ninja."""
 
-    def call(self, *arguments, tests=None):
-        """What meson was called with; `tests` is what the build directory has, or None for no directory."""
+    def call(self, *arguments, tests=None, **files):
+        """
+        What meson was called with; `tests` is what the build directory has, or None for no directory. `files`: others
+        that it has, by path.
+        """
         with tempfile.TemporaryDirectory() as top:
             bin_dir, build = os.path.join(top, "bin"), os.path.join(top, "build")
             os.mkdir(bin_dir)
@@ -222,8 +226,9 @@ class Build(unittest.TestCase):
                     file.write(f'#!/bin/sh\necho "{tool} $*" >&2\n')
                 os.chmod(path, 0o755)
             if tests is not None:
-                os.makedirs(os.path.join(build, "meson-info"))
-                for name, text in (("build.ninja", ""), ("meson-info/intro-tests.json", tests)):
+                for name in "meson-info", "meson-private":
+                    os.makedirs(os.path.join(build, name))
+                for name, text in (("build.ninja", ""), ("meson-info/intro-tests.json", tests), *files.items()):
                     with open(os.path.join(build, name), "w", encoding="utf-8") as file:
                         file.write(text)
             done = subprocess.run(["sh", os.path.join(ROOT, "scripts/build"), *arguments],
@@ -241,6 +246,21 @@ class Build(unittest.TestCase):
         self.assertEqual(self.call(tests='[{"name": "a"}]'), [])
         self.assertEqual(self.call("--product", tests="[]"), [])
         self.assertEqual(self.call("--product", tests='[{"name": "a"}]'), [])
+
+    def test_lists_that_nobody_chose_are_those_of_the_source(self):
+        def configured(value, chosen="", ours=""):
+            return self.call(tests='[{"name": "a"}]', **{
+                "meson-info/intro-buildoptions.json": json.dumps([{"name": "exporters", "value": value}]),
+                "meson-private/cmd_line.txt": "[options]\nbuildtype = debug\n" + chosen, "lists.txt": ours})
+
+        with open(os.path.join(ROOT, "meson_options.txt"), encoding="utf-8") as file:
+            now = re.findall(r"'(\w+)'", re.search(r"'exporters'.*value: \[(.*)\]", file.read())[1])
+        again = f"-Dexporters={','.join(now)}"
+        self.assertEqual(configured(now), [])
+        self.assertIn(again, configured(["pprof"])[0])
+        self.assertEqual(configured(["pprof"], chosen="exporters = pprof\n"), [])
+        self.assertIn(again, configured(["pprof"], chosen="exporters = pprof\n", ours="exporters=pprof\n")[0])
+        self.assertEqual(configured(["pprof"], chosen="exporters = pprof\n", ours="exporters=pprof,otlp\n"), [])
 
 
 class Suites(unittest.TestCase):
