@@ -119,6 +119,7 @@ struct ep_session_cost ep_session_cost(struct ep_session *session)
 		.samples = samples,
 		.lost = ep_bpf_counter(session->bpf, EP_COUNTER_RING_FULL) +
 			session->missed.samples,
+		.walked = ep_bpf_counter(session->bpf, EP_COUNTER_OVERRUN),
 		.bpf_ns = cost.run_ns,
 		.heap_bytes = memory.heap_bytes,
 		.bpf_bytes = memory.bpf_bytes,

@@ -107,6 +107,7 @@ void ep_session_print_counters(struct ep_session *session, FILE *out);
 struct ep_session_cost {
 	uint64_t samples;	  /* recorded in BPF */
 	uint64_t lost;		  /* ring full, or the tick never came */
+	uint64_t walked;	  /* of those, while a stack was walked */
 	uint64_t bpf_ns; /* in BPF, all CPUs; 0: kernel.bpf_stats_enabled is off */
 	size_t heap_bytes, bpf_bytes;
 	uint32_t n_cpus;

@@ -92,6 +92,7 @@ static void print_summary(struct record *record)
 		.agent_cpu_ns = record->cpu_ns,
 		.wall_ns = record->wall_ns,
 		.bpf_ns = record->cost.bpf_ns,
+		.walked = record->cost.walked,
 		.n_cpus = record->cost.n_cpus,
 		.executables = record->args->verbose > 0,
 	};

@@ -161,6 +161,19 @@ EP_TEST(batches_of_one_recording_add_up)
 	assert_null(strstr(text, "next:"));
 }
 
+EP_TEST(samples_lost_to_deep_stacks_are_told_with_what_to_do)
+{
+	const struct ep_batch *batches[] = {&batch};
+	struct ep_summary_info info = {.walked = 20};
+	ep_autofree char *text = print(batches, 1, &info), *few = NULL;
+
+	assert_non_null(strstr(text, "25 samples lost (20.00 % of the ticks due), 20 while deep stacks were walked: "
+				     "a lower -F loses less\n"));
+	info.walked = 1;
+	few = print(batches, 1, &info);
+	assert_non_null(strstr(few, "25 samples lost (20.00 % of the ticks due)\n"));
+}
+
 /* By counts leaf itself would be 60 %, and work 20 %. */
 EP_TEST(shares_are_of_cpu_time)
 {

@@ -16,6 +16,7 @@
 #define TOP_FUNCTIONS 15
 #define TOP_PROCESSES 10
 #define TOP_EXECUTABLES 10
+#define WALKED_PERCENT 1.0 /* of the ticks due, lost while stacks were walked: worth a word */
 #define DEFAULT_WIDTH 100
 #define MIN_WIDTH     60
 #define MAX_WIDTH     200
@@ -180,6 +181,8 @@ static void print_overhead(FILE *out, const struct ep_shares *shares,
 	fprintf(out, "%" PRIu64 " samples lost", shares->lost);
 	if (shares->lost)
 		fprintf(out, " (%.2f %% of the ticks due)", percent(shares->lost, shares->due));
+	if (percent(info->walked, shares->due) >= WALKED_PERCENT)
+		fprintf(out, ", %" PRIu64 " while deep stacks were walked: a lower -F loses less", info->walked);
 	fprintf(out, "\n");
 }
 

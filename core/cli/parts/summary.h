@@ -20,6 +20,7 @@ struct ep_summary_info {
 	uint64_t agent_cpu_ns;	  /* this process's CPU time while recording; 0: not known */
 	uint64_t wall_ns;	  /* recording time; 0: the sum of the batches' durations */
 	uint64_t bpf_ns; /* 0: not measured */
+	uint64_t walked;	  /* samples lost while stacks were walked */
 	uint32_t n_cpus;	  /* that were sampled; 0: not known */
 	unsigned int width;	  /* columns; 0: 100 */
 	bool executables;	  /* also those that spoil the most stacks: -v */
