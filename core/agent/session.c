@@ -108,6 +108,23 @@ static void on_lost(void *arg, uint64_t records)
 	ep_kernel_code_lose(session->kernel_code, session->looks_ns[1], ep_clock_mono_ns());
 }
 
+static void on_flooded(void *arg, uint32_t pid, uint64_t now_ns)
+{
+	struct ep_session *session = arg;
+
+	ep_processes_on_flood(session->processes, (pid_t)pid, now_ns);
+}
+
+/* What is known of the kernel's own code is not one process's. */
+static void on_crowded(void *arg, uint64_t records)
+{
+	struct ep_session *session = arg;
+
+	(void)records;
+	ep_processes_on_crowded(session->processes);
+	ep_kernel_code_lose(session->kernel_code, session->looks_ns[1], ep_clock_mono_ns());
+}
+
 static void on_ksymbol(void *arg, const struct ep_ksymbol_event *event)
 {
 	struct ep_session *session = arg;
@@ -452,6 +469,8 @@ static int new_order(struct ep_session *session)
 		.mapping = on_mapping,
 		.lost = on_lost,
 		.ksymbol = on_ksymbol,
+		.flooded = on_flooded,
+		.crowded = on_crowded,
 	};
 	struct ep_order_options options = {
 		.sidebands = ep_events_sidebands(session->events),

@@ -15,6 +15,7 @@
 #include "core/base/clock.h"
 #include "core/base/vec.h"
 #include "core/bpf/cpus.h"
+#include "core/bpf/floods.h"
 #include "core/bpf/ring.h"
 #include "core/bpf/sideband.h"
 #include "core/bpf/sideband_set.h"
@@ -35,6 +36,7 @@ struct source {
 	struct ep_sideband *sideband; /* NULL: the ring */
 	uint64_t newest_ns;	      /* of what was added in this drain */
 	size_t n_indexed;
+	size_t n_mappings, n_crowding; /* in this drain; of processes with many */
 	bool done;
 };
 
@@ -46,7 +48,8 @@ struct ep_order {
 	size_t quota;		  /* of a side-band ring */
 	uint64_t now_ns, known_ns;
 	uint64_t last_ns;	  /* the newest that was handed over */
-	uint64_t lost;		  /* not told yet */
+	uint64_t lost, crowded;	  /* not told yet; crowded: where few processes filled the ring */
+	struct ep_floods *floods; /* NULL: nobody wants to know */
 	bool busy;
 	struct ep_order_stats stats;
 };
@@ -68,7 +71,9 @@ int ep_order_new(const struct ep_order_options *options, struct ep_order **ret_o
 	ep_vec_init(&order->sources, sizeof(struct source), 1 + 2 * EP_MAX_CPUS);
 	order->waiting = malloc(order->options.max_waiting_bytes);
 	order->spare = malloc(order->options.max_waiting_bytes);
-	if (!order->waiting || !order->spare || ep_timeline_reserve(&order->timeline, 3 * max) ||
+	if (options->ops->flooded)
+		order->floods = calloc(1, sizeof(*order->floods));
+	if (!order->waiting || !order->spare || (options->ops->flooded && !order->floods) || ep_timeline_reserve(&order->timeline, 3 * max) ||
 	    ep_vec_reserve(&order->sources, 1)) {
 		ep_order_free(order);
 		return -ENOMEM;
@@ -85,6 +90,7 @@ void ep_order_free(struct ep_order *order)
 	ep_vec_fini(&order->sources);
 	free(order->waiting);
 	free(order->spare);
+	free(order->floods);
 	free(order);
 }
 
@@ -123,6 +129,8 @@ static void begin(struct ep_order *order)
 
 	order->quota = EP_MAX((size_t)1, order->options.max_records / EP_MAX((size_t)1, n));
 	order->busy = false;
+	if (order->floods)
+		ep_floods_begin(order->floods, order->now_ns);
 	order->sources.len = 1 + n;
 	*source_at(order, 0) = (struct source){0};
 	ep_ring_begin(order->options.ring);
@@ -188,6 +196,32 @@ static void fill_from_ring(struct ep_order *order)
 	}
 }
 
+/* Whether this record is to be handed over: most are, and it takes a moment to tell. */
+static bool is_followed(struct ep_order *order, struct source *source, const void *record)
+{
+	uint32_t pid;
+	bool is_one_of_many, is_followed;
+
+	if (!order->floods || !ep_sideband_mapping_pid(record, &pid))
+		return true;
+	is_followed = ep_floods_take(order->floods, pid, &is_one_of_many);
+	source->n_mappings++;
+	source->n_crowding += is_one_of_many;
+	order->stats.skipped += !is_followed;
+	return is_followed;
+}
+
+/* Half of what is in the ring, or more: so is what was lost. */
+static void take_lost(struct ep_order *order, struct source *source)
+{
+	uint64_t lost = ep_sideband_take_lost(source->sideband);
+
+	if (order->floods && source->n_mappings && source->n_crowding >= source->n_mappings / 2)
+		order->crowded += lost;
+	else
+		order->lost += lost;
+}
+
 static void fill_from_sideband(struct ep_order *order, size_t i)
 {
 	struct source *source = source_at(order, i);
@@ -200,9 +234,10 @@ static void fill_from_sideband(struct ep_order *order, size_t i)
 			break;
 		}
 		moment.bytes = (uint32_t)bytes;
-		add(order, i, &moment);
+		if (is_followed(order, source, moment.record))
+			add(order, i, &moment);
 	}
-	order->lost += ep_sideband_take_lost(source->sideband);
+	take_lost(order, source);
 }
 
 /* True when a ring has more. */
@@ -223,10 +258,33 @@ static bool fill(struct ep_order *order)
 
 /* --- handing over ---------------------------------------------------------------------------- */
 
+static void tell_flooded(void *arg, uint32_t pid)
+{
+	const struct ep_order *order = arg;
+
+	order->options.ops->flooded(order->options.arg, pid, order->floods->now_ns);
+}
+
+static void tell_floods(struct ep_order *order)
+{
+	uint64_t crowded = order->crowded;
+
+	order->crowded = 0;
+	order->stats.crowded += crowded;
+	order->lost += order->floods->forgotten;
+	order->floods->forgotten = 0;
+	ep_floods_each(order->floods, crowded > 0, tell_flooded, order);
+	if (crowded)
+		order->options.ops->crowded(order->options.arg, crowded);
+}
+
 static void tell_lost(struct ep_order *order)
 {
-	uint64_t lost = order->lost;
+	uint64_t lost;
 
+	if (order->floods)
+		tell_floods(order);
+	lost = order->lost;
 	order->lost = 0;
 	order->stats.lost += lost;
 	if (lost)

@@ -24,7 +24,10 @@
  *     memory is allocated but when CPUs come. All is bounded: when there are more records than
  *     the index has room for, they are handled in several rounds, each up to the time that all
  *     rings are known to; and when more must wait than there is room for, the oldest do not.
- *  4. After a ring of side-band records was replaced (core/bpf/sideband_set.h) a mapping may be
+ *  4. What a process writes beyond what anybody could follow (core/bpf/floods.h) is skipped, and told like a loss of
+ *     that process alone. Where most of a ring that lost records is of processes that have many in it, they are told
+ *     of, and that others may have lost something.
+ *  5. After a ring of side-band records was replaced (core/bpf/sideband_set.h) a mapping may be
  *     told twice, with two times.
  */
 #ifndef EP_BPF_ORDER_H
@@ -45,6 +48,10 @@ struct ep_order_ops {
 	void (*mapping)(void *arg, const struct ep_mapping_event *event);
 	void (*lost)(void *arg, uint64_t records);
 	void (*ksymbol)(void *arg, const struct ep_ksymbol_event *event); /* NULL: nobody needs it */
+	/* Mappings of this process were skipped or lost. NULL: nothing is skipped, and each loss is anybody's. */
+	void (*flooded)(void *arg, uint32_t pid, uint64_t now_ns);
+	/* Records were lost in a ring that those filled of whom flooded() was called: few are of others. */
+	void (*crowded)(void *arg, uint64_t records);
 };
 
 struct ep_order_options {
@@ -61,6 +68,8 @@ struct ep_order_stats {
 	uint64_t late;	      /* older than one that was handed over before */
 	uint64_t late_max_ns; /* the largest lateness */
 	uint64_t lost;	      /* as told by ops->lost */
+	uint64_t crowded;     /* as told by ops->crowded */
+	uint64_t skipped;     /* of processes that flood */
 	uint64_t waited;      /* copied, since they were younger than their drain */
 	uint64_t rounds;      /* one in each drain, unless there was no room */
 };

@@ -357,6 +357,18 @@ struct mmap_head {
 	uint32_t pid, tid;
 };
 
+bool ep_sideband_mapping_pid(const void *record, uint32_t *ret_pid)
+{
+	struct mmap_head head;
+
+	memcpy(&head, record, sizeof(head.header));
+	if (head.header.type != PERF_RECORD_MMAP2 || head.header.size < sizeof(head))
+		return false;
+	memcpy(&head, record, sizeof(head));
+	*ret_pid = head.pid;
+	return true;
+}
+
 bool ep_sideband_peek(struct ep_sideband *sideband, bool (*is_one)(void *arg, pid_t pid), void *arg)
 {
 	uint64_t head = load_head(sideband), at = EP_MAX(sideband->peeked, sideband->released);

@@ -78,6 +78,8 @@ bool ep_sideband_peek(struct ep_sideband *sideband, bool (*is_one)(void *arg, pi
 /* Gives back what peeks have seen, if none of it was one: nobody needs it. Not within a drain. */
 void ep_sideband_drop_peeked(struct ep_sideband *sideband);
 
+/* Whose mapping a record tells of that ep_sideband_next gave. False: it tells of something else. */
+bool ep_sideband_mapping_pid(const void *record, uint32_t *ret_pid);
 /* One record of `bytes` bytes: visits a mapping. Returns lost records. */
 uint64_t ep_sideband_parse(const void *record, size_t bytes, ep_mapping_visit visit, void *arg);
 /* Whether it tells of code of the kernel; borrows from the record. */

@@ -15,6 +15,8 @@
 /* First and longest wait before an unknown address makes us read a process again. */
 #define BACKOFF_MIN_NS (50 * EP_NS_PER_MS)
 #define BACKOFF_MAX_NS (30 * EP_NS_PER_SEC)
+/* Places are made coarser when there are so many more than the last time. */
+#define COARSEN_STEP 256
 
 /* --- births and deaths ----------------------------------------------------------------------- */
 
@@ -162,6 +164,8 @@ static void inherit(struct ep_processes *processes, struct ep_process *child,
 	child->was_known = r == 0 && !ep_process_is_unknown(parent);
 	if (child->state == EP_PROCESS_ENDED)
 		return;
+	child->trusted_ns = parent->trusted_ns;
+	child->check_ns = parent->check_ns;
 	if (r == 0 && !ep_process_is_unknown(parent))
 		child->state = EP_PROCESS_KNOWN;
 	if (r == -ENOMEM || r == -E2BIG)
@@ -330,6 +334,7 @@ static void on_exec(struct ep_processes *processes, const struct ep_process_even
 	if (old)
 		process->born_from = old->born_from;
 	process->was_known = processes->options.hears_mappings;
+	process->trusted_ns = event->event.time_ns;
 	if (process->state != EP_PROCESS_ENDED && processes->options.hears_mappings)
 		process->state = EP_PROCESS_KNOWN;
 	else
@@ -434,6 +439,14 @@ static void take_path(struct ep_process *process, const struct ep_mapping_event 
 	ep_process_take_identity(process, ep_identity_new(&parts));
 }
 
+static void coarsen(struct ep_process *process)
+{
+	if (process->places.len < process->coarse_len + COARSEN_STEP + process->coarse_len / 4)
+		return;
+	ep_places_coarsen(&process->places);
+	process->coarse_len = process->places.len;
+}
+
 static void map(void *arg, const struct ep_mapping_event *event)
 {
 	struct ep_processes *processes = arg;
@@ -450,6 +463,14 @@ static void map(void *arg, const struct ep_mapping_event *event)
 
 	if (!process)
 		return; /* a sample brings it in; or it is of an image long gone */
+	/* Others of its time are missing, or would be. */
+	if (event->time_ns < process->doubted_ns || (process->floods && process->state == EP_PROCESS_NEW))
+		return;
+	if (!ep_processes_pay_mapping(process, event->time_ns, 0)) {
+		if (process->state != EP_PROCESS_ENDED)
+			ep_processes_on_flood(processes, event->pid, ep_clock_mono_ns());
+		return;
+	}
 	take_path(process, event);
 	key = ep_file_key_of(event, process->mount_ns);
 	place.executable = recognise(processes, process, event, &key);
@@ -464,7 +485,8 @@ static void map(void *arg, const struct ep_mapping_event *event)
 	}
 	if (ep_places_insert(&process->places, place) != 0)
 		return;
-	ep_places_coarsen(&process->places);
+	(void)ep_processes_pay_mapping(process, event->time_ns, ep_places_behind(&process->places, event->addr));
+	coarsen(process);
 	process->remapped = true;
 	process->is_final = false;
 	ep_processes_mark(processes, process);
@@ -476,43 +498,6 @@ void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_map
 	ep_recent_add_mapping(&processes->recent, event);
 	map(processes, event);
 	processes->newest_ns = EP_MAX(processes->newest_ns, event->time_ns);
-}
-
-static void forget_places(struct ep_processes *processes, struct ep_process *process)
-{
-	ep_process_forget_places(process);
-	ep_processes_count_places(processes, process);
-}
-
-/* They can be read no more: samples of theirs that wait are passed on as they are. */
-static void forget_ended(struct ep_processes *processes, struct ep_ended_list *list)
-{
-	struct ep_process *process;
-
-	TAILQ_FOREACH (process, list, ended)
-		forget_places(processes, process);
-}
-
-/*
- * Nothing that is known of mappings is believed any more, by us and by BPF; each process is read
- * when it is sampled. Births and deaths may be missing as well.
- */
-void ep_processes_on_lost(struct ep_processes *processes)
-{
-	struct ep_process *process;
-
-	processes->stats.doubts++;
-	ep_map_each (&processes->table.live, process) {
-		ep_publisher_unmark(&processes->publisher, process);
-		ep_publisher_forget(&processes->publisher, process);
-		forget_places(processes, process);
-		process->next_retry_ns = 0;
-	}
-	forget_ended(processes, &processes->table.recent);
-	forget_ended(processes, &processes->table.lingering);
-	processes->changed = true;
-	processes->to_check = processes->check_pos ? 2 : 1;
-	processes->doubted_ns = ep_clock_mono_ns();
 }
 
 /* --- samples --------------------------------------------------------------------------------- */
@@ -585,7 +570,8 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 	}
 	if (process->state == EP_PROCESS_NEW || (is_unknown && !is_outdated))
 		ask_again(processes, process, sample->event.time_ns);
-	else if (!process->identity || !process->identity->was_read)
+	else if (!ep_processes_check(processes, process, sample->event.time_ns) &&
+		 (!process->identity || !process->identity->was_read))
 		ep_reads_request_identity(&processes->reads, process, identify_wait_ns(process));
 	if (sample->copy_bytes && !ep_process_is_settled(process))
 		ep_processes_hurry(processes, process);

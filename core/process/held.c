@@ -223,7 +223,21 @@ static bool may_learn(struct ep_process *process)
 {
 	if (!process)
 		return false;
-	return !ep_process_is_settled(process) || process->state == EP_PROCESS_NEW;
+	return !ep_process_is_settled(process) || (process->state == EP_PROCESS_NEW && !process->floods);
+}
+
+/* BPF did not know it, since nobody can. */
+static void blame_flood(struct ep_sample *sample, size_t bytes)
+{
+	uint64_t *words = (uint64_t *)(sample + 1);
+	size_t n = EP_MIN((bytes - sizeof(*sample)) / 8, (size_t)sample->n_kernel + sample->n_words);
+
+	for (size_t at = sample->n_kernel; at + 1 < n; at += 1 + EP_FRAME_WORDS(words[at])) {
+		if (EP_FRAME_KIND(words[at]) == EP_FRAME_ERROR && words[at + 1] == EP_ERROR_NOT_ANALYSED)
+			words[at + 1] = EP_ERROR_UNSTEADY;
+	}
+	sample->error = EP_ERROR_UNSTEADY;
+	sample->hash ^= ep_mix64(EP_ERROR_UNSTEADY); /* another trace than the one that says something else */
 }
 
 /* False when it should wait. `final`: it will not get any better. */
@@ -256,6 +270,8 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 			return false;
 		event->error = (uint8_t)error;
 	}
+	if (process && process->floods && event->error == EP_ERROR_NOT_ANALYSED)
+		blame_flood(event, held->event.len);
 	held->stats.unknown += sample->copy_bytes && !is_known(process);
 	held->stats.walked += !event->error;
 	held->stats.incomplete += event->error != 0;

@@ -6,6 +6,7 @@
  *
  *	processes.c	the public calls, housekeeping
  *	events.c	what the kernel said: births, deaths, mappings, samples
+ *	doubt.c		what follows where records are missing, or too many
  *	learn.c		what /proc and files said
  *	turn.c		what follows, at the end of a turn
  */
@@ -46,6 +47,7 @@ struct ep_processes {
 	uint64_t known_until_ns; /* all records up to here were handed over */
 	uint64_t newest_ns;	 /* of all births, deaths and mappings */
 	uint64_t doubted_ns;	 /* what was read before is not believed */
+	uint64_t crowded_ns;	 /* who was read before is to be read once more when he is sampled */
 	struct ep_recent_records recent;
 	LIST_HEAD(, ep_process) heirs; /* of places whose files are looked at for their parents */
 	size_t n_places, max_places; /* of all programs, see struct ep_process; EP_MAX_PLACES */
@@ -62,6 +64,9 @@ struct ep_processes {
 		uint64_t disinherited; /* children whose parents' mappings were too many */
 		uint64_t mappings, mappings_placed; /* records, and those whose file was known */
 		uint64_t doubts; /* times that all that was known of mappings was forgotten */
+		uint64_t floods; /* the same, of one process that floods */
+		uint64_t crowded; /* times that all but who flooded were believed until they are read again */
+		uint64_t checks;  /* such reads */
 	} stats;
 };
 
@@ -78,6 +83,12 @@ static inline bool ep_processes_is_contested(const struct ep_processes *processe
 {
 	return hint->other && ep_executables_find(processes->executables, hint->other);
 }
+
+/* doubt.c */
+/* A record of its mappings costs a process something, more where places have to move. False: it has nothing left. */
+bool ep_processes_pay_mapping(struct ep_process *process, uint64_t time_ns, size_t n_moved);
+/* At a sample of it, after a loss: is it read once more? Most likely nothing of its own was lost. */
+bool ep_processes_check(struct ep_processes *processes, struct ep_process *process, uint64_t now_ns);
 
 /* learn.c */
 void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_process_read *read);

@@ -6,6 +6,9 @@
 
 #include <errno.h>
 
+/* A process with many mappings is not read so often, only to see if it is as it was. */
+#define CHECK_REST_FACTOR 50
+
 /* --- /proc ----------------------------------------------------------------------------------- */
 
 static void add_read_place(struct ep_processes *processes, struct ep_process *process,
@@ -80,6 +83,10 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 		return;
 	}
 	process->state = EP_PROCESS_KNOWN;
+	process->trusted_ns = read->time_ns;
+	process->check_ns = EP_MAX(process->check_ns, read->time_ns + CHECK_REST_FACTOR * read->cost_ns);
+	process->floods = false;
+	process->coarse_len = 0;
 	take_maps(processes, process, read);
 	ep_processes_mark(processes, process);
 	if (process->hurried)
@@ -119,6 +126,11 @@ void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_
 		ep_process_unread(process);
 		if (read->result == -ESRCH)
 			ep_processes_end_vanished(processes, process);
+		processes->changed = true;
+		return;
+	}
+	if (read->time_ns < process->doubted_ns) { /* in vain; its next sample asks again, in a while */
+		ep_process_unread(process);
 		processes->changed = true;
 		return;
 	}

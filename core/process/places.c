@@ -51,6 +51,11 @@ static size_t find_first(const struct ep_vec *places, uint64_t addr)
 	return first;
 }
 
+size_t ep_places_behind(const struct ep_vec *places, uint64_t addr)
+{
+	return places->len - find_first(places, addr);
+}
+
 /* A part of an old place, with a reference of its own. */
 static void keep_part(struct ep_place_in_memory part, uint64_t start, uint64_t end,
 		      struct ep_place_in_memory *parts, size_t *n)

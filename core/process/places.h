@@ -68,6 +68,8 @@ void ep_places_keep_newer(struct ep_vec *places, const struct ep_vec *old, uint6
  */
 bool ep_places_replace(struct ep_vec *places, struct ep_executable *old,
 		       struct ep_executable *executable, uint64_t since_ns);
+/* How many begin or end behind an address: they move when something is mapped there. */
+size_t ep_places_behind(const struct ep_vec *places, uint64_t addr);
 bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable);
 /*
  * True when it is a smaller part of another place of its executable, elsewhere: a runtime may map code of its

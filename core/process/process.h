@@ -57,6 +57,12 @@ struct ep_process {
 	struct ep_program born_from;  /* the process it was forked from; pid 0: unknown */
 	bool sampled;		      /* batches may ask who it is */
 	bool is_final;
+	bool floods; /* more mappings were told of than can be followed: it is NEW, and read now and then */
+	uint64_t trusted_ns;  /* its mappings are known as of then, but for what was heard of since */
+	uint64_t doubted_ns;  /* nothing of its mappings is believed that is older */
+	uint64_t check_ns;    /* not read before then only since records of others were lost */
+	uint64_t mappings_paid_ns; /* up to then it has used what its mappings may cost */
+	size_t coarse_len;    /* its places, when they were last made coarser */
 	bool was_known; /* until it ended, or began to wait for a read */
 
 	struct ep_vec places; /* struct ep_place_in_memory, sorted by start */

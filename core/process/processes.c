@@ -175,6 +175,9 @@ void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 	ep_put_count(out, "samples dropped there: malformed, or no memory", held->dropped);
 	ep_put_count(out, "bytes of samples waiting", ep_held_bytes(p->held));
 	ep_put_count(out, "times that nothing known was trusted", p->stats.doubts);
+	ep_put_count(out, "times that a process mapped more than can be followed", p->stats.floods);
+	ep_put_count(out, "times that such a process took records of others with it", p->stats.crowded);
+	ep_put_count(out, "process reads to see whether it did", p->stats.checks);
 	ep_put_count(out, "executables known", files->live);
 	ep_put_count(out, "files of executables closed for want of descriptors", files->closed);
 	ep_put_count(out, "analyses that nobody wanted any more", files->stopped);

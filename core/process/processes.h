@@ -19,7 +19,9 @@
  *  3. A sample with a copy of its stack is as whole as what is known of its program within
  *     EP_HELD_MAX_NS allows, whether the program still runs or not.
  *  4. After a loss of records nothing that was known of mappings is trusted, of programs that ended
- *     neither.
+ *     neither. Where processes that flood have filled the ring, that holds for these. Others are read once
+ *     more at their next sample, once in EP_CHECK_NS at most, and what was known of them holds meanwhile.
+ *  5. Records of a process's mappings cost 5 % of a CPU at most; one that writes more floods.
  * "Mappings at that time" is approximate: the kernel tells of no unmapping.
  *
  * A child has its parent's mappings, as a copy of its own. A process may have a hundred thousand,
@@ -53,6 +55,7 @@ struct uv_loop_s;
 
 #define EP_HELD_MAX_NS (2 * EP_NS_PER_SEC)
 #define EP_MAX_PLACES  (1u << 20) /* 48 MiB */
+#define EP_CHECK_NS    EP_NS_PER_SEC
 
 struct ep_processes_options {
 	struct uv_loop_s *loop;
@@ -95,6 +98,10 @@ void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_map
 bool ep_processes_know(const struct ep_processes *processes, pid_t pid);
 /* Records were lost: of mappings, or of births and deaths. */
 void ep_processes_on_lost(struct ep_processes *processes);
+/* It maps more than can be followed (core/bpf/floods.h): records of its mappings were left out. */
+void ep_processes_on_flood(struct ep_processes *processes, pid_t pid, uint64_t now_ns);
+/* Records were lost in a ring that processes filled which flood: few are of others. */
+void ep_processes_on_crowded(struct ep_processes *processes);
 /*
  * A sample as it came. It is given to `pass`, now or within EP_HELD_MAX_NS. `bytes` at least those
  * of the struct; what follows is not trusted.

@@ -45,7 +45,7 @@ static void on_lost(void *arg, uint64_t records)
 	abort();
 }
 
-static const struct ep_order_ops ops = {on_event, on_mapping, on_lost, NULL};
+static const struct ep_order_ops ops = {on_event, on_mapping, on_lost, NULL, NULL, NULL};
 
 /* The smallest mapping record has 88 bytes. */
 static void put_mapping(uint32_t cpu, uint64_t time_ns)

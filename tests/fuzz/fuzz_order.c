@@ -82,7 +82,20 @@ static void on_ksymbol(void *arg, const struct ep_ksymbol_event *event)
 	sink->n++;
 }
 
-static const struct ep_order_ops ops = {on_event, on_mapping, on_lost, on_ksymbol};
+static void on_flooded(void *arg, uint32_t pid, uint64_t now_ns)
+{
+	struct sink *sink = arg;
+
+	(void)now_ns;
+	sink->sum += pid;
+}
+
+static void on_crowded(void *arg, uint64_t records)
+{
+	assert(records > 0);
+}
+
+static const struct ep_order_ops ops = {on_event, on_mapping, on_lost, on_ksymbol, on_flooded, on_crowded};
 
 static void fill(const struct input *input, size_t size)
 {

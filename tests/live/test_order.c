@@ -92,7 +92,7 @@ static void on_lost(void *arg, uint64_t records)
 	((struct machine *)arg)->n_lost += records;
 }
 
-static const struct ep_order_ops ops = {on_event, on_mapping, on_lost, NULL};
+static const struct ep_order_ops ops = {on_event, on_mapping, on_lost, NULL, NULL, NULL};
 
 static int open_machine(struct machine *machine)
 {

@@ -206,17 +206,23 @@ static inline bool fake_sideband_put_ksymbol(struct fake_sideband *sideband, uin
 }
 
 /* Its `addr` is an id. */
-static inline bool fake_sideband_put_mapping(struct fake_sideband *sideband, uint64_t time_ns,
-					     uint32_t id)
+static inline bool fake_sideband_put_mapping_of(struct fake_sideband *sideband, uint64_t time_ns, uint32_t id,
+						uint32_t pid)
 {
 	struct fake_mmap2 record = {
 		.header = {.type = PERF_RECORD_MMAP2, .size = sizeof(record)},
+		.pid = pid,
 		.addr = id,
 		.name = "/usr/bin/x",
 		.time_ns = time_ns,
 	};
 
 	return fake_sideband_put(sideband, &record, sizeof(record));
+}
+
+static inline bool fake_sideband_put_mapping(struct fake_sideband *sideband, uint64_t time_ns, uint32_t id)
+{
+	return fake_sideband_put_mapping_of(sideband, time_ns, id, 0);
 }
 
 #endif

@@ -99,7 +99,7 @@ static void on_ksymbol(void *arg, const struct ep_ksymbol_event *event)
 	see(world, (struct record){(uint32_t)event->addr, event->is_gone, event->time_ns, 0});
 }
 
-static const struct ep_order_ops ops = {on_event, on_mapping, on_lost, on_ksymbol};
+static const struct ep_order_ops ops = {on_event, on_mapping, on_lost, on_ksymbol, NULL, NULL};
 
 struct setup {
 	uint32_t n_cpus;
@@ -697,7 +697,7 @@ static void fill_on_first_event(void *arg, const struct ep_event *event, size_t 
 
 EP_TEST(a_loss_during_a_drain_is_told_by_the_next)
 {
-	static const struct ep_order_ops slow_ops = {fill_on_first_event, on_mapping, on_lost, on_ksymbol};
+	static const struct ep_order_ops slow_ops = {fill_on_first_event, on_mapping, on_lost, on_ksymbol, NULL, NULL};
 
 	for (int counts = 0; counts < 2; counts++) {
 		struct world *world = new_world((struct setup){.n_cpus = 1, .counts = counts});

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is not believed any more, since records are missing. Who is doubted:
+ *
+ *	lost in a ring that nobody in particular filled		all: anybody may have mapped something
+ *	lost in a ring that a few processes filled		those; others are read once more
+ *	skipped, as one process wrote too many			that process
+ *	too dear: see ep_processes_pay_mapping			that process
+ *
+ * A process that is doubted is NEW: BPF forgets it, and it is read at its next sample. One that floods changes while
+ * it is read, so that its reads are in vain: they come ever less often, and its samples do not wait for them.
+ */
+#include "core/base/clock.h"
+#include "core/process/internal.h"
+
+/*
+ * What records of its mappings may cost a process: a twentieth of a CPU, and so much at once. They are counted, as
+ * they come: so much each, and for each place that has to move.
+ */
+#define MAPPING_REST_FACTOR 20
+#define MAPPING_BURST_NS    (2 * EP_NS_PER_SEC)
+#define MAPPING_COST_NS	    500
+#define PLACE_COST_NS	    6
+
+bool ep_processes_pay_mapping(struct ep_process *process, uint64_t time_ns, size_t n_moved)
+{
+	uint64_t cost_ns = MAPPING_REST_FACTOR * (MAPPING_COST_NS + PLACE_COST_NS * n_moved);
+	uint64_t from_ns = time_ns - EP_MIN(time_ns, MAPPING_BURST_NS);
+
+	process->mappings_paid_ns = EP_MAX(process->mappings_paid_ns, from_ns) + cost_ns;
+	return process->mappings_paid_ns <= time_ns;
+}
+
+static void forget_places(struct ep_processes *processes, struct ep_process *process)
+{
+	ep_process_forget_places(process);
+	ep_processes_count_places(processes, process);
+}
+
+/* They can be read no more: samples of theirs that wait are passed on as they are. */
+static void forget_ended(struct ep_processes *processes, struct ep_ended_list *list)
+{
+	struct ep_process *process;
+
+	TAILQ_FOREACH (process, list, ended)
+		forget_places(processes, process);
+}
+
+/* Nothing that is known of its mappings is believed any more, by us and by BPF. */
+static void doubt(struct ep_processes *processes, struct ep_process *process)
+{
+	ep_publisher_unmark(&processes->publisher, process);
+	ep_publisher_forget(&processes->publisher, process);
+	forget_places(processes, process);
+	process->coarse_len = 0;
+}
+
+/* Births and deaths may be missing as well. */
+void ep_processes_on_lost(struct ep_processes *processes)
+{
+	struct ep_process *process;
+
+	processes->stats.doubts++;
+	ep_map_each (&processes->table.live, process) {
+		doubt(processes, process);
+		if (!process->floods)
+			process->next_retry_ns = 0;
+	}
+	forget_ended(processes, &processes->table.recent);
+	forget_ended(processes, &processes->table.lingering);
+	processes->changed = true;
+	processes->to_check = processes->check_pos ? 2 : 1;
+	processes->doubted_ns = ep_clock_mono_ns();
+}
+
+void ep_processes_on_flood(struct ep_processes *processes, pid_t pid, uint64_t now_ns)
+{
+	struct ep_process *process = ep_table_find_live(&processes->table, pid);
+
+	if (!process)
+		return;
+	processes->stats.floods++;
+	if (!process->floods || process->state != EP_PROCESS_NEW)
+		doubt(processes, process);
+	process->floods = true;
+	process->doubted_ns = EP_MAX(process->doubted_ns, now_ns);
+	processes->changed = true;
+}
+
+void ep_processes_on_crowded(struct ep_processes *processes)
+{
+	processes->stats.crowded++;
+	processes->crowded_ns = ep_clock_mono_ns();
+}
+
+bool ep_processes_check(struct ep_processes *processes, struct ep_process *process, uint64_t now_ns)
+{
+	if (process->state != EP_PROCESS_KNOWN || process->trusted_ns >= processes->crowded_ns ||
+	    now_ns < process->check_ns)
+		return false;
+	process->check_ns = now_ns + EP_CHECK_NS;
+	processes->stats.checks++;
+	ep_reads_request(&processes->reads, process, 0);
+	return true;
+}
