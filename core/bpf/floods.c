@@ -48,7 +48,10 @@ struct ep_flood *ep_floods_find(struct ep_floods *floods, uint32_t pid)
 
 void ep_floods_each(struct ep_floods *floods, bool many, void (*visit)(void *arg, uint32_t pid), void *arg)
 {
-	for (size_t i = 0; i < EP_FLOODS_SETS * EP_FLOODS_WAYS; i++) {
+	bool any = many || floods->any_skipped;
+
+	floods->any_skipped = false;
+	for (size_t i = 0; any && i < EP_FLOODS_SETS * EP_FLOODS_WAYS; i++) {
 		struct ep_flood *flow = &floods->flows[i / EP_FLOODS_WAYS][i % EP_FLOODS_WAYS];
 
 		if (!flow->pid || flow->drain != floods->drain)

@@ -39,6 +39,7 @@ struct ep_floods {
 	struct ep_flood *last; /* of the last record */
 	uint32_t drain;
 	uint64_t now_ns;
+	bool any_skipped;   /* since it was last told */
 	uint64_t forgotten; /* records that were skipped, and whose they were is not known any more */
 };
 
@@ -57,6 +58,7 @@ static inline bool ep_floods_take(struct ep_floods *floods, uint32_t pid, bool *
 	*ret_is_one_of_many = ++flow->n > EP_FLOODS_MANY || flow->had_many;
 	if (flow->left == 0) {
 		flow->skipped++;
+		floods->any_skipped = true;
 		return false;
 	}
 	flow->left--;
