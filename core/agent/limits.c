@@ -9,7 +9,9 @@
 #include "core/unwind/delta_store.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #define MAX_EVICTED 64 /* tables at once */
 /* A quarter of the limit may be tables of programs that do not run, for when they come back. */
@@ -18,16 +20,38 @@
 #define LANGUAGE_IDLE_NS (10 * EP_NS_PER_SEC)
 /* So much of it may always be held for files that are read, as tables of others make room for it. */
 #define FILES_SHARE 8
+/* Between two looks at what there is, programs are loaded and names are kept. */
+#define RESERVE_SHARE 16
 /* Descriptors: 128 for names, 128 for files that are looked at, the others for exporters and languages. */
 #define RESERVED_FILES 448
 #define LEAST_FILES    64
 
-/* What is left of the limit may be held for files that are read. What of that is heap counts twice meanwhile. */
+/* proc(5), statm: pages in all, and those in memory. 0: nobody knows. */
+static size_t resident_bytes(void)
+{
+	unsigned long long all, resident;
+	FILE *file = fopen("/proc/self/statm", "re");
+	size_t bytes = 0;
+
+	if (file && fscanf(file, "%llu %llu", &all, &resident) == 2)
+		bytes = (size_t)resident * (size_t)getpagesize();
+	if (file)
+		fclose(file);
+	return bytes;
+}
+
+/*
+ * What is left of the limit may be held for files that are read. What of that is heap counts twice meanwhile. What
+ * is in memory may be more than heap and BPF memory: libraries, and what was freed and not given back.
+ */
 void ep_session_share_memory(struct ep_session *session)
 {
 	struct ep_memory memory = ep_session_memory(session);
-	size_t bytes = memory.heap_bytes + memory.bpf_bytes, limit = session->options.memory_bytes;
+	size_t held = atomic_load(&session->files.used), resident = resident_bytes();
+	size_t limit = session->options.memory_bytes;
+	size_t bytes = EP_MAX(memory.heap_bytes + memory.bpf_bytes, resident - EP_MIN(resident, held));
 
+	bytes += limit / RESERVE_SHARE;
 	atomic_store(&session->files.limit, EP_MAX(limit - EP_MIN(limit, bytes), limit / FILES_SHARE));
 }
 

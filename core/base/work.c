@@ -32,6 +32,18 @@ void ep_memory_budget_give(struct ep_memory_budget *budget, size_t bytes)
 		atomic_fetch_sub(&budget->used, bytes);
 }
 
+void ep_memory_budget_spend(struct ep_memory_budget *budget, size_t bytes)
+{
+	size_t limit;
+
+	if (!budget)
+		return;
+	limit = atomic_load(&budget->limit);
+	while (!atomic_compare_exchange_weak(&budget->limit, &limit, limit - EP_MIN(limit, bytes)))
+		;
+	ep_memory_budget_give(budget, bytes);
+}
+
 void ep_work_init(struct ep_work *work, uint64_t steps, uint64_t cpu_ns,
 		  const atomic_bool *stopped, struct ep_memory_budget *memory)
 {

@@ -28,6 +28,8 @@ struct ep_memory_budget {
 /* 0, -EAGAIN, -E2BIG as above; NULL: always 0. */
 int ep_memory_budget_take(struct ep_memory_budget *budget, size_t bytes);
 void ep_memory_budget_give(struct ep_memory_budget *budget, size_t bytes); /* accepts NULL */
+/* They are kept for good: there is so much less, until whoever sets the limit has seen it. Accepts NULL. */
+void ep_memory_budget_spend(struct ep_memory_budget *budget, size_t bytes);
 
 struct ep_work {
 	uint64_t steps_left;

@@ -53,6 +53,22 @@ int ep_analysis_build_table(const struct ep_elf *elf, const char *root, const ch
 	return ep_unwind_table_build_described(elf, debug, rows->data, rows->len, ret_table);
 }
 
+/* It is written beside what it was made of. */
+static int put_table(struct ep_analysis *analysis, const struct ep_unwind_table *table)
+{
+	size_t bytes = table->n_deltas * sizeof(*table->deltas) + table->n_pages * sizeof(*table->pages);
+	int r = ep_memory_budget_take(analysis->memory, bytes);
+
+	if (r < 0)
+		return r;
+	r = ep_delta_store_put_text(analysis->store, table, &analysis->text);
+	if (r < 0)
+		ep_memory_budget_give(analysis->memory, bytes);
+	else
+		ep_memory_budget_spend(analysis->memory, bytes);
+	return r;
+}
+
 static void make_table(struct ep_analysis *analysis, struct ep_elf *elf, const char *root)
 {
 	ep_cleanup(ep_description_fini) struct ep_description description;
@@ -65,7 +81,7 @@ static void make_table(struct ep_analysis *analysis, struct ep_elf *elf, const c
 						    path, &description);
 	r = ep_analysis_build_table(elf, root, path, &description.rows, &table);
 	if (r == 0)
-		r = ep_delta_store_put_text(analysis->store, table, &analysis->text);
+		r = put_table(analysis, table);
 	if (r < 0)
 		ep_log(EP_LOG_DEBUG, "analysis: %s: no unwind tables: %s", path, ep_strerror(r));
 	ep_unwind_table_free(table);

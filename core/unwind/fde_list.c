@@ -123,6 +123,20 @@ static int walk(struct ep_fde_list *list, size_t max, bool *ret_sorted)
 	return 0;
 }
 
+/* The C library's sort may take as much again. */
+static int sort(struct ep_fde_list *list)
+{
+	struct ep_memory_budget *budget = list->sec.work ? list->sec.work->memory : NULL;
+	size_t bytes = list->n * sizeof(*list->refs);
+	int r = ep_memory_budget_take(budget, bytes);
+
+	if (r < 0)
+		return r;
+	qsort(list->refs, list->n, sizeof(*list->refs), compare_refs);
+	ep_memory_budget_give(budget, bytes);
+	return 0;
+}
+
 int ep_fde_list_init_scan(struct ep_fde_list *list, const struct ep_cfi_section *sec)
 {
 	size_t max = sec->bytes / MIN_FDE_BYTES + 1;
@@ -135,13 +149,11 @@ int ep_fde_list_init_scan(struct ep_fde_list *list, const struct ep_cfi_section 
 		return r;
 	list->refs = list->refs_region.data;
 	r = walk(list, max, &sorted);
-	if (r < 0) {
+	if (r == 0 && !sorted)
+		r = sort(list);
+	if (r < 0)
 		ep_fde_list_fini(list);
-		return r;
-	}
-	if (!sorted)
-		qsort(list->refs, list->n, sizeof(*list->refs), compare_refs);
-	return 0;
+	return r;
 }
 
 void ep_fde_list_fini(struct ep_fde_list *list)

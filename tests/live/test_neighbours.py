@@ -4,6 +4,7 @@
 
     test_neighbours.py PROGRAMS             EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR say which one
     test_neighbours.py flood PROGRAMS OUT   what is recorded: the flood, and programs that begin after it
+    test_neighbours.py remaps PROGRAMS OUT  the same with a flood of mappings
 """
 import json
 import os
@@ -37,6 +38,22 @@ def flood_all(programs, out):
         json.dump({"flood": flood.pid, "neighbour": neighbour.pid}, file)
 
 
+def remap_all(programs, out):
+    """Until the flood and its neighbour have had some CPU time, however long that takes."""
+    with subprocess.Popen([os.path.join(programs, "remaps"), "30000", "file"], stdout=subprocess.PIPE) as flood, \
+            subprocess.Popen([os.path.join(programs, "nested"), "300"], stdout=subprocess.DEVNULL) as neighbour:
+        try:
+            flood.stdout.readline()
+            begin, end = cpu_seconds(neighbour.pid), time.monotonic() + 90
+            while (cpu_seconds(flood.pid) < 4 or cpu_seconds(neighbour.pid) < begin + 2) and time.monotonic() < end:
+                time.sleep(0.05)
+        finally:
+            flood.kill()
+            neighbour.kill()
+    with open(out, "w", encoding="ascii") as file:
+        json.dump({"flood": flood.pid, "neighbour": neighbour.pid}, file)
+
+
 def main(programs):
     import whole  # and with it where the kit is
     import stacks
@@ -64,6 +81,21 @@ def main(programs):
             print(f"the flood: {cut} of {count} stacks are cut")
             self.assertGreater(cut, 0)
 
+        def test_a_flood_of_mappings_costs_its_neighbour_nothing(self):
+            out = os.path.join(self.dir, "pids")
+            run = whole.run("record", "-v", "-a", "-F", "199", "--keep-root", "-o", self.out, "--", sys.executable,
+                            os.path.realpath(__file__), "remaps", programs, out, timeout=250)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            with open(out, encoding="ascii") as file:
+                neighbour = json.load(file)["neighbour"]
+            print(*(line for line in run.stderr.splitlines() if "trusted" in line or "be followed" in line), sep="\n")
+            samples = [s for s in stacks.read_profile(self.out).samples if s.labels["pid"] == neighbour]
+            count = sum(s.count for s in samples)
+            whole_ones = sum(s.count for s in samples if not any(map(stacks.is_error, s.frames)))
+            print(f"the neighbour: {whole_ones} of {count} stacks are whole")
+            self.assertGreater(count, 50)
+            self.assertGreater(whole_ones, 0.8 * count)
+
     globals()["Neighbours"] = Neighbours
     del sys.argv[1]
     whole.main()
@@ -72,5 +104,7 @@ def main(programs):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["flood"]:
         flood_all(sys.argv[2], sys.argv[3])
+    elif sys.argv[1:2] == ["remaps"]:
+        remap_all(sys.argv[2], sys.argv[3])
     else:
         main(os.path.realpath(sys.argv[1]))

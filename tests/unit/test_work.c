@@ -72,3 +72,21 @@ EP_TEST(memory_is_refused_before_it_is_taken)
 	ep_memory_budget_give(&budget, 100);
 	assert_int_equal(budget.used, 0);
 }
+
+/* What is kept is not for others, until the limit is set anew. */
+EP_TEST(memory_that_is_spent_is_there_no_more)
+{
+	struct ep_memory_budget budget = {.limit = 100};
+
+	assert_int_equal(ep_memory_budget_take(&budget, 60), 0);
+	ep_memory_budget_spend(&budget, 60);
+	assert_int_equal(budget.used, 0);
+	assert_int_equal(budget.limit, 40);
+	assert_int_equal(ep_memory_budget_take(&budget, 60), -E2BIG);
+	assert_int_equal(ep_memory_budget_take(&budget, 40), 0);
+	budget.limit = 10; /* it was set anew meanwhile */
+	ep_memory_budget_spend(&budget, 40);
+	assert_int_equal(budget.limit, 0);
+	assert_int_equal(budget.used, 0);
+	ep_memory_budget_spend(NULL, 1);
+}
