@@ -3,6 +3,7 @@
 #include "core/base/log.h"
 #include "core/cli/commands.h"
 #include "core/cli/config_outputs.h"
+#include "core/cli/limit_calls.h"
 #include "core/cli/parts/privileges.h"
 
 #include <errno.h>
@@ -91,16 +92,22 @@ static void ignore_signals(struct agent *agent)
 	uv_close((uv_handle_t *)&agent->interrupt, NULL);
 	uv_close((uv_handle_t *)&agent->user, NULL);
 	uv_close((uv_handle_t *)&agent->hangup, NULL);
+	ep_cmd_unwatch_calls();
+}
+
+static void print_counters(struct agent *agent)
+{
+	ep_session_print_counters(agent->session, stderr);
+	ep_outputs_print_counters(&agent->outputs, stderr);
+	ep_system_calls_print_counters(stderr);
 }
 
 static void close_agent(void *arg)
 {
 	struct agent *agent = arg;
 
-	if (ep_log_get_level() >= EP_LOG_INFO) {
-		ep_session_print_counters(agent->session, stderr);
-		ep_outputs_print_counters(&agent->outputs, stderr);
-	}
+	if (ep_log_get_level() >= EP_LOG_INFO)
+		print_counters(agent);
 	ep_session_close(agent->session, on_session_closed, NULL);
 	ignore_signals(agent);
 }
@@ -137,8 +144,7 @@ static void on_user_signal(uv_signal_t *signal, int number)
 	struct agent *agent = signal->data;
 
 	(void)number;
-	ep_session_print_counters(agent->session, stderr);
-	ep_outputs_print_counters(&agent->outputs, stderr);
+	print_counters(agent);
 }
 
 /* What was sampled is written now, and the next intervals begin. */
@@ -284,9 +290,9 @@ static enum ep_exit run(struct agent *agent, uv_loop_t *loop)
 
 int ep_cmd_agent(const struct ep_args *args)
 {
-	uv_loop_t *loop = uv_default_loop();
 	struct agent agent = {0};
 	enum ep_exit status;
+	uv_loop_t *loop;
 	int r = ep_privileges_drop(); /* before there are threads, and anything of others is read */
 
 	if (r < 0) {
@@ -299,12 +305,15 @@ int ep_cmd_agent(const struct ep_args *args)
 	if (!args->verbose && !args->quiet)
 		ep_log_set_level(agent.config->log.level);
 	ep_put_count_quietly(!args->verbose);
+	ep_cmd_limit_calls(agent.config, EP_CALLERS_AGENT);
+	loop = uv_default_loop();
 	ep_host_init(loop, EP_VERSION);
 	ep_outputs_init(&agent.outputs, agent.config->plugins.dir);
 	if (ep_config_outputs_check(agent.config) < 0) {
 		ep_config_free(agent.config);
 		return EP_EXIT_USAGE;
 	}
+	ep_cmd_watch_calls(loop);
 	watch_signals(&agent, loop); /* what comes while we start is heard when the loop runs */
 	status = run(&agent, loop);
 	if (status != EP_EXIT_OK)
@@ -312,6 +321,7 @@ int ep_cmd_agent(const struct ep_args *args)
 	uv_run(loop, UV_RUN_DEFAULT);
 	ep_outputs_fini(&agent.outputs);
 	uv_run(loop, UV_RUN_DEFAULT);
+	ep_cmd_say_refused_calls();
 	ep_config_free(agent.config);
 	return status;
 }

@@ -5,6 +5,7 @@
 #include "core/cli/child.h"
 #include "core/cli/chosen.h"
 #include "core/cli/commands.h"
+#include "core/cli/limit_calls.h"
 #include "core/cli/output_files.h"
 #include "core/cli/parts/privileges.h"
 #include "core/cli/parts/progress.h"
@@ -122,6 +123,7 @@ static void close_record(void *arg)
 	uv_close((uv_handle_t *)&record->interrupt, NULL);
 	uv_close((uv_handle_t *)&record->term, NULL);
 	uv_close((uv_handle_t *)&record->hangup, NULL);
+	ep_cmd_unwatch_calls();
 }
 
 /*
@@ -391,7 +393,7 @@ static int final_status(const struct record *record)
 
 int ep_cmd_record(const struct ep_args *args)
 {
-	struct record record = {.args = args, .stats_fd = -1, .loop = uv_default_loop()};
+	struct record record = {.args = args, .stats_fd = -1};
 	int status;
 
 	/* Before libuv has threads. */
@@ -401,6 +403,9 @@ int ep_cmd_record(const struct ep_args *args)
 	record.config = ep_cmd_load_config(NULL);
 	if (!record.config)
 		return EP_EXIT_USAGE;
+	ep_cmd_limit_calls(record.config, EP_CALLERS_COMMAND);
+	record.loop = uv_default_loop();
+	ep_cmd_watch_calls(record.loop);
 	ep_host_init(record.loop, EP_VERSION);
 	ep_outputs_init(&record.outputs, record.config->plugins.dir);
 	record.status = run(&record);
@@ -411,6 +416,7 @@ int ep_cmd_record(const struct ep_args *args)
 		ep_host_get()->batch_unref(record.batch);
 	if (ep_output_files_finish(&record.files) < 0)
 		record.status = EP_EXIT_FAILED;
+	ep_cmd_say_refused_calls();
 	status = final_status(&record);
 	ep_closep(&record.stats_fd);
 	ep_config_free(record.config);

@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/cli/chosen.h"
 #include "core/cli/commands.h"
+#include "core/cli/limit_calls.h"
 #include "core/cli/output_files.h"
 #include "core/cli/parts/top_view.h"
 #include "core/cli/terminal.h"
@@ -552,7 +553,7 @@ int ep_cmd_top(const struct ep_args *args)
 
 	if (status != EP_EXIT_OK)
 		return status;
-	top = (struct top){.args = args, .loop = uv_default_loop(), .keys_fd = -1};
+	top = (struct top){.args = args, .keys_fd = -1};
 	top.is_terminal = ep_terminal_is_there(STDIN_FILENO, STDOUT_FILENO);
 	if (top.is_terminal && !args->verbose)
 		ep_log_set_level(EP_LOG_ERROR);
@@ -564,12 +565,15 @@ int ep_cmd_top(const struct ep_args *args)
 	top.config = ep_cmd_load_config(NULL);
 	if (!top.config)
 		return EP_EXIT_USAGE;
+	ep_cmd_limit_calls(top.config, EP_CALLERS_COMMAND);
+	top.loop = uv_default_loop();
 	ep_host_init(top.loop, EP_VERSION);
 	status = start(&top);
 	if (status != EP_EXIT_OK)
 		top.status = status;
 	uv_run(top.loop, UV_RUN_DEFAULT);
 	ep_terminal_leave();
+	ep_cmd_say_refused_calls();
 	top_fini(&top);
 	return top.status;
 }

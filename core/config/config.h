@@ -56,6 +56,7 @@ enum ep_config_key {
 	EP_CONFIG_PLUGINS_DIR,
 	EP_CONFIG_PLUGINS_ENABLE,
 	EP_CONFIG_PLUGINS_LANGUAGES,
+	EP_CONFIG_SECURITY_CALLS,
 	EP_CONFIG_LOG_LEVEL,
 	EP_CONFIG_KEY_COUNT
 };
@@ -78,6 +79,9 @@ struct ep_config_file {
 		/* Unwinder plugins to use; "all" among them: each that is found. */
 		struct ep_config_strings languages;
 	} plugins;
+	struct {
+		bool filter_system_calls;
+	} security;
 	struct {
 		enum ep_log_level level;
 	} log;

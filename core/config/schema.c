@@ -32,6 +32,9 @@ const struct ep_config_spec ep_config_specs[EP_CONFIG_KEY_COUNT] = {
 	[EP_CONFIG_PLUGINS_LANGUAGES] = {"plugins", "languages", KEY_PLUGINS,
 					 FIELD(plugins.languages), 0, 0, "all",
 					 "language plugins to use; \"all\": each that is found"},
+	[EP_CONFIG_SECURITY_CALLS] = {"security", "filter_system_calls", KEY_BOOL,
+				      FIELD(security.filter_system_calls), 0, 0, "true",
+				      "only the system calls of a list; see ebpf-profiler(1)"},
 	[EP_CONFIG_LOG_LEVEL] = {"log", "level", KEY_LEVEL, FIELD(log.level), 0, 0, "info",
 				 "error, warn, info or debug"},
 };

@@ -35,6 +35,8 @@ check_record() {
 	share=$(complete_share "$out/$name.txt")
 	if [ $status != 0 ]; then
 		failed "record $name" "exit status $status: $(tail -n 3 "$out/$name.txt")"
+	elif grep -q 'is not on the list' "$out/$name.txt"; then
+		failed "record $name" "$(grep -m 1 'is not on the list' "$out/$name.txt")"
 	elif [ "${share:-0}" -lt $complete ]; then
 		failed "record $name" "$(grep ^stacks: "$out/$name.txt")"
 	else
@@ -197,6 +199,8 @@ check_agent() {
 		failed agent "5 programs were started, but it counted $few"
 	elif [ -n "$unknown" ]; then
 		failed agent "one program was started 5 times, but of its files it counted $unknown"
+	elif grep -q 'is not on the list' "$out/agent.txt"; then
+		failed agent "$(grep -m 1 'is not on the list' "$out/agent.txt")"
 	elif [ -n "$refused" ]; then
 		failed agent "$refused, as the verifier has refused 36"
 	else

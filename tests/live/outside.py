@@ -11,7 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from whole import BINARY, SKIP, main  # main: for the tests; and with it where the kit is
+from whole import BINARY, SKIP, check_calls, main  # main: for the tests; and with it where the kit is
 import stacks
 
 LIVE = os.path.dirname(os.path.realpath(__file__))
@@ -95,4 +95,5 @@ class Case(unittest.TestCase):
         result = run(BINARY, "record", "-v", "--force", "-F", "499", "-o", self.out, "--", *command,
                      env=self.environment)
         self.assertEqual(result.returncode, 0, result.stderr)
+        check_calls(result.stderr)
         return result.stderr

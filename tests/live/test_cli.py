@@ -266,6 +266,7 @@ class Agent(Case):
                 log = agent.communicate(timeout=20)[1]
                 self.assertEqual(agent.returncode, 0, log)
             busy.kill()
+        whole.check_calls(log)
         self.assertEqual(len(self.files()), 2, log)
         self.assertTrue(samples_of(min(self.files())), log)     # the last interval may be shorter than the time to a sample
         self.assertEqual(log.count("samples taken"), 2, log)
@@ -327,6 +328,7 @@ class Agent(Case):
             log = agent.communicate(timeout=60)[1]
         self.assertEqual(agent.returncode, 0, log)
         self.assertTrue(self.files(), log)
+        whole.check_calls(log)
         return threads, limits
 
     def test_keeps_what_doctor_names_and_nothing_else(self):
@@ -338,6 +340,7 @@ class Agent(Case):
             for key, value in (("CapEff", self.kept()), ("CapPrm", self.kept()), ("CapInh", 0), ("CapBnd", 0), ("CapAmb", 0)):
                 self.assertEqual(int(thread[key], 16), value, (key, thread))
             self.assertEqual(thread["NoNewPrivs"], "1")
+            self.assertEqual(thread["Seccomp"], "2")
         self.assertRegex(limits, r"Max core file size +0 +0 ")
         self.assertTrue(any(samples_of(path) for path in self.files()))
 

@@ -11,13 +11,23 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
 
+import calls  # noqa: E402  of the kit
+
 BINARY = os.environ["EBPF_PROFILER_BINARY"]
 SKIP = 77
 
 
 def run(*args, timeout=60, **more):
-    return subprocess.run([BINARY, *args], capture_output=True, text=True, errors="replace",
-                          timeout=timeout, check=False, **more)
+    result = subprocess.run([BINARY, *args], capture_output=True, text=True, errors="replace",
+                            timeout=timeout, check=False, **more)
+    check_calls(result.stderr)
+    return result
+
+
+def check_calls(log):
+    """Of the profiler: all its system calls are on its list."""
+    if calls.refused(log):
+        raise AssertionError(f"system calls that are not on the list: {', '.join(calls.refused(log))}")
 
 
 class Case(unittest.TestCase):

@@ -123,6 +123,8 @@ def main():
     _, log = agent.communicate(timeout=20)
     if agent.returncode or "requests with" not in log:
         raise Failure(f"the agent ended with {agent.returncode}: {log}")
+    if "is not on the list" in log:
+        raise Failure(f"a system call was refused: {log}")
     print(next(line for line in log.splitlines() if "requests with" in line))
     samples = folded(bench)
     first, second = bench.events_of("live"), bench.events_of("second")

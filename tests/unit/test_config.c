@@ -124,6 +124,7 @@ EP_TEST(an_empty_file_means_the_defaults)
 	assert_int_equal(config->limits.ring_bytes, 1 << 20);
 	assert_true(config->symbols.native && config->symbols.kernel);
 	assert_int_equal(config->log.level, EP_LOG_INFO);
+	assert_true(config->security.filter_system_calls);
 	assert_int_equal(config->plugins.enable.len, 1);
 	assert_string_equal(config->plugins.enable.items[0], "pprof");
 	assert_int_equal(config->plugins.dir[0], '/');
@@ -135,7 +136,7 @@ EP_TEST(a_file_sets_every_key)
 	ep_cleanup(ep_config_freep) struct ep_config_file *config =
 		parse_ok("[sampling]\nfreq = 997\n[limits]\nmemory = 134217728\nring = \"2M\"\n"
 			 "[symbols]\nnative = false\nkernel = false\n[plugins]\ndir = \"/p\"\n"
-			 "enable = [\"a\", \"pprof\"]\n[log]\nlevel = \"debug\"\n",
+			 "enable = [\"a\", \"pprof\"]\n[security]\nfilter_system_calls = false\n[log]\nlevel = \"debug\"\n",
 			 NULL);
 
 	assert_int_equal(config->sampling.freq_hz, 997);
@@ -144,6 +145,7 @@ EP_TEST(a_file_sets_every_key)
 	assert_false(config->symbols.native || config->symbols.kernel);
 	assert_string_equal(config->plugins.dir, "/p");
 	assert_int_equal(config->plugins.enable.len, 2);
+	assert_false(config->security.filter_system_calls);
 	assert_int_equal(config->log.level, EP_LOG_DEBUG);
 }
 

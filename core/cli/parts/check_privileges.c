@@ -2,6 +2,7 @@
 /* Capabilities, one by one, and what else stands between us and other processes. */
 #include "core/base/elevated.h"
 #include "core/base/log.h"
+#include "core/base/system_calls.h"
 #include "core/cli/parts/check.h"
 #include "core/cli/parts/privileges.h"
 
@@ -127,6 +128,25 @@ static void check_kept(const struct ep_check_env *env, struct ep_check_result *r
 		    kept >> CAP_SYS_ADMIN & 1 ? ", CAP_SYS_ADMIN among them" : "");
 }
 
+/* A child becomes what the agent becomes. */
+static void check_limits(const struct ep_check_env *env, struct ep_check_result *ret)
+{
+	struct ep_privileges_left left;
+	int r = ep_privileges_try(&left);
+
+	(void)env;
+	if (r < 0)
+		ep_check_warn(ret, "run doctor as root", "what the agent gives up cannot be tried: %s", ep_strerror(r));
+	else if (left.limited < 0)
+		ep_check_warn(ret, "a kernel with CONFIG_SECCOMP_FILTER, a container that allows seccomp(2)",
+			      "the agent's system calls are not filtered: %s", ep_strerror(left.limited));
+	else
+		ep_check_ok(ret, "the agent's system calls are filtered (seccomp mode %d): %zu are allowed; no_new_privs "
+			    "%d, dumpable %d, %d capabilities in its bounding set",
+			    left.filters, ep_system_calls_allowed(EP_CALLERS_AGENT), left.no_new_privs, left.dumpable,
+			    left.n_bounding);
+}
+
 static void check_paranoid(const struct ep_check_env *env, struct ep_check_result *ret)
 {
 	ep_check_info(ret, "kernel.perf_event_paranoid is %d: %s", env->perf_paranoid,
@@ -217,6 +237,7 @@ const struct ep_check ep_privilege_checks[] = {
 	{"CAP_SYS_PTRACE", check_ptrace}, {"CAP_DAC_READ_SEARCH", check_dac},
 	{"CAP_SYSLOG", check_syslog},	  {"CAP_CHECKPOINT_RESTORE", check_restore},
 	{"CAP_SYS_ADMIN", check_admin},	  {"what is kept", check_kept},
+	{"system calls", check_limits},
 	{"perf_event_paranoid", check_paranoid},
 	{"memlock", check_memlock},	  {"pid namespace", check_pid_namespace},
 	{"hidepid", check_hidepid},

@@ -2,14 +2,17 @@
 #include "core/cli/parts/privileges.h"
 #include "core/base/elevated.h"
 #include "core/base/parse.h"
+#include "core/base/system_calls.h"
 #include "core/base/util.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PARANOID_PATH	 "/proc/sys/kernel/perf_event_paranoid"
@@ -116,4 +119,54 @@ void ep_privileges_leave_no_core(void)
 
 	(void)setrlimit(RLIMIT_CORE, &none);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* --- what is left ---------------------------------------------------------------------------- */
+
+/* In the child. */
+static int give_up_all(struct ep_privileges_left *ret_left)
+{
+	int r = ep_privileges_drop();
+
+	if (r < 0)
+		return r;
+	ret_left->limited = ep_system_calls_limit(EP_CALLERS_AGENT);
+	for (int cap = 0; (r = prctl(PR_CAPBSET_READ, cap, 0, 0, 0)) >= 0; cap++)
+		ret_left->n_bounding += r;
+	ret_left->no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0);
+	ret_left->dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+	ret_left->filters = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
+	return 0;
+}
+
+static void run_try(int fd)
+{
+	struct ep_privileges_left left = {0};
+
+	if (give_up_all(&left) == 0)
+		(void)!write(fd, &left, sizeof(left));
+	_exit(0);
+}
+
+int ep_privileges_try(struct ep_privileges_left *ret_left)
+{
+	struct ep_privileges_left left;
+	int pair[2];
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		run_try(pair[1]);
+	close(pair[1]);
+	n = pid < 0 ? -1 : read(pair[0], &left, sizeof(left));
+	close(pair[0]);
+	if (pid < 0 || waitpid(pid, NULL, 0) < 0)
+		return -errno;
+	if (n != sizeof(left))
+		return -EPERM;
+	*ret_left = left;
+	return 0;
 }

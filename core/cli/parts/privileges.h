@@ -17,6 +17,18 @@ int ep_privileges_paranoid(void);
  * need more are raised before. While there is one thread. 0 or a negative errno: nothing may go on then.
  */
 int ep_privileges_drop(void);
+/*
+ * What a process is left with that gave up what the agent gives up, its filter of system calls included: a child
+ * tries it. For doctor. 0 or a negative errno.
+ */
+struct ep_privileges_left {
+	int n_bounding;	  /* capabilities that a program could still give it */
+	int no_new_privs; /* 1: no program gives any, nor changes its user */
+	int dumpable;	  /* 0: no core file, and none but root attaches to it */
+	int limited;	  /* what ep_system_calls_limit returned */
+	int filters;	  /* 2: the kernel filters its system calls (PR_GET_SECCOMP, prctl(2)) */
+};
+int ep_privileges_try(struct ep_privileges_left *ret_left);
 /* No core file has what was read of others, and who is no more than we are cannot attach to us. */
 void ep_privileges_leave_no_core(void);
 
