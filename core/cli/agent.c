@@ -5,6 +5,7 @@
 #include "core/cli/config_outputs.h"
 #include "core/cli/limit_calls.h"
 #include "core/cli/parts/privileges.h"
+#include "core/cli/service.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -33,6 +34,7 @@ struct agent {
 	struct track tracks[MAX_TRACKS];
 	size_t n_tracks;
 	size_t sealing; /* batches that are not submitted yet */
+	struct ep_service service;
 	uv_signal_t term, interrupt, user, hangup;
 	bool ending;
 };
@@ -93,6 +95,7 @@ static void ignore_signals(struct agent *agent)
 	uv_close((uv_handle_t *)&agent->user, NULL);
 	uv_close((uv_handle_t *)&agent->hangup, NULL);
 	ep_cmd_unwatch_calls();
+	ep_service_close(&agent->service);
 }
 
 static void print_counters(struct agent *agent)
@@ -118,6 +121,7 @@ static void end(struct agent *agent)
 		return;
 	agent->ending = true;
 	ep_log(EP_LOG_INFO, "agent: ending, writing what was sampled");
+	ep_service_stopping(&agent->service);
 	ep_session_stop(agent->session);
 	agent->sealing++; /* until all are sealed */
 	for (size_t i = 0; i < agent->n_tracks; i++) {
@@ -270,6 +274,7 @@ static enum ep_exit open_agent(struct agent *agent, uv_loop_t *loop)
 static enum ep_exit run(struct agent *agent, uv_loop_t *loop)
 {
 	enum ep_exit status = open_agent(agent, loop);
+	char text[64];
 	int r;
 
 	if (status != EP_EXIT_OK)
@@ -284,7 +289,9 @@ static enum ep_exit run(struct agent *agent, uv_loop_t *loop)
 		return EP_EXIT_FAILED;
 	}
 	start_timers(agent, loop);
-	ep_log(EP_LOG_INFO, "agent: sampling at %u Hz", agent->config->sampling.freq_hz);
+	snprintf(text, sizeof(text), "sampling at %u Hz", agent->config->sampling.freq_hz);
+	ep_log(EP_LOG_INFO, "agent: %s", text);
+	ep_service_ready(&agent->service, loop, text);
 	return EP_EXIT_OK;
 }
 
@@ -305,6 +312,7 @@ int ep_cmd_agent(const struct ep_args *args)
 	if (!args->verbose && !args->quiet)
 		ep_log_set_level(agent.config->log.level);
 	ep_put_count_quietly(!args->verbose);
+	ep_service_open(&agent.service);
 	ep_cmd_limit_calls(agent.config, EP_CALLERS_AGENT);
 	loop = uv_default_loop();
 	ep_host_init(loop, EP_VERSION);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An exporter that makes system calls which no exporter needs, on the loop and on a worker thread: test_security.py. */
+/*
+ * An exporter that makes system calls which no exporter needs, on the loop and on a worker thread: test_security.py.
+ * Built with HANGS it keeps the loop for good, with its first batch: test_service.py.
+ */
 #include <ebpf-profiler/plugin.h>
 
 #include <errno.h>
@@ -61,6 +64,11 @@ static void forbidden_export(void *arg, const struct ep_batch *batch, ep_export_
 	int r;
 
 	(void)batch;
+#ifdef HANGS
+	f->host->log(EP_HOST_WARN, "forbidden: hangs");
+	for (;;)
+		pause();
+#endif
 	f->done = done;
 	f->done_arg = done_arg;
 	r = f->host->run(forbidden_work, forbidden_worked, f);
