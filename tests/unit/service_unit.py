@@ -19,7 +19,7 @@ EXPOSED = 60    # of 100, at most, as `systemd-analyze security` counts
 ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
 # What hides something of other processes, or takes what names of the kernel need.
 NEVER = ("ProtectProc", "ProcSubset", "PrivateTmp", "PrivateUsers", "PrivatePIDs", "PrivateNetwork", "ProtectKernelLogs",
-         "ProtectKernelModules", "RootDirectory", "DynamicUser", "SystemCallFilter")
+         "ProtectKernelModules", "ProtectKernelTunables", "RootDirectory", "DynamicUser", "SystemCallFilter")
 UNIT = sys.argv.pop() if len(sys.argv) > 1 and os.path.exists(sys.argv[-1]) else ""
 
 
