@@ -300,12 +300,9 @@ int ep_cmd_agent(const struct ep_args *args)
 	struct agent agent = {0};
 	enum ep_exit status;
 	uv_loop_t *loop;
-	int r = ep_privileges_drop(); /* before there are threads, and anything of others is read */
 
-	if (r < 0) {
-		fprintf(stderr, "ebpf-profiler: privileges cannot be given up: %s\n", ep_strerror(r));
+	if (ep_privileges_drop(0) < 0) /* before there are threads, and anything of others is read */
 		return EP_EXIT_FAILED;
-	}
 	agent.config = ep_cmd_load_config(args->config_path);
 	if (!agent.config)
 		return EP_EXIT_USAGE;

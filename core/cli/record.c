@@ -358,7 +358,6 @@ static enum ep_exit start(struct record *record)
 	status = ep_chosen_add_targets(record->args, record->session, &record->child);
 	if (status != EP_EXIT_OK)
 		return fail_early(record, status);
-	record->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 	if (ep_session_start(record->session) < 0)
 		return fail_early(record, EP_EXIT_FAILED);
 	/* Without it the command's first samples are not whole. */
@@ -399,7 +398,9 @@ int ep_cmd_record(const struct ep_args *args)
 	/* Before libuv has threads. */
 	if (args->child_argv && ep_child_fork(args->child_argv, args->keep_root, &record.child) < 0)
 		return EP_EXIT_FAILED;
-	ep_privileges_leave_no_core(); /* the command may leave one */
+	record.stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME); /* which needs CAP_SYS_ADMIN */
+	if (ep_privileges_drop(ep_privileges_of_commands) < 0)
+		return EP_EXIT_FAILED;
 	record.config = ep_cmd_load_config(NULL);
 	if (!record.config)
 		return EP_EXIT_USAGE;

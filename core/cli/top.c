@@ -12,6 +12,7 @@
 #include "core/cli/commands.h"
 #include "core/cli/limit_calls.h"
 #include "core/cli/output_files.h"
+#include "core/cli/parts/privileges.h"
 #include "core/cli/parts/top_view.h"
 #include "core/cli/terminal.h"
 #include "core/config/config.h"
@@ -561,6 +562,8 @@ int ep_cmd_top(const struct ep_args *args)
 		return EP_EXIT_FAILED;
 	/* Before libuv has threads. */
 	if (fork_child(&top) < 0)
+		return EP_EXIT_FAILED;
+	if (ep_privileges_drop(ep_privileges_of_commands) < 0)
 		return EP_EXIT_FAILED;
 	top.config = ep_cmd_load_config(NULL);
 	if (!top.config)

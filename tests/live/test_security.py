@@ -32,6 +32,14 @@ def status(pid):
         return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
 
 
+def kept(mine):
+    """Of these capabilities, what `record` keeps: linux/capability.h has their numbers."""
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as file:
+        admin = int(file.read()) >= 3
+    agents, commands = (39, 38, 19, 2, 34, 40) + ((21,) if admin else ()), (0, 1, 3, 5)
+    return int(mine["CapEff"], 16) & sum(1 << bit for bit in agents + commands)
+
+
 def filtered():
     """Whether this kernel and this container let a process filter its system calls."""
     rows = json.loads(run("doctor", "--json").stdout)
@@ -212,6 +220,8 @@ class Record(SecurityCase):
         for key in STATUS:
             self.assertEqual(command[key], mine[key], key)
         self.assertEqual(profiler["Name"], "ebpf-profiler")
+        for key, value in (("CapEff", kept(mine)), ("CapPrm", kept(mine)), ("CapInh", 0), ("CapBnd", 0), ("CapAmb", 0)):
+            self.assertEqual(int(profiler[key], 16), value, key)
         self.assertEqual((profiler["Seccomp"], profiler["NoNewPrivs"]), ("2", "1"))
 
 

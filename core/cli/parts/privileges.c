@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/privileges.h"
 #include "core/base/elevated.h"
+#include "core/base/log.h"
 #include "core/base/parse.h"
 #include "core/base/system_calls.h"
 #include "core/base/util.h"
@@ -20,6 +21,9 @@
 #define PARANOID_ADMIN	 3  /* Debian's: CAP_PERFMON is not enough then (check_privileges.c) */
 #define MOST_NICE	 40 /* RLIMIT_NICE, getrlimit(2): 20 - nice, so all of -20 */
 #define CAP_WORDS	 _LINUX_CAPABILITY_U32S_3
+
+const uint64_t ep_privileges_of_commands = 1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FOWNER |
+					   1ull << CAP_KILL;
 
 uint64_t ep_privileges_kept(int perf_paranoid)
 {
@@ -94,7 +98,7 @@ static int keep(uint64_t caps)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-int ep_privileges_drop(void)
+static int drop(uint64_t more)
 {
 	int r;
 
@@ -106,10 +110,19 @@ int ep_privileges_drop(void)
 	/* Without CAP_SETPCAP it stays: then there is little in it that could be gained without new privileges. */
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 		(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-	r = keep(ep_privileges_kept(ep_privileges_paranoid()));
+	r = keep(ep_privileges_kept(ep_privileges_paranoid()) | more);
 	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		r = -errno;
 	ep_privileges_leave_no_core();
+	return r;
+}
+
+int ep_privileges_drop(uint64_t more)
+{
+	int r = drop(more);
+
+	if (r < 0)
+		fprintf(stderr, "ebpf-profiler: privileges cannot be given up: %s\n", ep_strerror(r));
 	return r;
 }
 
@@ -126,7 +139,7 @@ void ep_privileges_leave_no_core(void)
 /* In the child. */
 static int give_up_all(struct ep_privileges_left *ret_left)
 {
-	int r = ep_privileges_drop();
+	int r = drop(0);
 
 	if (r < 0)
 		return r;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the agent gives up before it does anything else, for good and in all threads: it reads what hostile
- * programs wrote, for months. What it keeps is what `doctor` asks for.
+ * programs wrote, for months. What it keeps is what `doctor` asks for. `record` and `top` keep a little more, and
+ * give up the rest when their command has been forked.
  */
 #ifndef EP_CLI_PRIVILEGES_H
 #define EP_CLI_PRIVILEGES_H
@@ -12,11 +13,14 @@
 uint64_t ep_privileges_kept(int perf_paranoid);
 /* kernel.perf_event_paranoid, 2 when it cannot be read. */
 int ep_privileges_paranoid(void);
+/* What `record` and `top` keep as well: they write where root may, and end a command that is its caller's. */
+extern const uint64_t ep_privileges_of_commands;
 /*
- * Keeps only those, and no way to more: neither a program that is started nor a file gives any. Limits that
- * need more are raised before. While there is one thread. 0 or a negative errno: nothing may go on then.
+ * Keeps only those, `more` and no way to others: neither a program that is started nor a file gives any. Limits
+ * that need others are raised before. While there is one thread. 0, or a negative errno after one line on stderr:
+ * nothing may go on then.
  */
-int ep_privileges_drop(void);
+int ep_privileges_drop(uint64_t more);
 /*
  * What a process is left with that gave up what the agent gives up, its filter of system calls included: a child
  * tries it. For doctor. 0 or a negative errno.
