@@ -46,6 +46,7 @@ SUITES_OF = (
     ("core/", " ".join(SUITES)),
     ("meson", " ".join(SUITES)),
     ("profiler.toml", "unit live"),
+    ("service/", "unit live"),
 )
 
 
