@@ -187,8 +187,9 @@ static int allow(scmp_filter_ctx filter, int number)
 static int allow_if(scmp_filter_ctx filter, const struct call_if *call)
 {
 	struct scmp_arg_cmp condition = SCMP_CMP(call->argument, SCMP_CMP_MASKED_EQ, call->mask, call->value);
+	int r = call->number < 0 ? 0 : seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call->number, 1, &condition);
 
-	return call->number < 0 ? 0 : seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, call->number, 1, &condition);
+	return r == -EEXIST ? 0 : r; /* it is allowed in any case */
 }
 
 /* Signals to ourselves alone: what abort(3) and pthread_kill(3) send. */
