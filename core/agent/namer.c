@@ -47,6 +47,7 @@ struct group {
 	uint32_t kind, executable, tries;
 	uint64_t since_ns, due_ns;
 	bool busy;	   /* when it was tried, its language was, or all workers for names */
+	bool greedy;	   /* the same: its process has spent more than its share */
 	struct ep_vec ids; /* uint32_t */
 };
 
@@ -443,12 +444,19 @@ static void take_frames(struct ep_namer *namer, struct queue *queue, uint64_t no
 
 /* --- when it is due ---------------------------------------------------------------------------- */
 
-/* Starts a job for one language in one process. -EBUSY: the language works on other frames, or attaches. */
+static struct ep_instance *find_instance(const struct ep_namer *namer, const struct group *group)
+{
+	return ep_processes_language(namer->options.processes, group->program,
+				     group->kind - EP_FRAME_FIRST_DYNAMIC);
+}
+
+/*
+ * Starts a job for one language in one process. -EBUSY: the language works on other frames, or attaches. -EDQUOT:
+ * the process cannot pay for it.
+ */
 static int start_language(struct ep_namer *namer, struct ep_frames *frames, const struct group *group)
 {
-	struct ep_instance *instance =
-		ep_processes_language(namer->options.processes, group->program,
-				      group->kind - EP_FRAME_FIRST_DYNAMIC);
+	struct ep_instance *instance = find_instance(namer, group);
 
 	if (!instance)
 		return -ESRCH;
@@ -465,19 +473,26 @@ static enum ep_unnamed why_unnamed(const struct group *group, int result)
 				    : EP_UNNAMED_UNREADABLE;
 }
 
+/* It is tried again when a job has ended, or after a part of the time that it waited. */
+static void let_wait(struct queue *queue, struct group *group, uint64_t now_ns)
+{
+	uint64_t part_ns = (now_ns - group->since_ns) / BUSY_PART;
+
+	group->busy = true;
+	TAILQ_REMOVE(&queue->groups, group, link);
+	TAILQ_INSERT_TAIL(&queue->groups, group, link);
+	group->due_ns = now_ns + EP_MIN(EP_MAX(part_ns, BUSY_MIN_NS), BUSY_MAX_NS);
+}
+
 static void start_group(struct ep_namer *namer, struct queue *queue, struct group *group,
 			uint64_t now_ns)
 {
-	uint64_t part_ns = (now_ns - group->since_ns) / BUSY_PART;
 	int r = group->kind == EP_FRAME_NATIVE ? start_native(namer, queue->frames, group)
 					       : start_language(namer, queue->frames, group);
 	uint32_t *id;
 
-	if (r == -EBUSY) {
-		group->busy = true;
-		TAILQ_REMOVE(&queue->groups, group, link);
-		TAILQ_INSERT_TAIL(&queue->groups, group, link);
-		group->due_ns = now_ns + EP_MIN(EP_MAX(part_ns, BUSY_MIN_NS), BUSY_MAX_NS);
+	if (r == -EBUSY || r == -EDQUOT) {
+		let_wait(queue, group, now_ns);
 		return;
 	}
 	ep_vec_each(&group->ids, id) {
@@ -498,11 +513,34 @@ static bool is_due(const struct group *group, enum ep_namer_when when, uint64_t 
 	return when == EP_NAMER_ALL && group->tries == 0;
 }
 
-/* Those that are still busy go to the end: where there are very many, others are asked the next time. */
+/* Of greedy processes one at a time is asked: the one that has spent least. */
+struct greedy {
+	struct group *least;
+	uint64_t spent_ns; /* by it */
+};
+
+/* False: it is modest. */
+static bool is_greedy(const struct ep_namer *namer, struct group *group, struct greedy *greedy)
+{
+	const struct ep_instance *instance =
+		group->kind >= EP_FRAME_FIRST_DYNAMIC ? find_instance(namer, group) : NULL;
+	uint64_t spent_ns = instance ? ep_instance_spent_ns(instance) : 0;
+
+	group->greedy = spent_ns > 0;
+	if (group->greedy && (!greedy->least || spent_ns < greedy->spent_ns))
+		*greedy = (struct greedy){.least = group, .spent_ns = spent_ns};
+	return group->greedy;
+}
+
+/*
+ * Those that are still busy go to the end: where there are very many, others are asked the next time. Greedy ones
+ * come after all others.
+ */
 static void start_due(struct ep_namer *namer, struct queue *queue, enum ep_namer_when when,
 		      uint64_t now_ns)
 {
 	struct group *last = TAILQ_LAST(&queue->groups, group_list), *group, *next;
+	struct greedy greedy = {0};
 	size_t n_busy = 0;
 	bool is_last = false;
 
@@ -513,13 +551,18 @@ static void start_due(struct ep_namer *namer, struct queue *queue, enum ep_namer
 		if (!is_due(group, when, now_ns))
 			continue;
 		n_busy += group->busy;
-		start_group(namer, queue, group, now_ns);
+		if (is_greedy(namer, group, &greedy))
+			let_wait(queue, group, now_ns);
+		else
+			start_group(namer, queue, group, now_ns);
 	}
+	if (greedy.least)
+		start_group(namer, queue, greedy.least, now_ns);
 	TAILQ_FOREACH (group, &queue->groups, link)
 		queue->due_ns = EP_MIN(queue->due_ns, group->due_ns);
 }
 
-static struct queue *get_queue(struct ep_namer *namer, struct ep_frames *frames)
+static struct queue *find_queue(const struct ep_namer *namer, const struct ep_frames *frames)
 {
 	struct queue *queue;
 
@@ -527,6 +570,15 @@ static struct queue *get_queue(struct ep_namer *namer, struct ep_frames *frames)
 		if (queue->frames == frames)
 			return queue;
 	}
+	return NULL;
+}
+
+static struct queue *get_queue(struct ep_namer *namer, struct ep_frames *frames)
+{
+	struct queue *queue = find_queue(namer, frames);
+
+	if (queue)
+		return queue;
 	queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return NULL;
@@ -566,6 +618,50 @@ void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_name
 	name_kernel_frames(namer, queue, when, now_ns);
 	if (when != EP_NAMER_DUE || queue->due_ns <= now_ns)
 		start_due(namer, queue, when, now_ns);
+}
+
+static bool can_pay(const struct ep_namer *namer, const struct group *group)
+{
+	const struct ep_instance *instance = find_instance(namer, group);
+
+	return !instance || ep_instance_can_pay(instance);
+}
+
+void ep_namer_give_up(struct ep_namer *namer, struct ep_frames *frames)
+{
+	struct queue *queue = find_queue(namer, frames);
+	struct group *group, *next;
+	size_t n = 0;
+	uint32_t *id;
+
+	if (!queue)
+		return;
+	TAILQ_FOREACH (group, &queue->groups, link)
+		n += group->greedy && !can_pay(namer, group) ? group->ids.len : 0;
+	if (n == 0 || n != ep_frames_unresolved(frames))
+		return;
+	for (group = TAILQ_FIRST(&queue->groups); group; group = next) {
+		next = TAILQ_NEXT(group, link);
+		ep_vec_each(&group->ids, id)
+			ep_frames_resolve_unnamed(frames, *id, EP_UNNAMED_SLOW, NULL, 0);
+		free_group(queue, group);
+	}
+}
+
+void ep_namer_say_slow(struct ep_namer *namer, struct ep_frames *frames)
+{
+	struct queue *queue = find_queue(namer, frames);
+	struct group *group;
+	uint32_t *id;
+
+	if (!queue)
+		return;
+	TAILQ_FOREACH (group, &queue->groups, link) {
+		if (!group->greedy)
+			continue;
+		ep_vec_each(&group->ids, id)
+			ep_frames_wait_long(frames, *id);
+	}
 }
 
 static void name_now(struct ep_namer *namer, struct ep_frames *frames, const struct group *key)

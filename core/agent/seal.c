@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/executables.h"
 #include "core/process/identity.h"
+#include "core/process/language.h"
 #include "core/agent/namer.h"
 #include "core/process/processes.h"
 #include "core/agent/session_internal.h"
@@ -133,6 +134,12 @@ int ep_session_add_seal(struct ep_session *session, uint32_t store, uint64_t wai
 	return 0;
 }
 
+void ep_session_drain(struct ep_session *session, uint64_t cpu_ns)
+{
+	session->draining = true;
+	ep_languages_drain(session->languages, cpu_ns);
+}
+
 static void finish(struct ep_session *session, struct ep_seal *seal, const struct ep_batch *batch)
 {
 	TAILQ_REMOVE(&session->seals, seal, link);
@@ -151,8 +158,13 @@ void ep_session_finish_seals(struct ep_session *session)
 
 		next = TAILQ_NEXT(seal, link);
 		ep_namer_run(session->namer, frames, EP_NAMER_ALL);
-		if (!ep_interval_is_named(seal->interval) && ep_clock_mono_ns() < seal->deadline_ns)
-			continue;
+		if (session->draining)
+			ep_namer_give_up(session->namer, frames);
+		if (!ep_interval_is_named(seal->interval)) {
+			if (ep_clock_mono_ns() < seal->deadline_ns)
+				continue;
+			ep_namer_say_slow(session->namer, frames);
+		}
 		batch = build_batch(session, seal);
 		finish(session, seal, batch);
 		ep_batch_unref(batch);

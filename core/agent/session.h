@@ -93,6 +93,12 @@ int ep_session_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns
 /* Gives all batches that wait for names as they are: somebody wants to end now. */
 void ep_session_hasten(struct ep_session *session);
 
+/*
+ * After sampling: names that are still wanted may cost so much CPU time beyond what each program may spend
+ * (core/process/purse.h). What cannot be paid for then is given up.
+ */
+void ep_session_drain(struct ep_session *session, uint64_t cpu_ns);
+
 /* How the current interval of a store gets on. Cheap enough for once a second. */
 struct ep_session_progress {
 	uint64_t samples, complete; /* in the store */

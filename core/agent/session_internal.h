@@ -60,6 +60,7 @@ struct ep_session {
 	struct ep_watch watch;
 	uv_timer_t closing;
 	bool handles_ready, sampling, collecting, lengthening, seen_complete;
+	bool draining; /* names are all that is still looked for */
 	unsigned int preparing; /* ep_session_prepare, not done yet */
 	bool cancelled;		/* it closes: workers need not find anything more; atomic */
 	uint32_t births[2];	/* control->births before the last look, and before the one before */

@@ -23,6 +23,9 @@
 #include <bpf/bpf.h>
 
 #define NAMES_WAIT_NS  (20 * EP_NS_PER_SEC)
+/* CPU time for names of large programs, at the end; and for each second that was recorded a fifth of one. */
+#define NAMES_CPU_NS   (2 * EP_NS_PER_SEC)
+#define NAMES_CPU_PART 5
 #define INTERVAL_BYTES (256u << 20)
 #define WATCH_MS       100
 #define LIVE_MS	       1000
@@ -236,6 +239,7 @@ static void end(struct record *record)
 	uv_close((uv_handle_t *)&record->watch, NULL);
 	uv_close((uv_handle_t *)&record->live, NULL);
 	ep_child_end(&record->child);
+	ep_session_drain(record->session, NAMES_CPU_NS + record->wall_ns / NAMES_CPU_PART);
 	if (ep_session_seal(record->session, (uint32_t)record->store, NAMES_WAIT_NS, take_batch,
 			    record) < 0)
 		take_batch(record, NULL);

@@ -191,10 +191,26 @@ static void attached_forget(struct ep_attached *attached)
 
 /* --- what it asks of the process ------------------------------------------------------------- */
 
+/* The thread's clock is a system call: it is read when enough time has passed since the last look at it. */
+static bool took_long(struct ep_attached *attached)
+{
+	uint64_t now_ns = ep_clock_mono_ns(), spent_ns;
+
+	if (now_ns < attached->look_ns)
+		return false;
+	if (now_ns - attached->frame_start_ns >= EP_FRAME_WALL_NS)
+		return true;
+	spent_ns = ep_clock_thread_cpu_ns() - attached->frame_start_cpu_ns;
+	if (spent_ns >= attached->frame_ns)
+		return true;
+	attached->look_ns = now_ns + (attached->frame_ns - spent_ns);
+	return false;
+}
+
 /* Looked at before each read: none takes long by itself, since the longest are cut. */
 static bool must_end(struct ep_attached *attached)
 {
-	if (attached->reads_end_ns && ep_clock_mono_ns() >= attached->reads_end_ns)
+	if (attached->frame_start_ns && took_long(attached))
 		attached->reads_ended = true;
 	return attached->reads_ended || (attached->stopped && atomic_load(attached->stopped));
 }
@@ -383,6 +399,13 @@ static int symbolize(struct ep_attached *attached, const struct ep_raw_frame *fr
 	return r;
 }
 
+static void begin_frame(struct ep_attached *attached)
+{
+	attached->frame_start_ns = ep_clock_mono_ns();
+	attached->frame_start_cpu_ns = ep_clock_thread_cpu_ns();
+	attached->look_ns = attached->frame_start_ns + attached->frame_ns;
+}
+
 bool ep_attached_symbolize(struct ep_attached *attached, const struct ep_raw_frame *frame,
 			   struct ep_names *names)
 {
@@ -393,12 +416,12 @@ bool ep_attached_symbolize(struct ep_attached *attached, const struct ep_raw_fra
 	if (!attached->instance)
 		return false;
 	if (attached->frame_ns)
-		attached->reads_end_ns = ep_clock_mono_ns() + attached->frame_ns;
+		begin_frame(attached);
 	attached->result = symbolize(attached, frame, names);
 	attached_take(attached, true);
 	attached->result = attached->reads_ended ? -ETIME : unless_silent(attached, attached->result);
 	attached->reads_ended = false;
-	attached->reads_end_ns = 0;
+	attached->frame_start_ns = 0;
 	next = ep_attachment_after(attached->state, EP_ATTACHMENT_SYMBOLIZE, attached->result);
 	attached->is_lost |= next.state == EP_ATTACHMENT_GONE;
 	return next.actions & EP_ATTACHMENT_AGAIN;

@@ -32,6 +32,7 @@
 #include <stdatomic.h>
 
 #define EP_MAX_PLUGIN_COUNTERS 16
+#define EP_FRAME_WALL_NS (1000 * 1000 * 1000ull)
 
 enum ep_attachment {
 	EP_ATTACHMENT_WAITING,	/* to be attached: for the first time, or once more */
@@ -94,8 +95,13 @@ struct ep_attached {
 	/* All optional. */
 	_Atomic uint64_t *counters; /* EP_MAX_PLUGIN_COUNTERS of them */
 	const atomic_bool *stopped; /* reads fail from then on */
-	uint64_t frame_ns;	    /* reads fail when one symbolize takes longer */
-	uint64_t reads_end_ns;	    /* CLOCK_MONOTONIC; 0: they do not */
+	/*
+	 * Reads fail when one symbolize takes more CPU time than that, or EP_FRAME_WALL_NS. 0: they do not. The time
+	 * that passes says nothing where the agent gets little of a CPU.
+	 */
+	uint64_t frame_ns;
+	uint64_t frame_start_ns, frame_start_cpu_ns; /* CLOCK_MONOTONIC, 0: none is under way; the thread's CPU time */
+	uint64_t look_ns; /* CLOCK_MONOTONIC: it cannot have had so much before that */
 	struct ep_kept_memory *kept; /* see ep_attached_symbolize_kept */
 	bool reads_kept;	    /* it is read, and not the process */
 	bool stands_in;	    /* the names that the last call gave: EP_NAME_STANDS_IN */

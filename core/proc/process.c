@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define PF_KTHREAD	 0x00200000 /* include/linux/sched.h, since v2.6.36 */
 #define STAT_MAX_BYTES	 4096
@@ -132,6 +133,21 @@ static ssize_t read_small(const char *path, char *buffer, size_t bytes)
 		return gone_if_absent(-errno);
 	n = read(fd, buffer, bytes);
 	return n < 0 ? -errno : n;
+}
+
+/* The clock of a process that may be anybody's: clock_getcpuclockid(3). */
+int ep_process_read_cpu(pid_t pid, uint64_t *ret_ns)
+{
+	struct timespec ts;
+	clockid_t clock;
+	int r = clock_getcpuclockid(pid, &clock);
+
+	if (r != 0)
+		return -r;
+	if (clock_gettime(clock, &ts) < 0)
+		return errno == EINVAL ? -ESRCH : -errno; /* it has gone since */
+	*ret_ns = (uint64_t)ts.tv_sec * EP_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+	return 0;
 }
 
 int ep_process_of_thread(pid_t tid, pid_t *ret_pid)

@@ -42,6 +42,12 @@ int ep_process_parse_stat(const char *text, size_t bytes, struct ep_process_info
  */
 bool ep_process_same_start(uint64_t a_ns, uint64_t b_ns);
 
+/*
+ * CPU time of all of its threads, also of those that have ended: exact, and read without /proc. While it is the
+ * same nothing of the process has run. 0, -ESRCH, -errno.
+ */
+int ep_process_read_cpu(pid_t pid, uint64_t *ret_ns);
+
 /* The process of a thread; a process's main thread has its id. 0, -ESRCH, -EBADMSG, -errno. */
 int ep_process_of_thread(pid_t tid, pid_t *ret_pid);
 

@@ -6,6 +6,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
+#include "core/proc/process.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -28,6 +29,8 @@
  */
 #define REFRESH_REST_NS (50 * EP_NS_PER_MS)
 #define REFRESH_SHARE	8
+/* The longest that one waits whose process cannot pay. */
+#define POOR_MAX_NS EP_NS_PER_SEC
 
 /* --- what BPF is told ------------------------------------------------------------------------ */
 
@@ -148,11 +151,87 @@ static void tell_set(struct ep_instance *instance)
 	take_back_idle(languages);
 }
 
+/* --- what it costs --------------------------------------------------------------------------- */
+
+uint64_t ep_instance_must_wait_ns(const struct ep_instance *instance)
+{
+	return ep_purse_wait_ns(&instance->languages->purses, instance->purse, ep_clock_mono_ns());
+}
+
+bool ep_instance_is_modest(const struct ep_instance *instance)
+{
+	return ep_purse_is_modest(instance->purse, ep_clock_mono_ns());
+}
+
+uint64_t ep_instance_spent_ns(const struct ep_instance *instance)
+{
+	uint64_t now_ns = ep_clock_mono_ns();
+
+	return ep_purse_is_modest(instance->purse, now_ns) ? 0 : ep_purse_spent_ns(instance->purse, now_ns);
+}
+
+bool ep_instance_can_pay(const struct ep_instance *instance)
+{
+	return ep_instance_must_wait_ns(instance) == 0;
+}
+
+void ep_languages_pay(struct ep_languages *languages, struct ep_purse *purse, uint64_t spent_ns,
+		      uint64_t worth_ns)
+{
+	struct ep_cost cost = {0};
+
+	if (!languages)
+		return;
+	ep_cost_add(&cost, spent_ns, worth_ns);
+	ep_purse_pay(&languages->purses, purse, &cost, ep_clock_mono_ns());
+}
+
+void ep_languages_drain(struct ep_languages *languages, uint64_t cpu_ns)
+{
+	ep_purses_drain(&languages->purses, cpu_ns);
+}
+
+static void instance_pay(struct ep_instance *instance)
+{
+	ep_purse_pay(&instance->languages->purses, instance->purse, &instance->cost, ep_clock_mono_ns());
+	instance->cost = (struct ep_cost){0};
+	instance->languages->n_greedy -= instance->is_greedy;
+	instance->is_greedy = false;
+}
+
+/*
+ * Attach and refresh of one that cannot pay. Samples wait for languages that are attached to; they do not wait
+ * for this one.
+ */
+static bool instance_is_poor(struct ep_instance *instance)
+{
+	uint64_t wait_ns = ep_instance_must_wait_ns(instance);
+
+	if (!wait_ns && instance->languages->n_greedy > 0 && !ep_instance_is_modest(instance))
+		wait_ns = REFRESH_REST_NS;
+	if (!wait_ns)
+		return false;
+	instance->languages->put_off++;
+	schedule(instance, EP_MIN(EP_MAX(wait_ns, RETRY_MIN_NS), POOR_MAX_NS));
+	return true;
+}
+
+/* In the CPU time of its process there is not a nanosecond more: its memory is what it was. 0 is not known. */
+static bool instance_has_slept(const struct ep_instance *instance)
+{
+	uint64_t ran_ns;
+
+	return instance->ran_ns && instance->again && !ep_is_transient(instance->attached.result) &&
+	       ep_process_read_cpu(instance->pid, &ran_ns) == 0 && ran_ns == instance->ran_ns;
+}
+
 /* --- jobs ------------------------------------------------------------------------------------ */
 
+/* The one that costs much is not asked for more than a ninth of the time. */
 static void schedule_retry(struct ep_instance *instance)
 {
-	uint64_t wait_ns = EP_MAX(instance->wait_ns, RETRY_MIN_NS);
+	uint64_t cost_ns = instance->cost.plain_ns + instance->cost.dear_ns;
+	uint64_t wait_ns = EP_MAX(instance->wait_ns, EP_MAX(REFRESH_SHARE * cost_ns, RETRY_MIN_NS));
 
 	if (instance->attached.result < 0)
 		ep_log(EP_LOG_DEBUG, "%s: pid %d: %s: tried again", instance->claim->language->name,
@@ -226,6 +305,7 @@ void ep_instance_end_job(struct ep_instance *instance)
 {
 	instance->busy = false;
 	instance->languages->busy--;
+	instance_pay(instance);
 	ep_process_target_end_job(&instance->process);
 	if (instance->released) {
 		free_instance(instance);
@@ -263,11 +343,24 @@ static void take_result(struct ep_instance *instance)
 	ep_instance_end_job(instance);
 }
 
+/* What is found is what it was at the begin, or later. */
+static uint64_t begin_look(struct ep_instance *instance)
+{
+	if (ep_process_read_cpu(instance->pid, &instance->ran_ns) < 0)
+		instance->ran_ns = 0;
+	return ep_clock_thread_cpu_ns();
+}
+
 static void run_attach(void *arg)
 {
 	struct ep_instance *instance = arg;
+	uint64_t start_ns = begin_look(instance);
+	bool is_first = !instance->has_looked;
 
+	instance->has_looked = true;
 	instance->again = ep_attached_attach(&instance->attached);
+	ep_cost_add(&instance->cost, ep_clock_thread_cpu_ns() - start_ns,
+		    is_first ? EP_ATTACH_WORTH_NS : EP_AGAIN_WORTH_NS);
 }
 
 static void finish_attach(void *arg)
@@ -281,8 +374,10 @@ static void finish_attach(void *arg)
 static void run_refresh(void *arg)
 {
 	struct ep_instance *instance = arg;
+	uint64_t start_ns = begin_look(instance);
 
 	instance->again = ep_attached_refresh(&instance->attached);
+	ep_cost_add(&instance->cost, ep_clock_thread_cpu_ns() - start_ns, EP_AGAIN_WORTH_NS);
 }
 
 static void finish_refresh(void *arg)
@@ -304,13 +399,15 @@ int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 		return r;
 	instance->busy = true;
 	languages->busy++;
+	instance->is_greedy = !ep_instance_is_modest(instance);
+	languages->n_greedy += instance->is_greedy;
 	return 0;
 }
 
 static void start_refresh(struct ep_instance *instance)
 {
 	instance->refresh_wanted = false;
-	if (instance->ended)
+	if (instance->ended || instance_is_poor(instance))
 		return;
 	instance->refreshed_ns = ep_clock_mono_ns();
 	if (EP_HAS(instance->claim->language->ops, refresh))
@@ -364,6 +461,10 @@ static void start_attach(struct ep_instance *instance)
 		do_without_program(instance);
 		return;
 	}
+	if (instance_is_poor(instance)) {
+		end_first(instance);
+		return;
+	}
 	instance->refresh_wanted = false; /* it looks at all there is */
 	instance->refreshed_ns = ep_clock_mono_ns();
 	instance->attached.result = ep_language_load(language);
@@ -375,7 +476,8 @@ static void start_attach(struct ep_instance *instance)
 /* --- the public calls ------------------------------------------------------------------------ */
 
 static struct ep_instance *new_instance(struct ep_languages *languages, struct ep_claim *claim,
-					pid_t pid, uint64_t bias, uint64_t module_addr)
+					pid_t pid, struct ep_purse *purse, uint64_t bias,
+					uint64_t module_addr)
 {
 	struct ep_instance *instance = calloc(1, sizeof(*instance));
 
@@ -384,6 +486,7 @@ static struct ep_instance *new_instance(struct ep_languages *languages, struct e
 	instance->languages = languages;
 	instance->claim = ep_claim_ref(claim);
 	instance->pid = pid;
+	instance->purse = purse ? purse : &instance->own_purse;
 	instance->born_ns = ep_clock_mono_ns();
 	ep_process_target_init(&instance->process, pid);
 	instance->process.module_addr = module_addr;
@@ -402,10 +505,11 @@ static struct ep_instance *new_instance(struct ep_languages *languages, struct e
 }
 
 struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_claim *claim,
-				    pid_t pid, uint64_t bias, uint64_t module_addr)
+				    pid_t pid, struct ep_purse *purse, uint64_t bias,
+				    uint64_t module_addr)
 {
 	struct ep_instance *instance =
-		languages->stopped ? NULL : new_instance(languages, claim, pid, bias, module_addr);
+		languages->stopped ? NULL : new_instance(languages, claim, pid, purse, bias, module_addr);
 
 	if (!instance)
 		return NULL;
@@ -420,14 +524,15 @@ struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_cl
  * Many children end or execute something else before they are sampled: with what BPF was told of
  * the parent, one is attached to only when its frames want names.
  */
-struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid)
+struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid,
+				     struct ep_purse *purse)
 {
 	struct ep_languages *languages = parent->languages;
 	struct ep_instance *instance;
 
 	if (languages->stopped || !parent->claim)
 		return NULL;
-	instance = new_instance(languages, parent->claim, pid, parent->process.bias,
+	instance = new_instance(languages, parent->claim, pid, purse, parent->process.bias,
 				parent->process.module_addr);
 	if (!instance)
 		return NULL;
@@ -449,6 +554,7 @@ void ep_instance_release(struct ep_instance *instance)
 	if (!instance)
 		return;
 	instance->released = true;
+	instance->purse = &instance->own_purse;
 	if (!instance->busy)
 		free_instance(instance);
 }
@@ -525,7 +631,7 @@ int ep_instance_wake(struct ep_instance *instance)
 	if (instance->attached.state == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
 	if (!is_final(instance))
-		return -EBUSY;
+		return !instance->busy && ep_instance_must_wait_ns(instance) ? -EDQUOT : -EBUSY;
 	return instance->attached.state == EP_ATTACHMENT_GONE ? -ESRCH : -ENODATA;
 }
 
@@ -546,6 +652,7 @@ static void ask_for_cell(struct ep_instance *instance)
 void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 {
 	instance->sampled_ns = time_ns;
+	instance->purse->was_sampled = true;
 	if (instance->state)
 		ep_language_maps_touch_state(instance->languages->maps, instance->state, time_ns);
 	else if (instance->wants_cell && !instance->languages->stopped)
@@ -575,6 +682,11 @@ static void retry(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
 	tell_set(instance);
+	if (instance_has_slept(instance)) {
+		instance->languages->slept++;
+		schedule_retry(instance);
+		return;
+	}
 	if (instance->attached.state == EP_ATTACHMENT_ATTACHED)
 		start_refresh(instance);
 	else if (instance->attached.state == EP_ATTACHMENT_WAITING ||

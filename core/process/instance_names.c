@@ -12,13 +12,11 @@
 /*
  * Whoever writes a program decides how long its frames take to be named, and four workers do all that
  * the loop does not. So a job makes room for others after JOB_NS, and the rest of its frames waits in
- * libuv's queue; the reads of one frame fail after EP_FRAME_READS_NS. A process pays SHARE times what its
- * names took, and may owe for a second of it. One that owes much leaves a worker to those that do not.
+ * libuv's queue; the reads of one frame fail after EP_FRAME_READS_NS. Its process pays for the CPU time
+ * (purse.h). A greedy one begins only while nobody else's names are looked for: others wait for one
+ * frame of it, at most.
  */
-#define JOB_NS	(20 * EP_NS_PER_MS)
-#define SHARE	10
-#define MAX_OWED_NS (SHARE * EP_NS_PER_SEC)
-#define MUCH_NS (MAX_OWED_NS / 10)
+#define JOB_NS (20 * EP_NS_PER_MS)
 /* A frame is not there yet for half a minute (core/agent/namer.c: after 1, 2, 4, 8, 16 s): it will not come. */
 #define MAX_TRIES 5
 
@@ -38,7 +36,6 @@ struct names_job {
 	struct ep_lines lines; /* from the first on, until it is full */
 	bool full;
 	bool ended; /* the process has */
-	uint64_t spent_ns; /* by this run */
 };
 
 /* --- what was kept of the process ------------------------------------------------------------ */
@@ -146,13 +143,27 @@ static void name_frame(struct names_job *job, struct wanted *wanted, struct ep_n
 		(void)name_by_kept(job, wanted, names);
 }
 
+/*
+ * A frame for which reads have failed since it took a second, on a thread that had no work, has kept a worker
+ * from others for so long: that counts as well.
+ */
+static uint64_t take_cost(struct names_job *job, const struct wanted *wanted, uint64_t cpu_ns, uint64_t wall_ns)
+{
+	uint64_t now_ns = ep_clock_thread_cpu_ns(), spent_ns = now_ns - cpu_ns;
+
+	if (wanted->result == -ETIME && spent_ns < EP_FRAME_READS_NS)
+		spent_ns = ep_clock_mono_ns() - wall_ns;
+	ep_cost_add(&job->instance->cost, spent_ns, EP_FRAME_WORTH_NS);
+	return now_ns;
+}
+
 /* What a plugin makes of a list that is full does not matter: the frame is asked for again. */
 static void run_names(void *arg)
 {
 	struct names_job *job = arg;
 	struct ep_instance *instance = job->instance;
 	struct ep_names names = {.add = add_name, .arg = job};
-	uint64_t start_ns = ep_clock_mono_ns(), now_ns = start_ns;
+	uint64_t start_ns = ep_clock_mono_ns(), now_ns = start_ns, cpu_ns = ep_clock_thread_cpu_ns();
 
 	for (size_t i = job->first; i < job->n && now_ns - start_ns < JOB_NS; i++) {
 		struct wanted *wanted = &job->wanted[i];
@@ -161,6 +172,7 @@ static void run_names(void *arg)
 			break;
 		ep_process_target_next_frame(&instance->process);
 		name_frame(job, wanted, &names);
+		cpu_ns = take_cost(job, wanted, cpu_ns, now_ns);
 		if (job->full && wanted->result != -ETIME)
 			break;
 		job->full = false;
@@ -170,14 +182,14 @@ static void run_names(void *arg)
 		now_ns = ep_clock_mono_ns();
 	}
 	ep_attached_end_names(&instance->attached);
-	job->spent_ns = ep_clock_mono_ns() - start_ns;
 }
 
 /* Why an answer has no name. EP_NOT_YET at the end: the process went before it was there, or it never was. */
 static enum ep_unnamed why_unnamed(int result)
 {
-	return result == EP_FRAME_GONE || result == EP_NOT_YET || result == -ESRCH ? EP_UNNAMED_GONE
-										   : EP_UNNAMED_UNREADABLE;
+	if (result == EP_FRAME_GONE || result == EP_NOT_YET || result == -ESRCH)
+		return EP_UNNAMED_GONE;
+	return result == -ETIME ? EP_UNNAMED_SLOW : EP_UNNAMED_UNREADABLE;
 }
 
 static void take_wanted(const struct names_job *job, size_t i)
@@ -208,16 +220,18 @@ static void take_wanted(const struct names_job *job, size_t i)
 }
 
 /* Who must wait is told when there is something to ask for: when a job has ended, or when it is paid. */
-static bool may_begin(const struct ep_instance *instance)
+static int may_begin(const struct ep_instance *instance)
 {
 	struct ep_languages *languages = instance->languages;
-	uint64_t now_ns = ep_clock_mono_ns();
-	uint64_t owed_ns = instance->paid_ns - EP_MIN(instance->paid_ns, now_ns);
+	uint64_t wait_ns = ep_instance_must_wait_ns(instance);
 
-	if (owed_ns > MAX_OWED_NS)
-		ep_languages_name_later(languages, owed_ns - MAX_OWED_NS);
-	return owed_ns <= MAX_OWED_NS &&
-	       *languages->naming < (owed_ns > MUCH_NS ? 1 : EP_MAX_NAME_JOBS);
+	if (wait_ns && wait_ns < UINT64_MAX)
+		ep_languages_name_later(languages, wait_ns);
+	if (wait_ns)
+		return -EDQUOT;
+	if (ep_instance_is_modest(instance))
+		return *languages->naming < EP_MAX_NAME_JOBS ? 0 : -EBUSY;
+	return *languages->naming == 0 && languages->n_greedy == 0 ? 0 : -EBUSY;
 }
 
 static void finish_names(void *arg);
@@ -234,7 +248,10 @@ static int start_job(struct names_job *job)
 	return r;
 }
 
-/* The frames of the job that are left go on after what others have queued meanwhile. */
+/*
+ * The frames of the job that are left go on after what others have queued meanwhile. Of greedy processes it is
+ * looked anew which one has spent least.
+ */
 static bool go_on(struct names_job *job)
 {
 	struct ep_instance *instance = job->instance;
@@ -242,8 +259,8 @@ static bool go_on(struct names_job *job)
 	ep_lines_fini(&job->lines);
 	job->lines = (struct ep_lines){0};
 	job->full = false;
-	if (job->first == job->n || instance->busy ||
-	    instance->attached.state != EP_ATTACHMENT_ATTACHED || !may_begin(instance) ||
+	if (job->first == job->n || instance->busy || !ep_instance_is_modest(instance) ||
+	    instance->attached.state != EP_ATTACHMENT_ATTACHED || may_begin(instance) < 0 ||
 	    ep_lines_init(&job->lines, job->n - job->first) < 0)
 		return false;
 	return start_job(job) == 0;
@@ -279,7 +296,6 @@ static void finish_names(void *arg)
 	languages->lines_left_out += job->lines.left_out;
 	--*languages->naming;
 	instance->used_ns = now_ns;
-	instance->paid_ns = EP_MAX(instance->paid_ns, now_ns) + SHARE * job->spent_ns;
 	job->first = end;
 	if (job->ended && end == job->n && languages->kept_bytes > EP_KEPT_MUCH_BYTES &&
 	    ep_kept_memory_is_empty(&instance->arrived))
@@ -335,8 +351,8 @@ int ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames
 	int r;
 
 	r = ep_instance_wake(instance);
-	if (r == 0 && !may_begin(instance))
-		r = -EBUSY;
+	if (r == 0)
+		r = may_begin(instance);
 	if (r < 0)
 		return r;
 	job = new_job(instance, frames, ids, n);

@@ -195,6 +195,10 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 	ep_put_count(out, "language frames whose code was gone", languages->gone);
 	ep_put_count(out, "language frames that got no name", languages->unnamed);
 	ep_put_count(out, "of them since reading about one took more than 100 ms", languages->late);
+	ep_put_count(out, "ms of CPU for language runtimes and frames", languages->purses.spent_ns / EP_NS_PER_MS);
+	ep_put_count(out, "of it by processes over their share", languages->purses.greedy_spent_ns / EP_NS_PER_MS);
+	ep_put_count(out, "times that attaching was put off until it is paid for", languages->put_off);
+	ep_put_count(out, "times that a process was not looked at since it slept", languages->slept);
 	ep_put_count(out, "inlined functions of one frame left out: too many, or too long",
 		     languages->lines_left_out);
 	for (size_t i = 0; i < languages->n; i++) {

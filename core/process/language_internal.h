@@ -13,6 +13,7 @@
 #include "core/plugin/attached.h"
 #include "core/plugin/host.h"
 #include "core/plugin/process_target.h"
+#include "core/process/purse.h"
 
 #include <sys/queue.h>
 #include <uv.h>
@@ -57,6 +58,8 @@ struct ep_languages {
 	uv_timer_t retry_timer;
 	size_t own_naming, *naming; /* names jobs under way: options.name_jobs, else our own */
 	uint64_t names_due_ns; /* CLOCK_MONOTONIC: names are asked for again; 0: nobody waits */
+	struct ep_purses purses;
+	size_t n_greedy; /* jobs under way of programs that are: one at most, as it is paid when it has ended */
 	atomic_bool stopped;   /* a job that runs ends soon */
 	bool lengthening;
 	struct ep_log_limit full_lines, left_out_lines;
@@ -64,6 +67,7 @@ struct ep_languages {
 	uint64_t attached, refused, symbolized, gone, unnamed, late, lines_left_out;
 	uint64_t named_by_kept, kept_refused;
 	uint64_t states_taken_back, states_refused;
+	uint64_t put_off, slept; /* attaches: until they are paid for; of processes that did not run since the last one */
 };
 
 struct ep_instance {
@@ -76,6 +80,7 @@ struct ep_instance {
 	struct ep_attached attached;
 	struct ep_kept_memory kept; /* attached.kept */
 	bool again; /* attach or refresh is to be called again */
+	bool has_looked; /* attach was called */
 	struct ep_kept_memory arrived; /* since the last job for names began */
 	size_t kept_bytes, arrived_bytes; /* of the events that each of both has */
 	uint64_t kept_ns; /* CLOCK_MONOTONIC: when the first of `kept` was taken */
@@ -92,9 +97,13 @@ struct ep_instance {
 	bool first;	     /* counted in `attaching`, until the first attach has ended */
 	uint64_t born_ns;      /* CLOCK_MONOTONIC */
 	uint64_t used_ns;      /* CLOCK_MONOTONIC: attached, or asked for names; 0: never attached */
-	uint64_t paid_ns;      /* CLOCK_MONOTONIC: until then its names are paid for */
+	struct ep_purse *purse; /* its process's, borrowed until it is released; without one its own */
+	struct ep_purse own_purse;
+	struct ep_cost cost;   /* the job's, of the job that runs */
+	bool is_greedy;	       /* it is counted in n_greedy */
 	uint64_t refreshed_ns; /* CLOCK_MONOTONIC: when the last attach or refresh began */
 	uint64_t refresh_took_ns; /* the last one, with its wait for a worker */
+	uint64_t ran_ns; /* the job's: CPU time of its process, when the last attach or refresh began */
 	uint64_t wait_ns; /* before it is asked again; 0: as short as it may be */
 	uint64_t retry_ns; /* CLOCK_MONOTONIC; 0: nothing to retry */
 };
@@ -105,6 +114,10 @@ struct ep_instance {
 /* With more than that no name waits, and what a job has read of a process that has ended is dropped. */
 #define EP_KEPT_MUCH_BYTES (EP_KEPT_ALL_BYTES / 2)
 #define EP_FRAME_READS_NS (100 * EP_NS_PER_MS)
+/* What they are worth, see purse.h. A frame mostly takes 5 to 50 us, an attach 1 to 5 ms. */
+#define EP_FRAME_WORTH_NS   (EP_NS_PER_MS / 2)
+#define EP_AGAIN_WORTH_NS   (EP_NS_PER_MS / 2) /* an attach that is tried again, a refresh */
+#define EP_ATTACH_WORTH_NS  (10 * EP_NS_PER_MS)
 
 /* language.c */
 /* Loop: begins to load its program, if that was not tried yet. 0 or a negative errno. */
@@ -121,6 +134,9 @@ void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns);
 int ep_instance_wake(struct ep_instance *instance);
 /* instance_names.c: no job is under way. */
 void ep_instance_forget_kept(struct ep_instance *instance);
+/* 0: its process can pay for a job; else after that time, UINT64_MAX: not any more. */
+uint64_t ep_instance_must_wait_ns(const struct ep_instance *instance);
+bool ep_instance_is_modest(const struct ep_instance *instance);
 /* Begins a job; its `after` ends with ep_instance_end_job. 0 or a negative errno. */
 int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 			  void (*after)(void *arg), void *arg);

@@ -8,6 +8,8 @@
 
 /* A process with many mappings is not read so often, only to see if it is as it was. */
 #define CHECK_REST_FACTOR 50
+/* Of a process with a thousand mappings it takes less. */
+#define READ_WORTH_NS (2 * EP_NS_PER_MS)
 
 /* --- /proc ----------------------------------------------------------------------------------- */
 
@@ -87,6 +89,8 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 	process->check_ns = EP_MAX(process->check_ns, read->time_ns + CHECK_REST_FACTOR * read->cost_ns);
 	process->floods = false;
 	process->coarse_len = 0;
+	/* Before it is attached to: that reads the same mappings. */
+	ep_languages_pay(processes->options.languages, &process->purse, read->cost_ns, READ_WORTH_NS);
 	take_maps(processes, process, read);
 	ep_processes_mark(processes, process);
 	if (process->hurried)

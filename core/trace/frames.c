@@ -542,8 +542,8 @@ static void count_names(struct ep_frames *f, const struct frame *frame, size_t g
 	share->text_bytes += EP_MIN(bytes, grown);
 }
 
-size_t ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame_line *lines,
-			 size_t n_lines, const char *module)
+static size_t resolve(struct ep_frames *f, uint32_t id, enum ep_unnamed why,
+		      const struct ep_frame_line *lines, size_t n_lines, const char *module)
 {
 	struct frame *frame = frame_at(f, id);
 	size_t n_inlined = n_lines ? count_inlined(lines, n_lines) : 0;
@@ -553,6 +553,7 @@ size_t ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame
 
 	if (frame->state == EP_FRAME_RESOLVED)
 		return 0;
+	frame->unnamed = (uint8_t)(why & 0xf);
 	if (((n_lines || module) && !may_be_named(f, frame)) || add_string(f, module, &frame->module) < 0 ||
 	    (n_lines && add_lines(f, lines, n_lines, n_inlined) < 0)) {
 		f->refused = true;
@@ -568,6 +569,12 @@ size_t ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame
 	return n_lines - n_kept;
 }
 
+size_t ep_frames_resolve(struct ep_frames *f, uint32_t id, const struct ep_frame_line *lines,
+			 size_t n_lines, const char *module)
+{
+	return resolve(f, id, EP_UNNAMED_NONE, lines, n_lines, module);
+}
+
 size_t ep_frames_resolve_as(struct ep_frames *f, uint32_t id, enum ep_frame_type type,
 			    const struct ep_frame_line *lines, size_t n_lines)
 {
@@ -581,18 +588,23 @@ size_t ep_frames_resolve_as(struct ep_frames *f, uint32_t id, enum ep_frame_type
 size_t ep_frames_resolve_unnamed(struct ep_frames *f, uint32_t id, enum ep_unnamed why,
 				 const struct ep_frame_line *lines, size_t n_lines)
 {
+	return resolve(f, id, why, lines, n_lines, NULL);
+}
+
+void ep_frames_wait_long(struct ep_frames *f, uint32_t id)
+{
 	struct frame *frame = frame_at(f, id);
 
 	if (frame->state != EP_FRAME_RESOLVED)
-		frame->unnamed = (uint8_t)(why & 0xf);
-	return ep_frames_resolve(f, id, lines, n_lines, NULL);
+		frame->unnamed = EP_UNNAMED_SLOW;
 }
 
 enum ep_unnamed ep_frames_unnamed(const struct ep_frames *f, uint32_t id)
 {
 	const struct frame *frame = frame_at(f, id);
 
-	return frame->state == EP_FRAME_RESOLVED ? (enum ep_unnamed)frame->unnamed : EP_UNNAMED_PENDING;
+	return frame->state == EP_FRAME_RESOLVED || frame->unnamed ? (enum ep_unnamed)frame->unnamed
+								   : EP_UNNAMED_PENDING;
 }
 
 enum ep_frame_state ep_frames_state(const struct ep_frames *f, uint32_t id)

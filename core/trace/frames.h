@@ -125,6 +125,9 @@ size_t ep_frames_resolve_as(struct ep_frames *frames, uint32_t id, enum ep_frame
 size_t ep_frames_resolve_unnamed(struct ep_frames *frames, uint32_t id, enum ep_unnamed why,
 				 const struct ep_frame_line *lines, size_t n_lines);
 
+/* Until it has its names, ep_frames_unnamed says EP_UNNAMED_SLOW of it, rather than EP_UNNAMED_PENDING. */
+void ep_frames_wait_long(struct ep_frames *frames, uint32_t id);
+
 enum ep_frame_state ep_frames_state(const struct ep_frames *frames, uint32_t id);
 enum ep_frame_type ep_frames_type(const struct ep_frames *frames, uint32_t id);
 /* Why its name is not known; EP_UNNAMED_NONE: it is, or it is none that has one (error, task). */

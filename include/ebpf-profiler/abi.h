@@ -11,6 +11,7 @@
  *   1.1  why names are not known: unnamed.h, columns of batches, a member of struct ep_name
  *   1.2  flags of struct ep_name, and of a keeper's struct ep_bpf_image
  *   1.3  the unit of a batch's weights; batches without times; samples that were due; cost
+ *   1.4  one more reason why a name is not known
  */
 #ifndef EP_ABI_H
 #define EP_ABI_H
@@ -19,7 +20,7 @@
 #include <stdint.h>
 
 #define EP_ABI_MAJOR 1
-#define EP_ABI_MINOR 3
+#define EP_ABI_MINOR 4
 
 /* True when `ptr` points at a struct that is long enough to hold `member`, and it is not zero. */
 #define EP_HAS(ptr, member)                                                                        \

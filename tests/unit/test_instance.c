@@ -12,7 +12,10 @@
 #include "core/trace/frames.h"
 #include "tests/kit/test.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SKIP 77
@@ -213,6 +216,7 @@ static const struct ep_unwinder_ops ops = {
 
 static struct {
 	uv_loop_t loop;
+	pid_t pid;
 	struct ep_languages *languages;
 	struct ep_claim *claim;
 	struct ep_instance *instance;
@@ -221,7 +225,7 @@ static struct {
 
 static void on_changed(void *arg, pid_t pid)
 {
-	assert_int_equal(pid, getpid());
+	assert_int_equal(pid, host.pid);
 	script.n_told++;
 }
 
@@ -236,14 +240,16 @@ static bool is_hurried(void *arg)
 }
 
 /* A process with the script's answers: those that are named differ from all succeeding. */
-#define begin(...) begin_as(&(const struct script){.state = 0, __VA_ARGS__})
-static void begin_as(const struct script *answers)
+#define begin(...) begin_of(getpid(), __VA_ARGS__)
+#define begin_of(pid, ...) begin_as(pid, &(const struct script){.state = 0, __VA_ARGS__})
+static void begin_as(pid_t pid, const struct script *answers)
 {
 	struct ep_languages_options options = {
 		.loop = &host.loop, .changed = on_changed, .named = on_named, .hurried = is_hurried};
 	struct ep_language *language;
 
 	script = *answers;
+	host.pid = pid;
 	assert_int_equal(uv_loop_init(&host.loop), 0);
 	assert_int_equal(ep_languages_new(&options, &host.languages), 0);
 	language = &host.languages->all[0];
@@ -252,7 +258,7 @@ static void begin_as(const struct script *answers)
 	host.claim = calloc(1, sizeof(*host.claim));
 	host.claim->refs = 1;
 	host.claim->language = language;
-	host.instance = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
+	host.instance = ep_instance_new(host.languages, host.claim, pid, NULL, 0, 0);
 	assert_non_null(host.instance);
 	assert_int_equal(ep_frames_new(1000, 8 << 20, 1 << 20, &host.frames), 0);
 }
@@ -375,6 +381,15 @@ static void run_names(void)
 	run_until(&script.n_told, 1);
 }
 
+/* And as many more as it takes: who has spent its share goes on after others, of whom there are none here. */
+static void name_all(void)
+{
+	while (ep_frames_unresolved(host.frames) > 0) {
+		host.languages->purses.greedy_ns = 0;
+		run_names();
+	}
+}
+
 /* --- tests --------------------------------------------------------------------------------------- */
 
 HOST_TEST(what_may_pass_is_tried_again)
@@ -397,7 +412,7 @@ HOST_TEST(what_attaches_while_the_program_is_loaded_is_told_after_that)
 	struct ep_instance *second;
 
 	begin(.loads_slowly = true);
-	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
+	second = ep_instance_new(host.languages, host.claim, getpid(), NULL, 0, 0);
 	assert_int_equal(ep_languages_busy(host.languages), 3);
 	while (host.languages->attached < 2) {
 		/* The load may be over when the second one is attached. */
@@ -421,7 +436,7 @@ HOST_TEST(a_load_without_memory_or_descriptors_is_repeated)
 
 	begin(.load = {-ENOMEM, -EMFILE});
 	run_until(&script.n_loaded, 1);
-	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
+	second = ep_instance_new(host.languages, host.claim, getpid(), NULL, 0, 0);
 	assert_int_equal(ep_languages_attaching(host.languages), 0);
 	run_until(&script.n_loaded, 2);
 	assert_int_equal(ep_instance_state(host.instance), 0);
@@ -442,7 +457,7 @@ HOST_TEST(a_program_that_is_refused_is_not_loaded_again)
 	begin(.load = {-EACCES});
 	while (host.languages->refused == 0)
 		(void)uv_run(&host.loop, UV_RUN_ONCE);
-	second = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
+	second = ep_instance_new(host.languages, host.claim, getpid(), NULL, 0, 0);
 	assert_int_equal(host.languages->refused, 2);
 	assert_int_equal(script.n_loaded, 1);
 	assert_int_equal(script.n_attached, 1); /* before that was known */
@@ -665,7 +680,7 @@ HOST_TEST(what_is_said_with_names_that_do_not_fit_is_told)
 	begin_attached(.says = {1, END});
 	for (uint64_t i = 0; i < 40; i++)
 		(void)add_frame(LONG_NAMES + 2 * i);
-	run_names();
+	name_all();
 	assert_true(script.n_symbolized >= 40); /* those that did not fit twice */
 	assert_int_equal(script.state, 1 + script.n_symbolized);
 	assert_int_equal(host.instance->attached.holds.state[0], script.state);
@@ -703,7 +718,7 @@ HOST_TEST(a_child_has_what_its_parent_has_until_it_is_refused)
 	uint32_t id;
 
 	begin_attached(.attach = {0, -EFAULT, EP_NOT_YET, -ENOTSUP, END});
-	child = ep_instance_fork(host.instance, getpid());
+	child = ep_instance_fork(host.instance, getpid(), NULL);
 	assert_non_null(child);
 	assert_int_equal(ep_instance_state(child), ep_instance_state(host.instance));
 	assert_int_equal(script.n_attached, 1);
@@ -725,7 +740,7 @@ HOST_TEST(a_child_that_is_attached_has_its_own)
 	struct ep_instance *child;
 
 	begin_attached(.says = {1, 0, END});
-	child = ep_instance_fork(host.instance, getpid());
+	child = ep_instance_fork(host.instance, getpid(), NULL);
 	assert_non_null(child);
 	assert_true(ep_instance_state(child) > 0);
 	ep_instance_refresh(child);
@@ -742,7 +757,7 @@ static struct ep_instance *sleepers[SLEEPERS];
 static struct ep_instance *new_attached(void)
 {
 	uint64_t wanted = host.languages->attached + 1;
-	struct ep_instance *instance = ep_instance_new(host.languages, host.claim, getpid(), 0, 0);
+	struct ep_instance *instance = ep_instance_new(host.languages, host.claim, getpid(), NULL, 0, 0);
 
 	assert_non_null(instance);
 	while (host.languages->attached < wanted || ep_languages_busy(host.languages) > 0)
@@ -773,7 +788,7 @@ HOST_TEST(processes_that_sleep_leave_states_to_those_that_run)
 	begin_attached(.stays = false);
 	asleep = new_attached();
 	parent = new_attached();
-	child = ep_instance_fork(parent, getpid());
+	child = ep_instance_fork(parent, getpid(), NULL);
 	ep_instance_on_sample(child, ep_clock_mono_ns());
 	start_sleepers(host.instance);
 	assert_true(host.languages->states_taken_back > 0);
@@ -813,7 +828,7 @@ HOST_TEST(a_state_that_was_taken_back_comes_with_the_next_sample)
 		n++;
 	assert_true(n < SLEEPERS);
 	/* A child of one that is forgotten is attached to when it is sampled. */
-	child = ep_instance_fork(sleepers[n], getpid());
+	child = ep_instance_fork(sleepers[n], getpid(), NULL);
 	assert_non_null(child);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
 	script.n_told = 0;
@@ -957,7 +972,7 @@ NAMES_TEST(what_does_not_fit_is_asked_for_again)
 
 	for (uint64_t i = 0; i < 40; i++)
 		first = add_frame(LONG_NAMES + i) - (uint32_t)i;
-	run_names();
+	name_all();
 	assert_int_equal(ep_frames_unresolved(host.frames), 0);
 	assert_true(script.n_named >= 3); /* 15 frames of 1 MiB each, kept for the way */
 	for (uint32_t i = 0; i < 40; i++) {
@@ -985,11 +1000,11 @@ NAMES_TEST(a_job_of_many_frames_makes_room_for_others)
 	for (uint64_t i = 0; i < 40; i++)
 		(void)add_frame(SLOW + i);
 	asked_ns = ep_clock_mono_ns();
-	run_names();
+	name_all();
 	assert_int_equal(ep_frames_unresolved(host.frames), 0);
 	assert_in_range(script.n_named, 40 / 5, 40);
 	assert_int_equal(host.languages->symbolized, 40);
-	assert_true(host.instance->paid_ns > asked_ns + 10 * 40 * script.reads_ns);
+	assert_in_range(host.languages->purses.spent_ns, 1, ep_clock_mono_ns() - asked_ns);
 }
 
 NAMES_TEST(a_frame_that_takes_long_stays_unnamed)
@@ -999,7 +1014,7 @@ NAMES_TEST(a_frame_that_takes_long_stays_unnamed)
 	uint32_t id = add_frame(SLOW), other = add_frame(0), module;
 
 	script.reads_ns = 60 * EP_NS_PER_SEC;
-	run_names();
+	name_all();
 	assert_in_range(ep_clock_mono_ns() - start_ns, 100 * EP_NS_PER_MS, 10 * EP_NS_PER_SEC);
 	assert_int_equal(ep_frames_state(host.frames, id), EP_FRAME_RESOLVED);
 	assert_int_equal(ep_frames_names(host.frames, id, &names, &module), 0);
@@ -1008,13 +1023,23 @@ NAMES_TEST(a_frame_that_takes_long_stays_unnamed)
 	assert_int_equal(host.languages->unnamed, 1);
 }
 
-NAMES_TEST(who_took_a_second_waits_until_it_is_paid)
+/* So much dear work was done for it, and so much for all that have had more than their share. */
+static void spend(uint64_t own_ns, uint64_t shared_ns)
+{
+	host.instance->purse->was_sampled = true;
+	ep_languages_pay(host.languages, host.instance->purse, own_ns, 0);
+	host.languages->purses.greedy_ns = ep_clock_mono_ns() + 25 * shared_ns;
+}
+
+NAMES_TEST(who_has_spent_its_share_waits_until_it_is_paid)
 {
 	uint32_t id = add_frame(0);
 	uint64_t start_ns = ep_clock_mono_ns();
 
-	host.instance->paid_ns = start_ns + 10 * EP_NS_PER_SEC + 200 * EP_NS_PER_MS;
-	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
+	assert_int_equal(ep_instance_spent_ns(host.instance), 0);
+	spend(100 * EP_NS_PER_MS, EP_PURSE_SHARED_NS + 8 * EP_NS_PER_MS);
+	assert_true(ep_instance_spent_ns(host.instance) > 0);
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EDQUOT);
 	run_until(&script.n_named, 1);
 	assert_true(ep_clock_mono_ns() - start_ns >= 200 * EP_NS_PER_MS);
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), 0);
@@ -1022,19 +1047,83 @@ NAMES_TEST(who_took_a_second_waits_until_it_is_paid)
 	assert_int_equal(ep_frames_state(host.frames, id), EP_FRAME_RESOLVED);
 }
 
-NAMES_TEST(who_owes_much_leaves_a_worker_to_others)
+NAMES_TEST(who_is_greedy_leaves_a_worker_to_others)
 {
 	uint32_t id = add_frame(0);
 
 	*host.languages->naming = 2; /* of two other processes */
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
 	*host.languages->naming = 1;
-	host.instance->paid_ns = ep_clock_mono_ns() + 5 * EP_NS_PER_SEC;
+	spend(100 * EP_NS_PER_MS, 0);
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
-	host.instance->paid_ns = 0;
+	*host.languages->naming = 0;
+	host.languages->n_greedy = 1; /* it is attached to */
+	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
+	host.languages->n_greedy = 0;
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), 0);
+	assert_int_equal(host.languages->n_greedy, 1);
 	run_until(&script.n_named, 1);
-	assert_int_equal(*host.languages->naming, 1);
+	assert_int_equal(*host.languages->naming, 0);
+	assert_int_equal(host.languages->n_greedy, 0);
+}
+
+HOST_TEST(a_process_that_cannot_pay_is_attached_to_later)
+{
+	struct ep_instance *second;
+	struct ep_purse poor = {0};
+
+	begin_attached();
+	ep_languages_pay(host.languages, &poor, 100 * EP_NS_PER_MS, 0);
+	host.languages->purses.greedy_ns = ep_clock_mono_ns() + 25 * (EP_PURSE_SHARED_NS / 2 + 8 * EP_NS_PER_MS);
+	second = ep_instance_new(host.languages, host.claim, getpid(), &poor, 0, 0);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	assert_int_equal(ep_languages_attaching(host.languages), 0); /* no sample waits for it */
+	run_until(&script.n_attached, 2);
+	assert_int_equal(host.languages->put_off, 1);
+	assert_true(ep_instance_state(second) > 0);
+	ep_instance_release(second);
+}
+
+/* A child that runs when a byte is written, and ends when the test does. */
+static pid_t start_sleeper(int *ret_wake_fd)
+{
+	int wakes[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe(wakes), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		close(wakes[1]);
+		while (read(wakes[0], &byte, 1) == 1)
+			;
+		_exit(0);
+	}
+	close(wakes[0]);
+	*ret_wake_fd = wakes[1];
+	return child;
+}
+
+/* Its memory is what it was. */
+HOST_TEST(a_process_that_sleeps_is_not_looked_at_again)
+{
+	pid_t child;
+	int wake_fd;
+
+	child = start_sleeper(&wake_fd);
+	begin_of(child, .attach = {EP_NOT_YET, EP_NOT_YET, EP_NOT_YET, 0, END});
+	while (host.languages->slept < 4)
+		(void)uv_run(&host.loop, UV_RUN_ONCE);
+	assert_in_range(script.n_attached, 1, 3); /* it may just have begun to sleep */
+	while (host.languages->attached == 0) {
+		assert_int_equal(write(wake_fd, "", 1), 1);
+		(void)uv_run(&host.loop, UV_RUN_ONCE);
+	}
+	assert_int_equal(script.n_attached, 4);
+	end();
+	close(wake_fd);
+	assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
 NAMES_TEST(the_end_waits_for_no_frame)

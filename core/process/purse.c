@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/process/purse.h"
+#include "core/base/util.h"
+
+/* What was spent comes back after so many times as long: 0.05 % of a CPU, and 4 %. */
+#define SHARE	     2000
+#define SHARED_SHARE 25
+
+void ep_cost_add(struct ep_cost *cost, uint64_t spent_ns, uint64_t worth_ns)
+{
+	uint64_t plain_ns = EP_MIN(spent_ns, worth_ns);
+
+	cost->plain_ns += plain_ns;
+	cost->dear_ns += spent_ns - plain_ns;
+}
+
+/* --- one part --------------------------------------------------------------------------------- */
+
+static uint64_t part_spent_ns(uint64_t part_ns, uint64_t share, uint64_t now_ns)
+{
+	return part_ns > now_ns ? (part_ns - now_ns) / share : 0;
+}
+
+static void part_pay(uint64_t *part_ns, uint64_t share, uint64_t cost_ns, uint64_t now_ns)
+{
+	*part_ns = EP_MAX(*part_ns, now_ns) + share * cost_ns;
+}
+
+/* Until less than `most_ns` is spent. */
+static uint64_t part_wait_ns(uint64_t part_ns, uint64_t share, uint64_t most_ns, uint64_t now_ns)
+{
+	uint64_t from_ns = now_ns + share * most_ns;
+
+	return part_ns > from_ns ? part_ns - from_ns : 0;
+}
+
+/* --- a purse ---------------------------------------------------------------------------------- */
+
+static uint64_t over_ns(uint64_t part_ns, uint64_t most_ns, uint64_t now_ns)
+{
+	return part_wait_ns(part_ns, SHARE, most_ns, now_ns) / SHARE;
+}
+
+static uint64_t most_dear_ns(const struct ep_purse *purse)
+{
+	return purse->was_sampled ? EP_PURSE_DEAR_NS : EP_PURSE_ASLEEP_NS;
+}
+
+static bool is_dear(const struct ep_purse *purse, uint64_t now_ns)
+{
+	return part_wait_ns(purse->dear_ns, SHARE, most_dear_ns(purse), now_ns) > 0;
+}
+
+static bool is_plain_spent(const struct ep_purse *purse, uint64_t now_ns)
+{
+	return part_wait_ns(purse->plain_ns, SHARE, EP_PURSE_PLAIN_NS, now_ns) > 0;
+}
+
+void ep_purse_pay(struct ep_purses *all, struct ep_purse *purse, const struct ep_cost *cost,
+		  uint64_t now_ns)
+{
+	uint64_t plain_ns = over_ns(purse->plain_ns, EP_PURSE_PLAIN_NS, now_ns);
+	uint64_t dear_ns = over_ns(purse->dear_ns, most_dear_ns(purse), now_ns);
+
+	part_pay(&purse->plain_ns, SHARE, cost->plain_ns, now_ns);
+	part_pay(&purse->dear_ns, SHARE, cost->dear_ns, now_ns);
+	plain_ns = over_ns(purse->plain_ns, EP_PURSE_PLAIN_NS, now_ns) - plain_ns;
+	dear_ns = over_ns(purse->dear_ns, most_dear_ns(purse), now_ns) - dear_ns;
+	all->spent_ns += cost->plain_ns + cost->dear_ns;
+	if (all->is_draining) {
+		all->drain_ns -= EP_MIN(all->drain_ns, plain_ns);
+		plain_ns = 0;
+	}
+	all->greedy_spent_ns += plain_ns + dear_ns;
+	part_pay(&all->greedy_ns, SHARED_SHARE, plain_ns + dear_ns, now_ns);
+}
+
+bool ep_purse_is_modest(const struct ep_purse *purse, uint64_t now_ns)
+{
+	return !is_dear(purse, now_ns) && !is_plain_spent(purse, now_ns);
+}
+
+uint64_t ep_purse_wait_ns(const struct ep_purses *all, const struct ep_purse *purse, uint64_t now_ns)
+{
+	uint64_t most_ns = purse->was_sampled ? EP_PURSE_SHARED_NS : EP_PURSE_SHARED_NS / 2;
+
+	if (ep_purse_is_modest(purse, now_ns))
+		return 0;
+	if (all->is_draining && !is_dear(purse, now_ns))
+		return all->drain_ns > 0 ? 0 : UINT64_MAX;
+	return part_wait_ns(all->greedy_ns, SHARED_SHARE, most_ns, now_ns);
+}
+
+uint64_t ep_purse_spent_ns(const struct ep_purse *purse, uint64_t now_ns)
+{
+	return part_spent_ns(purse->plain_ns, SHARE, now_ns) +
+	       part_spent_ns(purse->dear_ns, SHARE, now_ns);
+}
+
+void ep_purses_drain(struct ep_purses *all, uint64_t cpu_ns)
+{
+	all->is_draining = true;
+	all->drain_ns = cpu_ns;
+	all->greedy_ns = 0;
+}
