@@ -175,17 +175,6 @@ bool ep_instance_can_pay(const struct ep_instance *instance)
 	return ep_instance_must_wait_ns(instance) == 0;
 }
 
-void ep_languages_pay(struct ep_languages *languages, struct ep_purse *purse, uint64_t spent_ns,
-		      uint64_t worth_ns)
-{
-	struct ep_cost cost = {0};
-
-	if (!languages)
-		return;
-	ep_cost_add(&cost, spent_ns, worth_ns);
-	ep_purse_pay(&languages->purses, purse, &cost, ep_clock_mono_ns());
-}
-
 void ep_languages_drain(struct ep_languages *languages, uint64_t cpu_ns)
 {
 	ep_purses_drain(&languages->purses, cpu_ns);

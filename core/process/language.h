@@ -81,9 +81,6 @@ uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns);
 uint32_t ep_languages_keeping(const struct ep_languages *languages, uint64_t now_ns);
 void ep_languages_print_counters(const struct ep_languages *languages, FILE *out);
 size_t ep_languages_bpf_bytes(const struct ep_languages *languages);
-/* Something else was done for the languages of a process, /proc was read say. Accepts NULL for languages. */
-void ep_languages_pay(struct ep_languages *languages, struct ep_purse *purse, uint64_t spent_ns,
-		      uint64_t worth_ns);
 /* Nothing is sampled any more, and what has no name yet may cost so much CPU time: see purse.h. */
 void ep_languages_drain(struct ep_languages *languages, uint64_t cpu_ns);
 

@@ -74,6 +74,7 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 		.environment_bytes = read->environment.len,
 		.was_read = true,
 	};
+	struct ep_cost cost = {0};
 
 	if (process->program.start_ns == 0)
 		process->program.start_ns = info->start_ns;
@@ -89,8 +90,9 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 	process->check_ns = EP_MAX(process->check_ns, read->time_ns + CHECK_REST_FACTOR * read->cost_ns);
 	process->floods = false;
 	process->coarse_len = 0;
-	/* Before it is attached to: that reads the same mappings. */
-	ep_languages_pay(processes->options.languages, &process->purse, read->cost_ns, READ_WORTH_NS);
+	/* This was paid by struct ep_reads. To attach to it takes as long: the same mappings are read. */
+	ep_cost_add(&cost, read->cost_ns, READ_WORTH_NS);
+	ep_purse_pay(NULL, &process->purse, &cost, ep_clock_mono_ns());
 	take_maps(processes, process, read);
 	ep_processes_mark(processes, process);
 	if (process->hurried)

@@ -66,6 +66,8 @@ void ep_purse_pay(struct ep_purses *all, struct ep_purse *purse, const struct ep
 	part_pay(&purse->dear_ns, SHARE, cost->dear_ns, now_ns);
 	plain_ns = over_ns(purse->plain_ns, EP_PURSE_PLAIN_NS, now_ns) - plain_ns;
 	dear_ns = over_ns(purse->dear_ns, most_dear_ns(purse), now_ns) - dear_ns;
+	if (!all)
+		return;
 	all->spent_ns += cost->plain_ns + cost->dear_ns;
 	if (all->is_draining) {
 		all->drain_ns -= EP_MIN(all->drain_ns, plain_ns);

@@ -59,6 +59,7 @@ struct ep_purses {
 /* Adds a piece of work that took so long and was worth so much. */
 void ep_cost_add(struct ep_cost *cost, uint64_t spent_ns, uint64_t worth_ns);
 
+/* `all` NULL: it was not done for its languages, and others have paid. */
 void ep_purse_pay(struct ep_purses *all, struct ep_purse *purse, const struct ep_cost *cost,
 		  uint64_t now_ns);
 bool ep_purse_is_modest(const struct ep_purse *purse, uint64_t now_ns);

@@ -38,6 +38,7 @@ static struct script {
 	int n_loaded, n_lengthened;
 	bool is_short, loads_slowly; /* until there is an attach */
 	uint64_t reads_ns; /* so long symbolize reads, or until it cannot */
+	bool waits;	   /* between two of its reads, as on a machine where others have the CPUs */
 } script;
 
 static bool has_any(const int answers[MAX_ANSWERS])
@@ -139,8 +140,11 @@ static int read_for_long(void)
 	uint64_t end_ns = ep_clock_mono_ns() + script.reads_ns, word;
 	int r = 0;
 
-	while (r == 0 && ep_clock_mono_ns() < end_ns)
+	while (r == 0 && ep_clock_mono_ns() < end_ns) {
+		if (script.waits)
+			usleep(1000);
 		r = script.target->ops->read(script.target->arg, (uintptr_t)&end_ns, &word, 8);
+	}
 	return r;
 }
 
@@ -1023,11 +1027,41 @@ NAMES_TEST(a_frame_that_takes_long_stays_unnamed)
 	assert_int_equal(host.languages->unnamed, 1);
 }
 
-/* So much dear work was done for it, and so much for all that have had more than their share. */
-static void spend(uint64_t own_ns, uint64_t shared_ns)
+/* Time passes where the agent gets little of a CPU: that says nothing of the frame. */
+NAMES_TEST(a_frame_is_late_by_its_cpu_time)
 {
-	host.instance->purse->was_sampled = true;
-	ep_languages_pay(host.languages, host.instance->purse, own_ns, 0);
+	const struct ep_frame_name *names;
+	uint32_t id = add_frame(SLOW), module;
+
+	script.waits = true;
+	script.reads_ns = 200 * EP_NS_PER_MS;
+	name_all();
+	assert_true(ep_frames_names(host.frames, id, &names, &module) > 0);
+	assert_int_equal(host.languages->late, 0);
+	assert_true(host.languages->purses.spent_ns < script.reads_ns / 2);
+}
+
+/* But nobody may have a worker for longer than a second, and who has is no better than who computes. */
+NAMES_TEST(a_frame_is_late_after_a_second)
+{
+	uint64_t start_ns = ep_clock_mono_ns();
+	uint32_t id = add_frame(SLOW);
+
+	script.waits = true;
+	script.reads_ns = 60 * EP_NS_PER_SEC;
+	name_all();
+	assert_in_range(ep_clock_mono_ns() - start_ns, EP_FRAME_WALL_NS, 30 * EP_NS_PER_SEC);
+	assert_int_equal(ep_frames_unnamed(host.frames, id), EP_UNNAMED_SLOW);
+	assert_int_equal(host.languages->late, 1);
+	assert_true(host.languages->purses.spent_ns >= EP_FRAME_WALL_NS);
+}
+
+/* So much dear work was done for it, and so much for all that have had more than their share. */
+static void spend(struct ep_purse *purse, uint64_t own_ns, uint64_t shared_ns)
+{
+	const struct ep_cost cost = {.dear_ns = own_ns};
+
+	ep_purse_pay(NULL, purse, &cost, ep_clock_mono_ns());
 	host.languages->purses.greedy_ns = ep_clock_mono_ns() + 25 * shared_ns;
 }
 
@@ -1037,7 +1071,8 @@ NAMES_TEST(who_has_spent_its_share_waits_until_it_is_paid)
 	uint64_t start_ns = ep_clock_mono_ns();
 
 	assert_int_equal(ep_instance_spent_ns(host.instance), 0);
-	spend(100 * EP_NS_PER_MS, EP_PURSE_SHARED_NS + 8 * EP_NS_PER_MS);
+	host.instance->purse->was_sampled = true;
+	spend(host.instance->purse, 100 * EP_NS_PER_MS, EP_PURSE_SHARED_NS + 8 * EP_NS_PER_MS);
 	assert_true(ep_instance_spent_ns(host.instance) > 0);
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EDQUOT);
 	run_until(&script.n_named, 1);
@@ -1054,7 +1089,7 @@ NAMES_TEST(who_is_greedy_leaves_a_worker_to_others)
 	*host.languages->naming = 2; /* of two other processes */
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
 	*host.languages->naming = 1;
-	spend(100 * EP_NS_PER_MS, 0);
+	spend(host.instance->purse, 100 * EP_NS_PER_MS, 0);
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
 	*host.languages->naming = 0;
 	host.languages->n_greedy = 1; /* it is attached to */
@@ -1073,8 +1108,7 @@ HOST_TEST(a_process_that_cannot_pay_is_attached_to_later)
 	struct ep_purse poor = {0};
 
 	begin_attached();
-	ep_languages_pay(host.languages, &poor, 100 * EP_NS_PER_MS, 0);
-	host.languages->purses.greedy_ns = ep_clock_mono_ns() + 25 * (EP_PURSE_SHARED_NS / 2 + 8 * EP_NS_PER_MS);
+	spend(&poor, 100 * EP_NS_PER_MS, EP_PURSE_SHARED_NS / 2 + 8 * EP_NS_PER_MS);
 	second = ep_instance_new(host.languages, host.claim, getpid(), &poor, 0, 0);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
 	assert_int_equal(ep_languages_attaching(host.languages), 0); /* no sample waits for it */
