@@ -194,7 +194,7 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 	ep_put_count(out, "times that there was no room for what came", languages->kept_refused);
 	ep_put_count(out, "language frames whose code was gone", languages->gone);
 	ep_put_count(out, "language frames that got no name", languages->unnamed);
-	ep_put_count(out, "of them since reading about one took more than 100 ms", languages->late);
+	ep_put_count(out, "of them since reading about one took too long", languages->late);
 	ep_put_count(out, "ms of CPU for language runtimes and frames", languages->purses.spent_ns / EP_NS_PER_MS);
 	ep_put_count(out, "of it by processes over their share", languages->purses.greedy_spent_ns / EP_NS_PER_MS);
 	ep_put_count(out, "times that attaching was put off until it is paid for", languages->put_off);
