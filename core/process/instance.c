@@ -31,6 +31,8 @@
 #define REFRESH_SHARE	8
 /* The longest that one waits whose process cannot pay. */
 #define POOR_MAX_NS EP_NS_PER_SEC
+/* Attaches at once to processes that were never sampled: who is sampled does not wait behind thousands of them. */
+#define MAX_ASLEEP 2
 
 /* --- what BPF is told ------------------------------------------------------------------------ */
 
@@ -214,6 +216,41 @@ static bool instance_has_slept(const struct ep_instance *instance)
 	       ep_process_read_cpu(instance->pid, &ran_ns) == 0 && ran_ns == instance->ran_ns;
 }
 
+/* --- whose turn it is ------------------------------------------------------------------------- */
+
+static void leave_line(struct ep_instance *instance)
+{
+	if (instance->is_in_line)
+		TAILQ_REMOVE(&instance->languages->asleep, instance, asleep);
+	instance->is_in_line = false;
+}
+
+/* True: it waits until its turn comes, or its first sample. */
+static bool must_stand_in_line(struct ep_instance *instance)
+{
+	struct ep_languages *languages = instance->languages;
+
+	leave_line(instance);
+	if (instance->purse->was_sampled || languages->n_asleep < MAX_ASLEEP)
+		return false;
+	TAILQ_INSERT_HEAD(&languages->asleep, instance, asleep);
+	instance->is_in_line = true;
+	return true;
+}
+
+static void start_attach(struct ep_instance *instance);
+
+static void call_next(struct ep_languages *languages)
+{
+	struct ep_instance *next;
+
+	while (!languages->stopped && languages->n_asleep < MAX_ASLEEP &&
+	       (next = TAILQ_FIRST(&languages->asleep)) != NULL) {
+		leave_line(next);
+		start_attach(next);
+	}
+}
+
 /* --- jobs ------------------------------------------------------------------------------------ */
 
 /* The one that costs much is not asked for more than a ninth of the time. */
@@ -241,6 +278,7 @@ static void free_instance(struct ep_instance *instance)
 	ep_instance_forget_kept(instance);
 	ep_language_maps_put_state(instance->languages->maps, instance->state);
 	LIST_REMOVE(instance, link);
+	leave_line(instance);
 	end_first(instance);
 	ep_claim_unref(instance->claim);
 	ep_vec_fini(&instance->ranges);
@@ -296,6 +334,9 @@ void ep_instance_end_job(struct ep_instance *instance)
 	instance->languages->busy--;
 	instance_pay(instance);
 	ep_process_target_end_job(&instance->process);
+	instance->languages->n_asleep -= instance->is_asleep;
+	instance->is_asleep = false;
+	call_next(instance->languages);
 	if (instance->released) {
 		free_instance(instance);
 		return;
@@ -454,12 +495,18 @@ static void start_attach(struct ep_instance *instance)
 		end_first(instance);
 		return;
 	}
+	if (must_stand_in_line(instance))
+		return;
 	instance->refresh_wanted = false; /* it looks at all there is */
 	instance->refreshed_ns = ep_clock_mono_ns();
 	instance->attached.result = ep_language_load(language);
 	if (instance->attached.result < 0 ||
-	    ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0)
+	    ep_instance_start_job(instance, run_attach, finish_attach, instance) < 0) {
 		schedule_retry(instance);
+		return;
+	}
+	instance->is_asleep = !instance->purse->was_sampled;
+	instance->languages->n_asleep += instance->is_asleep;
 }
 
 /* --- the public calls ------------------------------------------------------------------------ */
@@ -642,6 +689,8 @@ void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 {
 	instance->sampled_ns = time_ns;
 	instance->purse->was_sampled = true;
+	if (instance->is_in_line)
+		start_attach(instance);
 	if (instance->state)
 		ep_language_maps_touch_state(instance->languages->maps, instance->state, time_ns);
 	else if (instance->wants_cell && !instance->languages->stopped)

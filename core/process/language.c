@@ -96,6 +96,7 @@ int ep_languages_new(const struct ep_languages_options *options, struct ep_langu
 	languages->full_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 1};
 	languages->left_out_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 4};
 	LIST_INIT(&languages->instances);
+	TAILQ_INIT(&languages->asleep);
 	uv_timer_init(options->loop, &languages->retry_timer);
 	languages->retry_timer.data = languages;
 	if (options->plugin_dir)

@@ -59,6 +59,9 @@ struct ep_languages {
 	size_t own_naming, *naming; /* names jobs under way: options.name_jobs, else our own */
 	uint64_t names_due_ns; /* CLOCK_MONOTONIC: names are asked for again; 0: nobody waits */
 	struct ep_purses purses;
+	/* Programs that were never sampled are attached to one after the other: the last one that came is first. */
+	TAILQ_HEAD(, ep_instance) asleep;
+	size_t n_asleep; /* of them under way */
 	size_t n_greedy; /* jobs under way of programs that are: one at most, as it is paid when it has ended */
 	atomic_bool stopped;   /* a job that runs ends soon */
 	bool lengthening;
@@ -72,6 +75,9 @@ struct ep_languages {
 
 struct ep_instance {
 	LIST_ENTRY(ep_instance) link;
+	TAILQ_ENTRY(ep_instance) asleep;
+	bool is_in_line; /* of those */
+	bool is_asleep;	 /* it is counted in n_asleep */
 	struct ep_languages *languages;
 	struct ep_claim *claim; /* a reference */
 	pid_t pid;

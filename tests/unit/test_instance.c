@@ -1121,6 +1121,27 @@ HOST_TEST(a_process_that_cannot_pay_is_attached_to_later)
 	ep_instance_release(second);
 }
 
+/* As many as there may be that sleep: whoever runs is attached to before them. */
+HOST_TEST(who_is_sampled_does_not_stand_in_line)
+{
+	struct ep_instance *asleep[50];
+
+	begin_attached(.stays = true);
+	for (size_t i = 0; i < EP_LEN(asleep); i++)
+		asleep[i] = ep_instance_new(host.languages, host.claim, getpid(), NULL, 0, 0);
+	assert_int_equal(ep_languages_busy(host.languages), 2);
+	assert_int_equal(ep_languages_attaching(host.languages), EP_LEN(asleep));
+	ep_instance_on_sample(asleep[10], ep_clock_mono_ns());
+	assert_int_equal(ep_languages_busy(host.languages), 3);
+	ep_instance_release(asleep[20]); /* while it waits */
+	asleep[20] = NULL;
+	while (ep_languages_attaching(host.languages) > 0)
+		(void)uv_run(&host.loop, UV_RUN_ONCE);
+	assert_int_equal(script.n_attached, EP_LEN(asleep)); /* without one, and with the first of all */
+	for (size_t i = 0; i < EP_LEN(asleep); i++)
+		ep_instance_release(asleep[i]);
+}
+
 /* A child that runs when a byte is written, and ends when the test does. */
 static pid_t start_sleeper(int *ret_wake_fd)
 {

@@ -20,6 +20,7 @@
 #define FILE_ID	 7
 #define ADDRESS	 0xffffffff81000010ull
 #define OLD	 1ull /* when a program started that is not young */
+#define PROGRAMS 4
 
 static struct {
 	uv_loop_t loop;
@@ -34,6 +35,10 @@ static struct {
 	int result;	/* of ep_instance_symbolize */
 	int n_asked;	/* calls of it */
 	size_t n_frames; /* of the last one */
+	/* Of the programs that started at 2, 3 ...: what each has spent; whether they can pay; who was asked, in turn. */
+	uint64_t spent_ns[PROGRAMS];
+	bool are_poor;
+	size_t order[PROGRAMS], n_order;
 	int n_warnings;
 	size_t name_jobs;
 } world;
@@ -48,8 +53,22 @@ struct ep_executable *__wrap_ep_processes_executable(struct ep_processes *proces
 struct ep_instance *__wrap_ep_processes_language(struct ep_processes *processes,
 						 struct ep_program program, uint32_t slot)
 {
+	size_t i = program.start_ns >= OLD && program.start_ns < OLD + PROGRAMS
+			   ? (size_t)(program.start_ns - OLD)
+			   : 0;
+
 	assert_int_equal(slot, SLOT);
-	return (struct ep_instance *)(void *)&world;
+	return (struct ep_instance *)(void *)&world.spent_ns[i];
+}
+
+uint64_t __wrap_ep_instance_spent_ns(const struct ep_instance *instance)
+{
+	return *(const uint64_t *)(const void *)instance;
+}
+
+bool __wrap_ep_instance_can_pay(const struct ep_instance *instance)
+{
+	return !world.are_poor || *(const uint64_t *)(const void *)instance == 0;
 }
 
 int __wrap_ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames,
@@ -57,6 +76,10 @@ int __wrap_ep_instance_symbolize(struct ep_instance *instance, struct ep_frames 
 {
 	struct ep_frame_line line = {.function = "f"};
 
+	if (!__wrap_ep_instance_can_pay(instance))
+		return -EDQUOT;
+	if (world.n_order < PROGRAMS)
+		world.order[world.n_order++] = (size_t)((const uint64_t *)(const void *)instance - world.spent_ns);
 	world.n_asked++;
 	world.n_frames = n;
 	for (size_t i = 0; world.result == 0 && i < n; i++)
@@ -168,6 +191,68 @@ static bool has_name(uint32_t id)
 	uint32_t module;
 
 	return ep_frames_names(world.frames, id, &names, &module) > 0;
+}
+
+/* --- programs that have spent more than their share --------------------------------------------- */
+
+/* A frame of each program, the greediest first. */
+static void add_greedy_frames(uint32_t ids[PROGRAMS])
+{
+	for (size_t i = 0; i < PROGRAMS; i++) {
+		world.spent_ns[i] = (PROGRAMS - 1 - i) * 1000;
+		ids[i] = add_frame(LANGUAGE, 0, 1, OLD + i);
+	}
+}
+
+EP_TEST_WITH(who_has_spent_least_is_asked_first, set_up, tear_down)
+{
+	uint32_t ids[PROGRAMS];
+
+	add_greedy_frames(ids);
+	for (int i = 0; i < PROGRAMS; i++)
+		ep_namer_run(world.namer, world.frames, EP_NAMER_FREE);
+	assert_int_equal(world.n_order, PROGRAMS);
+	assert_int_equal(world.order[0], PROGRAMS - 1); /* that one is modest */
+	for (size_t i = 1; i < PROGRAMS; i++)
+		assert_int_equal(world.order[i], PROGRAMS - 1 - i);
+	assert_int_equal(ep_frames_unresolved(world.frames), 0);
+}
+
+EP_TEST_WITH(what_cannot_be_paid_is_given_up_when_nothing_else_is_left, set_up, tear_down)
+{
+	uint32_t ids[PROGRAMS], file;
+
+	world.are_poor = true;
+	add_greedy_frames(ids);
+	file = add_frame(EP_FRAME_NATIVE, FILE_ID, 1, 0);
+	ep_namer_run(world.namer, world.frames, EP_NAMER_DUE);
+	assert_int_equal(ep_frames_state(world.frames, ids[PROGRAMS - 1]), EP_FRAME_RESOLVED);
+	ep_namer_give_up(world.namer, world.frames); /* the file is left */
+	assert_int_equal(ep_frames_unresolved(world.frames), PROGRAMS);
+	assert_true(run(file, 10000, EP_NAMER_ALL));
+	assert_int_equal(ep_frames_unnamed(world.frames, ids[0]), EP_UNNAMED_PENDING);
+	ep_namer_say_slow(world.namer, world.frames);
+	assert_int_equal(ep_frames_unnamed(world.frames, ids[0]), EP_UNNAMED_SLOW);
+	assert_int_equal(ep_frames_unresolved(world.frames), PROGRAMS - 1);
+	ep_namer_give_up(world.namer, world.frames);
+	assert_int_equal(ep_frames_unresolved(world.frames), 0);
+	assert_int_equal(ep_frames_unnamed(world.frames, ids[0]), EP_UNNAMED_SLOW);
+	assert_int_equal(ep_frames_unnamed(world.frames, ids[PROGRAMS - 1]), EP_UNNAMED_NONE);
+}
+
+EP_TEST_WITH(a_name_that_comes_late_is_a_name, set_up, tear_down)
+{
+	uint32_t ids[PROGRAMS];
+
+	world.are_poor = true;
+	add_greedy_frames(ids);
+	ep_namer_run(world.namer, world.frames, EP_NAMER_DUE);
+	ep_namer_say_slow(world.namer, world.frames);
+	world.are_poor = false;
+	for (int i = 0; i < PROGRAMS; i++)
+		ep_namer_run(world.namer, world.frames, EP_NAMER_FREE);
+	assert_int_equal(ep_frames_unnamed(world.frames, ids[0]), EP_UNNAMED_NONE);
+	assert_true(has_name(ids[0]));
 }
 
 /* --- the kernel --------------------------------------------------------------------------------- */
