@@ -6,7 +6,6 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
-#include "core/proc/process.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -155,41 +154,6 @@ static void tell_set(struct ep_instance *instance)
 
 /* --- what it costs --------------------------------------------------------------------------- */
 
-uint64_t ep_instance_must_wait_ns(const struct ep_instance *instance)
-{
-	return ep_purse_wait_ns(&instance->languages->purses, instance->purse, ep_clock_mono_ns());
-}
-
-bool ep_instance_is_modest(const struct ep_instance *instance)
-{
-	return ep_purse_is_modest(instance->purse, ep_clock_mono_ns());
-}
-
-uint64_t ep_instance_spent_ns(const struct ep_instance *instance)
-{
-	uint64_t now_ns = ep_clock_mono_ns();
-
-	return ep_purse_is_modest(instance->purse, now_ns) ? 0 : ep_purse_spent_ns(instance->purse, now_ns);
-}
-
-bool ep_instance_can_pay(const struct ep_instance *instance)
-{
-	return ep_instance_must_wait_ns(instance) == 0;
-}
-
-void ep_languages_drain(struct ep_languages *languages, uint64_t cpu_ns)
-{
-	ep_purses_drain(&languages->purses, cpu_ns);
-}
-
-static void instance_pay(struct ep_instance *instance)
-{
-	ep_purse_pay(&instance->languages->purses, instance->purse, &instance->cost, ep_clock_mono_ns());
-	instance->cost = (struct ep_cost){0};
-	instance->languages->n_greedy -= instance->is_greedy;
-	instance->is_greedy = false;
-}
-
 /*
  * Attach and refresh of one that cannot pay. Samples wait for languages that are attached to; they do not wait
  * for this one.
@@ -205,15 +169,6 @@ static bool instance_is_poor(struct ep_instance *instance)
 	instance->languages->put_off++;
 	schedule(instance, EP_MIN(EP_MAX(wait_ns, RETRY_MIN_NS), POOR_MAX_NS));
 	return true;
-}
-
-/* In the CPU time of its process there is not a nanosecond more: its memory is what it was. 0 is not known. */
-static bool instance_has_slept(const struct ep_instance *instance)
-{
-	uint64_t ran_ns;
-
-	return instance->ran_ns && instance->again && !ep_is_transient(instance->attached.result) &&
-	       ep_process_read_cpu(instance->pid, &ran_ns) == 0 && ran_ns == instance->ran_ns;
 }
 
 /* --- whose turn it is ------------------------------------------------------------------------- */
@@ -332,7 +287,7 @@ void ep_instance_end_job(struct ep_instance *instance)
 {
 	instance->busy = false;
 	instance->languages->busy--;
-	instance_pay(instance);
+	ep_instance_pay(instance);
 	ep_process_target_end_job(&instance->process);
 	instance->languages->n_asleep -= instance->is_asleep;
 	instance->is_asleep = false;
@@ -373,18 +328,10 @@ static void take_result(struct ep_instance *instance)
 	ep_instance_end_job(instance);
 }
 
-/* What is found is what it was at the begin, or later. */
-static uint64_t begin_look(struct ep_instance *instance)
-{
-	if (ep_process_read_cpu(instance->pid, &instance->ran_ns) < 0)
-		instance->ran_ns = 0;
-	return ep_clock_thread_cpu_ns();
-}
-
 static void run_attach(void *arg)
 {
 	struct ep_instance *instance = arg;
-	uint64_t start_ns = begin_look(instance);
+	uint64_t start_ns = ep_instance_begin_look(instance);
 	bool is_first = !instance->has_looked;
 
 	instance->has_looked = true;
@@ -404,7 +351,7 @@ static void finish_attach(void *arg)
 static void run_refresh(void *arg)
 {
 	struct ep_instance *instance = arg;
-	uint64_t start_ns = begin_look(instance);
+	uint64_t start_ns = ep_instance_begin_look(instance);
 
 	instance->again = ep_attached_refresh(&instance->attached);
 	ep_cost_add(&instance->cost, ep_clock_thread_cpu_ns() - start_ns, EP_AGAIN_WORTH_NS);
@@ -720,7 +667,7 @@ static void retry(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
 	tell_set(instance);
-	if (instance_has_slept(instance)) {
+	if (ep_instance_has_slept(instance)) {
 		instance->languages->slept++;
 		schedule_retry(instance);
 		return;

@@ -3,6 +3,7 @@
  *	language.c	the plugins that are loaded, claims
  *	instance.c	one claim in one process
  *	instance_names.c	its frames' names
+ *	instance_costs.c	who pays for that
  */
 #ifndef EP_PROCESS_LANGUAGE_INTERNAL_H
 #define EP_PROCESS_LANGUAGE_INTERNAL_H
@@ -143,6 +144,12 @@ void ep_instance_forget_kept(struct ep_instance *instance);
 /* 0: its process can pay for a job; else after that time, UINT64_MAX: not any more. */
 uint64_t ep_instance_must_wait_ns(const struct ep_instance *instance);
 bool ep_instance_is_modest(const struct ep_instance *instance);
+/* A job has ended: its process pays. */
+void ep_instance_pay(struct ep_instance *instance);
+/* Worker: attach or refresh begins. CPU time of this thread. */
+uint64_t ep_instance_begin_look(struct ep_instance *instance);
+/* Since then nothing of its process has run, and it was to be called again. */
+bool ep_instance_has_slept(const struct ep_instance *instance);
 /* Begins a job; its `after` ends with ep_instance_end_job. 0 or a negative errno. */
 int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 			  void (*after)(void *arg), void *arg);

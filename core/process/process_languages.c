@@ -24,6 +24,7 @@ void ep_process_languages_fork(struct ep_process *child, const struct ep_process
 	child->parent = parent->program;
 	child->languages_ns = parent->languages_ns;
 	child->purse = parent->purse;
+	child->purse.was_sampled = child->sampled;
 	for (size_t i = 0; i < parent->n_languages; i++) {
 		struct ep_instance *instance =
 			ep_instance_fork(parent->languages[i], (pid_t)child->program.pid, &child->purse);

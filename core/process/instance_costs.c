@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an instance's jobs cost its process, and whether they are worth it. */
+#include "core/process/language_internal.h"
+#include "core/base/clock.h"
+#include "core/proc/process.h"
+
+uint64_t ep_instance_must_wait_ns(const struct ep_instance *instance)
+{
+	return ep_purse_wait_ns(&instance->languages->purses, instance->purse, ep_clock_mono_ns());
+}
+
+bool ep_instance_is_modest(const struct ep_instance *instance)
+{
+	return ep_purse_is_modest(instance->purse, ep_clock_mono_ns());
+}
+
+uint64_t ep_instance_spent_ns(const struct ep_instance *instance)
+{
+	uint64_t now_ns = ep_clock_mono_ns();
+
+	return ep_purse_is_modest(instance->purse, now_ns) ? 0 : ep_purse_spent_ns(instance->purse, now_ns);
+}
+
+bool ep_instance_can_pay(const struct ep_instance *instance)
+{
+	return ep_instance_must_wait_ns(instance) == 0;
+}
+
+void ep_languages_drain(struct ep_languages *languages, uint64_t cpu_ns)
+{
+	ep_purses_drain(&languages->purses, cpu_ns);
+}
+
+void ep_instance_pay(struct ep_instance *instance)
+{
+	ep_purse_pay(&instance->languages->purses, instance->purse, &instance->cost, ep_clock_mono_ns());
+	instance->cost = (struct ep_cost){0};
+	instance->languages->n_greedy -= instance->is_greedy;
+	instance->is_greedy = false;
+}
+
+/* What is found is what it was at the begin, or later. */
+uint64_t ep_instance_begin_look(struct ep_instance *instance)
+{
+	if (ep_process_read_cpu(instance->pid, &instance->ran_ns) < 0)
+		instance->ran_ns = 0;
+	return ep_clock_thread_cpu_ns();
+}
+
+/* In the CPU time of its process there is not a nanosecond more: its memory is what it was. 0 is not known. */
+bool ep_instance_has_slept(const struct ep_instance *instance)
+{
+	uint64_t ran_ns;
+
+	return instance->ran_ns && instance->again && !ep_is_transient(instance->attached.result) &&
+	       ep_process_read_cpu(instance->pid, &ran_ns) == 0 && ran_ns == instance->ran_ns;
+}
