@@ -149,11 +149,12 @@ static void name_frame(struct names_job *job, struct wanted *wanted, struct ep_n
  */
 static uint64_t take_cost(struct names_job *job, const struct wanted *wanted, uint64_t cpu_ns, uint64_t wall_ns)
 {
-	uint64_t now_ns = ep_clock_thread_cpu_ns(), spent_ns = now_ns - cpu_ns;
+	uint64_t now_ns = ep_clock_thread_cpu_ns(), spent_ns = now_ns - cpu_ns, idle_ns = 0;
 
 	if (wanted->result == -ETIME && spent_ns < EP_FRAME_READS_NS)
-		spent_ns = ep_clock_mono_ns() - wall_ns;
-	ep_cost_add(&job->instance->cost, spent_ns, EP_FRAME_WORTH_NS);
+		idle_ns = ep_clock_mono_ns() - wall_ns - spent_ns;
+	ep_cost_add(&job->instance->cost, spent_ns + idle_ns, EP_FRAME_WORTH_NS);
+	job->instance->cost.idle_ns += idle_ns;
 	return now_ns;
 }
 

@@ -68,12 +68,12 @@ void ep_purse_pay(struct ep_purses *all, struct ep_purse *purse, const struct ep
 	dear_ns = over_ns(purse->dear_ns, most_dear_ns(purse), now_ns) - dear_ns;
 	if (!all)
 		return;
-	all->spent_ns += cost->plain_ns + cost->dear_ns;
+	all->spent_ns += cost->plain_ns + cost->dear_ns - cost->idle_ns;
 	if (all->is_draining) {
 		all->drain_ns -= EP_MIN(all->drain_ns, plain_ns);
 		plain_ns = 0;
 	}
-	all->greedy_spent_ns += plain_ns + dear_ns;
+	all->greedy_spent_ns += EP_MIN(plain_ns + dear_ns, cost->plain_ns + cost->dear_ns - cost->idle_ns);
 	part_pay(&all->greedy_ns, SHARED_SHARE, plain_ns + dear_ns, now_ns);
 }
 

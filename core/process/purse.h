@@ -45,6 +45,7 @@ struct ep_purse {
 
 struct ep_cost {
 	uint64_t plain_ns, dear_ns; /* CPU time */
+	uint64_t idle_ns; /* of them: time that a worker was kept from others without work */
 };
 
 /* What all programs share. Zeroed: full. */

@@ -24,6 +24,7 @@ def burn(end):
 scope = {"burn": burn}
 for number in range(2000): exec("def neighbour_%d(end): burn(end)" % number, scope)
 print("ready", flush=True)
+input()
 while True:
     for number in range(2000): scope["neighbour_%d" % number](time.process_time() + 0.05)
 """
@@ -55,9 +56,21 @@ class Case(whole.Case):
         with open(self.log, encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def wait_until(self, profiler, condition):
+        while not condition():
+            self.assertIsNone(profiler.poll(), "the profiler has ended")
+            time.sleep(0.1)
+
+    def is_attached(self, pid):
+        """And is walked: to load an unwinder may take a busy machine a minute."""
+        said = self.read_said()
+        attached = re.search(rf"(\w+): pid {pid}: attached", said)
+        return attached and f" {attached[1]}: unwinder loaded" in said
+
     def record_beside(self, pids):
         """Records processes and a neighbour of theirs until that one has used its CPU time."""
-        neighbour = self.start([sys.executable, "-c", NEIGHBOUR], preexec_fn=lambda: os.nice(-10))
+        neighbour = self.start([sys.executable, "-c", NEIGHBOUR], stdin=subprocess.PIPE,
+                               preexec_fn=lambda: os.nice(-10))
         everybody = ",".join(str(pid) for pid in [neighbour.pid, *pids])
         self.log = os.path.join(self.dir, "log")
         with open(self.log, "wb") as log:
@@ -65,9 +78,10 @@ class Case(whole.Case):
                                          "-p", everybody], stderr=log)
         self.addCleanup(profiler.wait, timeout=60)
         self.addCleanup(profiler.kill)
-        while "first complete sample" not in self.read_said():
-            self.assertIsNone(profiler.poll(), "the profiler has ended")
-            time.sleep(0.1)
+        self.wait_until(profiler, lambda: self.is_attached(neighbour.pid))
+        neighbour.stdin.write(b"\n")
+        neighbour.stdin.flush()
+        self.wait_until(profiler, lambda: "first complete sample" in self.read_said())
         begin, begin_cpu = time.monotonic(), cpu_seconds(neighbour.pid)
         while cpu_seconds(neighbour.pid) - begin_cpu < NEIGHBOUR_SECONDS:
             time.sleep(0.1)
