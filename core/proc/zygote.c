@@ -99,7 +99,7 @@ static void reader_start(int channel, int memory, pid_t zygote)
 		mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 
 	keep_channel(channel);
-	(void)prctl(PR_SET_NAME, "ep-reader", 0, 0, 0);
+	(void)prctl(PR_SET_NAME, "profiler-reader", 0, 0, 0);
 	if (shared == MAP_FAILED || !die_with(zygote))
 		_exit(1);
 	ep_reader_run(CHANNEL_FD, shared);
@@ -148,7 +148,7 @@ void ep_zygote_run(int channel, pid_t parent)
 	ignore_signals();
 	keep_channel(channel);
 	drop_privileges();
-	(void)prctl(PR_SET_NAME, "ep-zygote", 0, 0, 0);
+	(void)prctl(PR_SET_NAME, "profiler-zygote", 0, 0, 0);
 	if (!die_with(parent))
 		_exit(1);
 	while (ep_reader_receive(CHANNEL_FD, &request, sizeof(request), fds, 2) == 0) {

@@ -79,7 +79,7 @@ static pid_t find_reader(void)
 	ep_vec_init(&pids, sizeof(pid_t), 1 << 20);
 	assert_int_equal(ep_process_list(&pids), 0);
 	ep_vec_each (&pids, pid) {
-		if (ep_process_read_stat(*pid, &info) == 0 && strcmp(info.comm, "ep-reader") == 0 &&
+		if (ep_process_read_stat(*pid, &info) == 0 && strcmp(info.comm, "profiler-reader") == 0 &&
 		    info.state != 'Z' && ep_process_read_stat(info.parent_pid, &parent) == 0 &&
 		    parent.parent_pid == getpid())
 			found = *pid;
