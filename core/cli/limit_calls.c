@@ -27,6 +27,12 @@ void ep_cmd_limit_calls(const struct ep_config_file *config, enum ep_callers cal
 		       r == -EINVAL ? "this kernel has no filters (CONFIG_SECCOMP_FILTER)" : ep_strerror(r));
 }
 
+void ep_cmd_limit_reader(void)
+{
+	if (!IS_SANITIZED)
+		(void)ep_system_calls_limit(EP_CALLERS_READER);
+}
+
 void ep_cmd_say_refused_calls(void)
 {
 	struct ep_refused_call call;

@@ -13,6 +13,8 @@ struct uv_loop_s;
  * afterwards. A kernel that cannot is a warning.
  */
 void ep_cmd_limit_calls(const struct ep_config_file *config, enum ep_callers callers);
+/* In a process that reads for us (core/proc/readers.h): always, and as well as the kernel can. */
+void ep_cmd_limit_reader(void);
 /* Says what was refused, when it was, until the other function is called; that is the loop's to do. */
 void ep_cmd_watch_calls(struct uv_loop_s *loop);
 void ep_cmd_unwatch_calls(void);

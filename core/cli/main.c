@@ -2,6 +2,7 @@
 #include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
+#include "core/cli/limit_calls.h"
 #include "core/cli/parts/help.h"
 #include "core/cli/start_up.h"
 #include "core/cli/targets.h"
@@ -49,7 +50,7 @@ static void prepare_readers(const struct ep_args *args)
 
 	for (size_t i = 0; i < EP_LEN(commands); i++) {
 		if (args->command == commands[i])
-			r = ep_readers_prepare();
+			r = ep_readers_prepare(ep_cmd_limit_reader);
 	}
 	if (r < 0)
 		ep_log(EP_LOG_WARN, "readers: none: %s; a file system that does not answer may stop us",

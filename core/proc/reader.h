@@ -68,7 +68,7 @@ int ep_reader_send(int fd, const void *message, size_t bytes, const int *fds, si
 int ep_reader_receive(int fd, void *message, size_t bytes, int *ret_fds, size_t max_fds);
 
 /* Both do not return. */
-void ep_zygote_run(int channel, pid_t parent) __attribute__((noreturn));
+void ep_zygote_run(int channel, pid_t parent, void (*limit)(void)) __attribute__((noreturn));
 void ep_reader_run(int channel, struct ep_reader_shared *shared) __attribute__((noreturn));
 /* True in a reader: there all is read directly. */
 bool ep_reader_is_one(void);

@@ -76,7 +76,7 @@ static struct {
 
 /* --- the zygote ------------------------------------------------------------------------------ */
 
-int ep_readers_prepare(void)
+int ep_readers_prepare(void (*limit)(void))
 {
 	pid_t parent = getpid(), pid;
 	int ends[2];
@@ -85,7 +85,7 @@ int ep_readers_prepare(void)
 		return -errno;
 	pid = fork();
 	if (pid == 0)
-		ep_zygote_run(ends[1], parent);
+		ep_zygote_run(ends[1], parent, limit);
 	close(ends[1]);
 	if (pid < 0) {
 		int r = -errno;

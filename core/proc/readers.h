@@ -33,9 +33,10 @@
 
 /*
  * Forks the zygote; before there are threads, and anything that it should not have. 0, -errno: then
- * memory and files are read as if nothing were suspect.
+ * memory and files are read as if nothing were suspect. `limit`, which may be NULL, is called in each
+ * reader before it reads: it gives up what a reader does not need.
  */
-int ep_readers_prepare(void);
+int ep_readers_prepare(void (*limit)(void));
 /* When nobody asks any more. Waits for the zygote, not for readers that hang. */
 void ep_readers_end(void);
 bool ep_readers_are_there(void);

@@ -93,7 +93,7 @@ static void keep_channel(int channel)
 		close(null);
 }
 
-static void reader_start(int channel, int memory, pid_t zygote)
+static void reader_start(int channel, int memory, pid_t zygote, void (*limit)(void))
 {
 	struct ep_reader_shared *shared =
 		mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
@@ -102,10 +102,12 @@ static void reader_start(int channel, int memory, pid_t zygote)
 	(void)prctl(PR_SET_NAME, "profiler-reader", 0, 0, 0);
 	if (shared == MAP_FAILED || !die_with(zygote))
 		_exit(1);
+	if (limit)
+		limit();
 	ep_reader_run(CHANNEL_FD, shared);
 }
 
-static int zygote_start_reader(int channel, int memory, size_t n_readers)
+static int zygote_start_reader(int channel, int memory, size_t n_readers, void (*limit)(void))
 {
 	pid_t zygote = getpid(), pid;
 
@@ -115,7 +117,7 @@ static int zygote_start_reader(int channel, int memory, size_t n_readers)
 		return -EAGAIN;
 	pid = fork();
 	if (pid == 0)
-		reader_start(channel, memory, zygote);
+		reader_start(channel, memory, zygote, limit);
 	return pid < 0 ? -errno : pid;
 }
 
@@ -139,7 +141,7 @@ static void zygote_reap(size_t n_readers)
 	}
 }
 
-void ep_zygote_run(int channel, pid_t parent)
+void ep_zygote_run(int channel, pid_t parent, void (*limit)(void))
 {
 	struct ep_zygote_request request;
 	int fds[2];
@@ -157,7 +159,7 @@ void ep_zygote_run(int channel, pid_t parent)
 		while (n_readers > 0 && waitpid(-1, NULL, WNOHANG) > 0)
 			n_readers--;
 		if (request.op == EP_ZYGOTE_START) {
-			reply.pid = zygote_start_reader(fds[0], fds[1], n_readers);
+			reply.pid = zygote_start_reader(fds[0], fds[1], n_readers, limit);
 			n_readers += reply.pid > 0;
 			(void)ep_reader_send(CHANNEL_FD, &reply, sizeof(reply), NULL, 0);
 		} else if (request.pid > 0) {

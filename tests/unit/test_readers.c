@@ -50,7 +50,7 @@ static int start_world(void **state)
 
 	for (size_t i = 0; i < EP_LEN(world.children); i++)
 		world.children[i] = start_child();
-	if (ep_readers_prepare() < 0)
+	if (ep_readers_prepare(NULL) < 0)
 		return -1;
 	ep_readers_wait_at_most(LONG_NS);
 	*state = &world;
