@@ -16,7 +16,7 @@ import signal
 import subprocess
 import time
 
-import calls
+import refused_calls
 
 SKIP = 77
 CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
@@ -192,8 +192,8 @@ def record(command, path, env, frequency=499, timeout=120, sleeper=(), loaded=""
     else:
         done = run([*start, "--", *command], timeout, env)
     check_can(done, path)
-    if calls.refused(done.stderr):
-        raise Failed(f"system calls that are not on the list: {', '.join(calls.refused(done.stderr))}")
+    if refused_calls.said_in(done.stderr):
+        raise Failed(f"system calls that are not on the list: {', '.join(refused_calls.said_in(done.stderr))}")
     if not os.path.exists(path):
         raise Failed(f"no profile: {done.stderr[-1500:]}")
     return done

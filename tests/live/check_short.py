@@ -17,7 +17,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
-import calls  # noqa: E402
+import refused_calls  # noqa: E402
 import judge  # noqa: E402
 import otlp_rows  # noqa: E402
 import passes  # noqa: E402
@@ -178,8 +178,8 @@ def agent(case, freq, kind, interval, more):
         proc.send_signal(signal.SIGTERM)
         if proc.wait(20) != 0:
             raise passes.Failed(f"the agent ended with {proc.returncode}:\n{read_log(log)}")
-        if calls.refused(read_log(log)):
-            raise passes.Failed(f"system calls that are not on the list: {', '.join(calls.refused(read_log(log)))}")
+        if refused_calls.said_in(read_log(log)):
+            raise passes.Failed(f"system calls that are not on the list: {', '.join(refused_calls.said_in(read_log(log)))}")
     finally:
         if proc.poll() is None:
             proc.kill()

@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
-import calls  # noqa: E402
+import refused_calls  # noqa: E402
 import runs  # noqa: E402
 import stacks  # noqa: E402
 
@@ -98,8 +98,8 @@ def record(options, path):
         sys.exit(SKIP)
     if run.returncode != options.exit_status or not os.path.exists(path):
         fail(f"exit status {run.returncode} of {' '.join(command)}\n{run.stderr}")
-    if calls.refused(run.stderr):
-        fail(f"system calls that are not on the list: {', '.join(calls.refused(run.stderr))}")
+    if refused_calls.said_in(run.stderr):
+        fail(f"system calls that are not on the list: {', '.join(refused_calls.said_in(run.stderr))}")
     return run.stdout
 
 

@@ -19,7 +19,7 @@ import threading
 import time
 
 import whole  # and with it where the kit is
-import calls
+import refused_calls
 from whole import BINARY, Case, run
 
 LIVE = os.path.dirname(os.path.realpath(__file__))
@@ -121,7 +121,7 @@ class Refused(SecurityCase):
         with self.agent(self.config({"forbidden": ""}), EBPF_PROFILER_PLUGINS_DIR=self.forbidden()) as agent:
             self.assertTrue(agent.has_said("forbidden: fork is not there", "system call umount2"), agent.log)
         log = agent.log
-        self.assertEqual([name.split()[0] for name in calls.refused(log)], ["personality", "umount2"])
+        self.assertEqual([name.split()[0] for name in refused_calls.said_in(log)], ["personality", "umount2"])
         for name in "personality", "umount":
             self.assertIn(f"forbidden: {name} is not there", log)
         self.assertNotIn("worked", log)
@@ -137,7 +137,7 @@ class Refused(SecurityCase):
         with self.agent(self.config({"forbidden": ""}, more), EBPF_PROFILER_PLUGINS_DIR=self.forbidden()) as agent:
             self.assertTrue(agent.has_said("forbidden: fork worked"), agent.log)
             self.assertEqual(status(agent.process.pid)["Seccomp"], status("self")["Seccomp"])
-        self.assertEqual(calls.refused(agent.log), [])
+        self.assertEqual(refused_calls.said_in(agent.log), [])
         self.assertIn("forbidden: personality worked", agent.log)
 
     def test_doctor_tries_it(self):
@@ -158,7 +158,7 @@ class Allowed(SecurityCase):
             for number in signal.SIGHUP, signal.SIGUSR1:
                 agent.process.send_signal(number)
             self.assertTrue(agent.has_said("samples taken"), agent.log)
-        self.assertEqual(calls.refused(agent.log), [])
+        self.assertEqual(refused_calls.said_in(agent.log), [])
 
     def certificate(self):
         if not shutil.which("openssl"):
@@ -199,7 +199,7 @@ class Allowed(SecurityCase):
             with self.agent(self.config({"otlp": options})) as agent:
                 self.assertTrue(got.wait(SECONDS), agent.log)
             listener.shutdown(socket.SHUT_RDWR)
-        self.assertEqual(calls.refused(agent.log), [])
+        self.assertEqual(refused_calls.said_in(agent.log), [])
 
 
 class Record(SecurityCase):

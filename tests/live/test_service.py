@@ -12,7 +12,7 @@ import subprocess
 import time
 
 import whole  # and with it where the kit is
-import calls
+import refused_calls
 from whole import BINARY, Case
 
 LIVE = os.path.dirname(os.path.realpath(__file__))
@@ -79,7 +79,7 @@ class Manager(Case):
         self.assertEqual(self.said[0], "READY=1")
         self.assertIn("STATUS=sampling at 20 Hz", self.said)
         self.assertEqual(self.said.count("READY=1"), 1)
-        self.assertEqual(calls.refused(self.read_log()), [])
+        self.assertEqual(refused_calls.said_in(self.read_log()), [])
 
     def test_a_loop_that_hangs_gives_no_sign_of_life(self):
         """An exporter blocks the loop with its first batch, for good."""

@@ -11,7 +11,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
 
-import calls  # noqa: E402  of the kit
+import refused_calls  # noqa: E402  of the kit
 
 BINARY = os.environ["EBPF_PROFILER_BINARY"]
 SKIP = 77
@@ -26,8 +26,8 @@ def run(*args, timeout=60, **more):
 
 def check_calls(log):
     """Of the profiler: all its system calls are on its list."""
-    if calls.refused(log):
-        raise AssertionError(f"system calls that are not on the list: {', '.join(calls.refused(log))}")
+    if refused_calls.said_in(log):
+        raise AssertionError(f"system calls that are not on the list: {', '.join(refused_calls.said_in(log))}")
 
 
 class Case(unittest.TestCase):

@@ -5,5 +5,5 @@ import re
 SAID = re.compile(r"system call (\S+ \(\d+\)) is not on the list")
 
 
-def refused(log):
+def said_in(log):
     return sorted(set(SAID.findall(log or "")))
