@@ -155,7 +155,7 @@ static void tell_set(struct ep_instance *instance)
 /* --- what it costs --------------------------------------------------------------------------- */
 
 /*
- * Attach and refresh of one that cannot pay. Samples wait for languages that are attached to; they do not wait
+ * Attach of one that cannot pay. Samples wait for languages that are attached to; they do not wait
  * for this one.
  */
 static bool instance_is_poor(struct ep_instance *instance)
@@ -211,7 +211,7 @@ static void call_next(struct ep_languages *languages)
 /* The one that costs much is not asked for more than a ninth of the time. */
 static void schedule_retry(struct ep_instance *instance)
 {
-	uint64_t cost_ns = instance->cost.plain_ns + instance->cost.dear_ns;
+	uint64_t cost_ns = EP_MAX(instance->cost.plain_ns + instance->cost.dear_ns, instance->refresh_took_ns);
 	uint64_t wait_ns = EP_MAX(instance->wait_ns, EP_MAX(REFRESH_SHARE * cost_ns, RETRY_MIN_NS));
 
 	if (instance->attached.result < 0)
@@ -348,13 +348,13 @@ static void finish_attach(void *arg)
 	take_result(instance);
 }
 
+/* Not paid from the purse: code that moves is an honest program's, and refreshes have a rate of their own. */
 static void run_refresh(void *arg)
 {
 	struct ep_instance *instance = arg;
-	uint64_t start_ns = ep_instance_begin_look(instance);
 
+	(void)ep_instance_begin_look(instance);
 	instance->again = ep_attached_refresh(&instance->attached);
-	ep_cost_add(&instance->cost, ep_clock_thread_cpu_ns() - start_ns, EP_AGAIN_WORTH_NS);
 }
 
 static void finish_refresh(void *arg)
@@ -384,7 +384,7 @@ int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 static void start_refresh(struct ep_instance *instance)
 {
 	instance->refresh_wanted = false;
-	if (instance->ended || instance_is_poor(instance))
+	if (instance->ended)
 		return;
 	instance->refreshed_ns = ep_clock_mono_ns();
 	if (EP_HAS(instance->claim->language->ops, refresh))
