@@ -22,7 +22,7 @@
 #define RELOAD_MAX_NS (64 * EP_NS_PER_SEC)
 #define HURRY	      8
 #define MAX_CODES     8192 /* functions of BPF programs that are there at the start */
-/* Of samples that are held until their process is known, frames come so much later. */
+/* Samples may wait until their process is known. Their frames are named up to this much later. */
 #define KEEP_PICTURE_NS (5 * EP_NS_PER_SEC)
 
 struct ep_kernel_names {

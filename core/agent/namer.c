@@ -513,7 +513,7 @@ static bool is_due(const struct group *group, enum ep_namer_when when, uint64_t 
 	return when == EP_NAMER_ALL && group->tries == 0;
 }
 
-/* Of greedy processes one at a time is asked: the one that has spent least. */
+/* Greedy processes are asked one at a time: first the one that has spent least. */
 struct greedy {
 	struct group *least;
 	uint64_t spent_ns; /* by it */

@@ -747,7 +747,7 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 /* --- stores and batches ---------------------------------------------------------------------- */
 
 /*
- * Of the frame table, by the memory there may be. A frame takes some 80 bytes, so that a full table is a
+ * The frame table grows with the memory limit. A frame takes some 80 bytes, so a full table is a
  * third of the limit; one program has half of it at most.
  */
 static struct ep_store_limits store_limits(size_t memory_bytes)

@@ -74,8 +74,8 @@ static bool is_known(void *arg, pid_t pid)
 }
 
 /*
- * With a filter: is there a mapping of somebody who is recorded, or may there be? BPF counts who is new before or
- * while that is written: it is known behind the second look, whatever the first one came too early for.
+ * With a filter: is there a mapping of a process that is recorded, or may there be one? BPF counts new processes
+ * before their mappings are written, or meanwhile. A look may come too early for the count, the next one does not.
  */
 bool ep_session_on_peek(void *arg)
 {

@@ -7,7 +7,7 @@
 #define MAX_PROGRAMS  16384
 #define MAX_FUNCTIONS 256 /* of a program: BPF_MAX_SUBPROGS, include/linux/bpf_verifier.h */
 
-/* Of a program that is not compiled, or whose addresses are hidden from us, there is nothing to be told. */
+/* A program that is not compiled has no addresses. The kernel may hide those of others from us. */
 int ep_loaded_program(int fd, struct ep_vec *codes)
 {
 	uint64_t addrs[MAX_FUNCTIONS] = {0};

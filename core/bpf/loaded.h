@@ -12,7 +12,7 @@ struct ep_loaded_code {
 	uint64_t addr, bytes; /* of one function */
 };
 
-/* Of one program, given as a descriptor: anybody may who has it. 0, -E2BIG, -ENOMEM. */
+/* Lists one program. Its descriptor is all that is needed, no privilege. 0, -E2BIG, -ENOMEM. */
 int ep_loaded_program(int fd, struct ep_vec *codes);
 
 /* Appends struct ep_loaded_code to `codes`. 0; -EPERM, -errno: it has what was found until then. Takes some us for each. */
