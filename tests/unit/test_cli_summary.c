@@ -321,7 +321,8 @@ EP_TEST(progress_is_one_line)
 		unsigned int columns;
 		const char *line;
 	} cases[] = {
-		{{.passed_ns = 3999999999}, 0, "3 s, 0 samples, 0.00 % lost"},
+		{{.passed_ns = 3999999999}, 0, "4 s, 0 samples, 0.00 % lost"},
+		{{.passed_ns = 3499999999}, 0, "3 s, 0 samples, 0.00 % lost"},
 		{{.passed_ns = 12000000000, .duration_ns = 30000000000, .samples = 3000, .complete = 2999, .lost = 1, .due = 4000},
 		 0, "12 of 30 s, 3000 samples, 99.96 % complete, 0.03 % lost"},
 		{{.passed_ns = 1000000000, .duration_ns = 1500000000, .samples = 1, .complete = 1}, 0,

@@ -5,9 +5,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* To the nearest second: a timer of a second that is some ms early must not show the same one twice. */
 static size_t add_time(const struct ep_progress *progress, char *buf)
 {
-	uint64_t passed = progress->passed_ns / EP_NS_PER_SEC;
+	uint64_t passed = (progress->passed_ns + EP_NS_PER_SEC / 2) / EP_NS_PER_SEC;
 
 	if (!progress->duration_ns)
 		return (size_t)snprintf(buf, EP_PROGRESS_BYTES, "%" PRIu64 " s", passed);
