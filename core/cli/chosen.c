@@ -6,10 +6,13 @@
 #include "core/config/config.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
-#define MEMORY_BYTES (512u << 20)
-#define RING_BYTES   (4u << 20)
-#define HELD_BYTES   (64u << 20)
+#define MEMORY_BYTES   (512u << 20)
+#define RING_MIN_BYTES (4u << 20)
+#define RING_MAX_BYTES (32u << 20)
+#define SAMPLE_BYTES   2048 /* a deep one; some have a copy of their stack beside it */
+#define HELD_BYTES     (64u << 20)
 
 bool ep_chosen_is_command(const struct ep_args *args)
 {
@@ -27,13 +30,24 @@ static bool can_choose(const struct ep_filter *filter)
 	return r == 0;
 }
 
+/* A second of samples: a machine that is busy lets us read them late. A ring takes a power of two. */
+static size_t ring_bytes(uint32_t freq_hz)
+{
+	uint64_t n_cpus = (uint64_t)EP_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
+	size_t bytes = RING_MIN_BYTES;
+
+	while (bytes < RING_MAX_BYTES && bytes < freq_hz * n_cpus * SAMPLE_BYTES)
+		bytes *= 2;
+	return bytes;
+}
+
 enum ep_exit ep_chosen_open(const struct ep_args *args, const struct ep_config_file *config, struct uv_loop_s *loop,
 			    uint64_t keep_gone_ns, struct ep_session **ret_session)
 {
 	struct ep_session_options options = {
 		.loop = loop,
 		.freq_hz = args->freq_hz,
-		.ring_bytes = RING_BYTES,
+		.ring_bytes = ring_bytes(args->freq_hz),
 		.memory_bytes = MEMORY_BYTES,
 		.held_bytes = HELD_BYTES,
 		.filter = ep_chosen_is_command(args),
