@@ -19,7 +19,7 @@ import time
 import whole  # and with it where the kit is
 import stacks
 
-# Its own time is Python's, so that a table by self begins with it.
+# All its time is its own, so that a table by self begins with it.
 BURN = "def hot_one():\n    n = 0\n    while True: n = n * 3 & 1023\nhot_one()"
 LINE = re.compile(r"(\d+)(?: of [0-9.]+)? s, (\d+) samples?(?:, ([0-9.]+) % complete)?, ([0-9.]+) % lost")
 
