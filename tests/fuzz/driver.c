@@ -2,19 +2,23 @@
 /*
  * A driver for fuzz targets that needs no libFuzzer: mutates the given seed files.
  *
- *	fuzz_x [-n RUNS] [-s SEED] [-r RUN] [-w FILE] CORPUS_FILE...
+ *	fuzz_x [-n RUNS] [-t SECONDS] [-s SEED] [-r RUN] [-w FILE] CORPUS_FILE...
  *
  * First every file as it is, then RUNS mutated inputs. What run number R does depends on SEED and
  * R alone, so a failure, which prints both, is repeated by `-s SEED -r R`; -w also saves its input.
+ * -w DIRECTORY/ saves it there by the target's name. With -t inputs that reached something new are mutated further, until the time is over (guide.h;
+ * scripts/fuzz builds for it); a failure is then repeated by the input that -w saved.
  * A run that takes more than ten seconds is a failure too. Links with gcc, with or without
  * -fsanitize=address,undefined. Input is handed over in a block of exactly its size, so that a
  * sanitizer sees a read one byte too far.
  */
+#include "tests/fuzz/guide.h"
 #include "tests/kit/fuzz.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
@@ -33,6 +37,7 @@ struct seed {
 
 struct options {
 	uint64_t runs;
+	uint64_t seconds; /* for guided runs; 0: `runs` that are not */
 	uint64_t seed;
 	uint64_t only; /* the one run to do, or NO_RUN */
 	const char *save_path;
@@ -120,6 +125,16 @@ static void mutate_add(uint8_t *data, size_t *size)
 	memcpy(data + pos, &value, width);
 }
 
+static void mutate_constant(uint8_t *data, size_t *size)
+{
+	size_t width = (size_t)1 << rng_below(4);
+	uint64_t value;
+
+	if (*size < width || !guide_constant(rng_next(), &value))
+		return;
+	memcpy(data + rng_below(*size - width + 1), &value, width);
+}
+
 static void mutate_copy_block(uint8_t *data, size_t *size)
 {
 	size_t len = 1 + rng_below(*size < 256 ? *size : 256);
@@ -159,7 +174,9 @@ static void mutate_once(uint8_t *data, size_t *size, size_t room)
 
 	if (!*size)
 		return;
-	if (choice == 0)
+	if (guide_n_kept() && rng_below(6) == 0)
+		mutate_constant(data, size);
+	else if (choice == 0)
 		*size = rng_next() & 1 ? rng_below(*size) : *size - rng_below(*size < 64 ? *size : 64);
 	else if (choice < 3)
 		mutate_insert_block(data, size, room);
@@ -185,6 +202,9 @@ static void report_failure(void)
 {
 	if (current.run == NO_RUN)
 		dprintf(2, "fuzz: failed on %s as it is\n", current.path);
+	else if (guide_n_kept())
+		dprintf(2, "fuzz: failed in guided run %" PRIu64 ", from one of %s%s\n", current.run, current.path,
+			current.save_path ? "; its input was saved" : "; -w FILE saves its input");
 	else
 		dprintf(2, "fuzz: failed, repeat with -s %" PRIu64 " -r %" PRIu64 " (from %s)\n",
 			current.seed, current.run, current.path);
@@ -255,6 +275,54 @@ static void run_mutated(const struct seed *seeds, size_t n_seeds, const struct o
 	free(data);
 }
 
+/* From one that was kept, the last ones more often; a quarter has a piece of another one in it. */
+static void run_guided(const char *path, uint64_t run)
+{
+	size_t n = guide_n_kept(), back = rng_below(rng_next() & 1 ? n : n / 8 + 1);
+	const struct guide_input *from = guide_kept(n - 1 - back), *other = guide_kept(rng_below(n));
+	struct seed seed = {.path = path};
+	size_t size = from->size, room = size + 1024, n_mutations = (size_t)1 << rng_below(5);
+	uint8_t *data = malloc(room);
+
+	if (!data)
+		abort();
+	memcpy(data, from->data, size);
+	if (rng_below(4) == 0 && other->size && size) {
+		size_t len = 1 + rng_below(other->size < size ? other->size : size);
+
+		memcpy(data + rng_below(size - len + 1), other->data + rng_below(other->size - len + 1), len);
+	}
+	while (n_mutations--)
+		mutate_once(data, &size, room);
+	guide_begin();
+	run_input(&seed, data, size, run);
+	if (guide_end())
+		guide_keep(data, size);
+	free(data);
+}
+
+static int run_for(const struct seed *seeds, size_t n_seeds, const struct options *options)
+{
+	time_t end = time(NULL) + (time_t)options->seconds;
+	uint64_t run = 0;
+
+	for (size_t i = 0; i < n_seeds; i++) {
+		guide_begin();
+		run_input(&seeds[i], seeds[i].data, seeds[i].size, NO_RUN);
+		guide_end();
+		guide_keep(seeds[i].data, seeds[i].size);
+	}
+	if (!guide_n_features() || !guide_n_kept()) {
+		fprintf(stderr, "fuzz: -t needs a build that tells what is reached; scripts/fuzz makes one\n");
+		return 2;
+	}
+	rng_state = options->seed;
+	while (time(NULL) < end)
+		run_guided(seeds[0].path, run++);
+	printf("%" PRIu64 " runs, %zu inputs kept, %zu features\n", run, guide_n_kept(), guide_n_features());
+	return 0;
+}
+
 static int read_seed(const char *path, struct seed *ret_seed)
 {
 	struct stat st;
@@ -285,9 +353,11 @@ static bool parse_options(int argc, char **argv, struct options *options)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "n:s:r:w:")) != -1) {
+	while ((opt = getopt(argc, argv, "n:t:s:r:w:")) != -1) {
 		if (opt == 'n')
 			options->runs = strtoull(optarg, NULL, 0);
+		else if (opt == 't')
+			options->seconds = strtoull(optarg, NULL, 0);
 		else if (opt == 's')
 			options->seed = strtoull(optarg, NULL, 0);
 		else if (opt == 'r')
@@ -312,14 +382,26 @@ static void run_all(const struct seed *seeds, size_t n_seeds, const struct optio
 		run_mutated(seeds, n_seeds, options, run);
 }
 
+static const char *save_path(const char *option)
+{
+	static char path[4096];
+	size_t len = option ? strlen(option) : 0;
+
+	if (!len || option[len - 1] != '/')
+		return option;
+	snprintf(path, sizeof(path), "%s%s", option, program_invocation_short_name);
+	return path;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {.runs = 20000, .seed = 1, .only = NO_RUN};
 	static struct seed seeds[MAX_SEEDS];
 	size_t n_seeds = 0;
+	int status = 0;
 
 	if (!parse_options(argc, argv, &options)) {
-		fprintf(stderr, "usage: %s [-n RUNS] [-s SEED] [-r RUN] [-w FILE] FILE...\n",
+		fprintf(stderr, "usage: %s [-n RUNS] [-t SECONDS] [-s SEED] [-r RUN] [-w FILE] FILE...\n",
 			argv[0]);
 		return 2;
 	}
@@ -329,10 +411,13 @@ int main(int argc, char **argv)
 		if (read_seed(argv[i], &seeds[n_seeds++]) < 0)
 			return 1;
 	current.seed = options.seed;
-	current.save_path = options.save_path;
+	current.save_path = save_path(options.save_path);
 	catch_failures();
-	run_all(seeds, n_seeds, &options);
+	if (options.seconds)
+		status = run_for(seeds, n_seeds, &options);
+	else
+		run_all(seeds, n_seeds, &options);
 	for (size_t i = 0; i < n_seeds; i++)
 		free(seeds[i].data);
-	return 0;
+	return status;
 }
