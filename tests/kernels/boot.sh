@@ -5,7 +5,7 @@
 # Wants: $work, a directory that is removed in the end.
 
 guest=$work/guest
-boot_seconds=${EBPF_PROFILER_BOOT_SECONDS:-750}
+guest_seconds=750	# at most
 
 # Copies programs or libraries with the shared libraries they need, to the same paths.
 copy_libraries() {
@@ -13,18 +13,18 @@ copy_libraries() {
 		ldd "$file" 2>/dev/null | grep -o '/[^ ]*' || true
 	done | sort -u | while read -r library; do
 		mkdir -p "$guest${library%/*}"
-		cp -L "$library" "$guest$library"
+		cp -L --remove-destination "$library" "$guest$library"	# what is there may be a link out of the guest
 	done
 }
 
-# make_guest BUSYBOX FILE...: FILEs go to /t.
+# make_guest INIT BUSYBOX FILE...: INIT becomes the first process, FILEs go to /t.
 make_guest() {
 	mkdir -p "$guest/bin" "$guest/dev" "$guest/proc" "$guest/sys" "$guest/tmp" "$guest/t/plugins"
-	cp "$1" "$guest/bin/busybox"
-	shift
-	cp -L "$@" "$guest/t"
+	cp "$1" "$guest/init"
+	cp "$2" "$guest/bin/busybox"
+	shift 2
+	cp -L "$@" "$root/tests/kernels/run.sh" "$root/tests/kernels/say.sh" "$guest/t"
 	copy_libraries "$@"
-	cp "$root/tests/kernels/init.sh" "$guest/init"
 	chmod -R u=rwX,go=rX "$guest"
 	chmod 755 "$guest/init"
 }
@@ -39,7 +39,7 @@ boot() {
 	mkdir -p "$3"
 	cp "$2" "$guest/t/job"
 	(cd "$guest" && find . | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0) >"$work/initrd"
-	timeout -k 5 "$boot_seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,-cx16 \
+	timeout -k 5 "${EBPF_PROFILER_BOOT_SECONDS:-$guest_seconds}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,-cx16 \
 		-m 1536 -smp 2 -display none -nodefaults -no-reboot -serial stdio \
 		-serial "file:$work/out.tar" -kernel "$image" -initrd "$work/initrd" \
 		-append 'console=ttyS0 panic=-1 quiet loglevel=4' </dev/null >"$3/console.raw" 2>&1 ||

@@ -71,17 +71,34 @@ find_kernel_package() {
 	done | head -n 1
 }
 
-# Prints the directory a package is unpacked in; downloads it when it is not there yet.
-unpack_package() {
-	version=$(private_apt apt-cache show --no-all-versions "$1" | sed -n 's/^Version: //p')
-	target=$cache/unpacked/$1_$(echo "$version" | tr -c 'A-Za-z0-9.+~\n-' _)
-	if [ -n "$version" ] && [ ! -d "$target" ]; then
+# unpack_version PACKAGE VERSION: prints the directory it is unpacked in; downloads it when it is not there yet.
+unpack_version() {
+	target=$cache/unpacked/$1_$(echo "$2" | tr -c 'A-Za-z0-9.+~\n-' _)
+	if [ ! -d "$target" ]; then
 		rm -rf "$cache/download" "$target.part"
 		mkdir -p "$cache/download" "$cache/unpacked"
-		(cd "$cache/download" && private_apt apt-get download "$1=$version" >&2) || return
+		(cd "$cache/download" && private_apt apt-get download "$1=$2" >&2) || return
 		dpkg -x "$cache/download/"*.deb "$target.part" || return
 		mv "$target.part" "$target"
 		rm -rf "$cache/download"
 	fi
-	[ -d "$target" ] && echo "$target"
+	echo "$target"
+}
+
+# unpack_package PACKAGE: the newest version.
+unpack_package() {
+	version=$(private_apt apt-cache show --no-all-versions "$1" | sed -n 's/^Version: //p')
+	[ -n "$version" ] && unpack_version "$1" "$version"
+}
+
+# unpack_with_dependencies SUITE PACKAGE...: a directory a line.
+unpack_with_dependencies() {
+	suite=$1
+	shift
+	wanted=$(private_apt apt-get -s -t "$suite" --no-install-recommends install "$@" |
+		sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*/\1 \2/p')
+	[ -n "$wanted" ] || return 1
+	echo "$wanted" | while read -r package version; do
+		unpack_version "$package" "$version" </dev/null || exit 1
+	done
 }

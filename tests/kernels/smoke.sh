@@ -11,13 +11,7 @@ out=/t/out
 freq=49
 seconds=7
 
-ok() {
-	echo "ok $1"
-}
-
-failed() {
-	echo "FAILED $1: $2"
-}
+. ./say.sh
 
 # The share of complete stacks that a summary reports, without its fraction.
 complete_share() {
