@@ -142,7 +142,7 @@ ask_for_profile() {
 }
 
 has_function() {
-	gunzip -c $state/*.pb.gz | grep -q "$1"
+	gunzip -c $state/*.pb.gz | grep "$1" >/dev/null
 }
 
 # Two at least: the host sees what is between them. Their program was started before the profiler, which reads it first.
