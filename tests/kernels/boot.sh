@@ -2,7 +2,7 @@
 # which needs no virtualization and no privileges.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Wants: $work, a directory that is removed in the end.
+# Wants: $work, a directory that is removed in the end. Gives: $emulator, the process that runs while a guest does.
 
 guest=$work/guest
 guest_seconds=750	# at most
@@ -42,8 +42,10 @@ boot() {
 	timeout -k 5 "${EBPF_PROFILER_BOOT_SECONDS:-$guest_seconds}" qemu-system-x86_64 -accel tcg,thread=multi -cpu max,-cx16 \
 		-m 1536 -smp 2 -display none -nodefaults -no-reboot -serial stdio \
 		-serial "file:$work/out.tar" -kernel "$image" -initrd "$work/initrd" \
-		-append 'console=ttyS0 panic=-1 quiet loglevel=4' </dev/null >"$3/console.raw" 2>&1 ||
-		echo "qemu ended with status $?" >>"$3/console.raw"
+		-append 'console=ttyS0 panic=-1 quiet loglevel=4' </dev/null >"$3/console.raw" 2>&1 &
+	emulator=$!
+	wait "$emulator" || echo "qemu ended with status $?" >>"$3/console.raw"
+	emulator=
 	# SeaBIOS clears the screen and writes its greeting before the first line.
 	tr -d '\r' <"$3/console.raw" | sed 's/\x1b[c\[][?0-9;]*[A-Za-z]*//g' >"$3/console"
 	tar -x -C "$3" -f "$work/out.tar" 2>/dev/null || true

@@ -40,6 +40,8 @@ install_profiler() {
 		cat "$work/installed" >&2
 		die "what is in $build cannot be installed: build all of it first"
 	}
+	[ -n "$(find "$guest/usr" -path '*lib/systemd/system/ebpf-profiler.service')" ] ||
+		die "$build was configured for a place where systemd looks for no units"
 	rm -r "$guest/var/lib/ebpf-profiler"	# tmpfiles.d makes it
 	copy_libraries "$build/core/cli/ebpf-profiler" "$plugins"/*.so
 }
