@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/session_internal.h"
+#include "core/agent/kernel_records.h"
 #include "core/bpf/order.h"
 #include "core/agent/namer.h"
 #include "core/process/language.h"
@@ -30,8 +31,8 @@ static void print_bpf(const struct ep_session *session, FILE *out)
 
 	for (int i = 0; i < EP_COUNTER_COUNT; i++)
 		ep_put_count(out, ep_bpf_counter_text(i), ep_bpf_counter(session->bpf, i));
-	ep_put_count(out, "ticks of the sampling clocks that never came", session->missed.ticks);
-	ep_put_count(out, "samples lost with them", session->missed.samples);
+	ep_put_count(out, "ticks of the sampling clocks that never came", session->coverage.missed.ticks);
+	ep_put_count(out, "samples lost with them", session->coverage.missed.samples);
 	ep_put_count(out, "frames walked in one run of the unwinder",
 		     ep_bpf_frames_per_run(session->bpf));
 	if (cost.runs)
@@ -63,7 +64,7 @@ static void print_records(const struct ep_session *session, FILE *out)
 {
 	struct ep_order_stats order;
 
-	ep_order_get_stats(session->order, &order);
+	ep_kernel_records_get_stats(session->records, &order);
 	ep_put_count(out, "records of the kernel", order.records);
 	ep_put_count(out, "records that came late", order.late);
 	ep_put_count(out, "us of the latest", order.late_max_ns / 1000);
@@ -118,7 +119,7 @@ struct ep_session_cost ep_session_cost(struct ep_session *session)
 	return (struct ep_session_cost){
 		.samples = samples,
 		.lost = ep_bpf_counter(session->bpf, EP_COUNTER_RING_FULL) +
-			session->missed.samples,
+			session->coverage.missed.samples,
 		.walked = ep_bpf_counter(session->bpf, EP_COUNTER_OVERRUN),
 		.bpf_ns = cost.run_ns,
 		.heap_bytes = memory.heap_bytes,

@@ -78,6 +78,21 @@ void ep_session_keep_limit(struct ep_session *session)
 	}
 }
 
+/*
+ * The frame table grows with the memory limit. A frame takes some 80 bytes, so a full table is a
+ * third of the limit; one program has half of it at most.
+ */
+struct ep_store_limits ep_session_store_limits(size_t memory_bytes)
+{
+	size_t memory = EP_MIN(EP_MAX(memory_bytes, (size_t)32 << 20), (size_t)128 << 20);
+
+	return (struct ep_store_limits){
+		.max_frames = (uint32_t)(memory / 256),
+		.max_string_bytes = memory / 8,
+		.max_line_bytes = memory / 4,
+	};
+}
+
 static void collect_work(void *arg)
 {
 	struct ep_session *session = arg;
@@ -97,6 +112,17 @@ void ep_session_collect(struct ep_session *session)
 	if (!session->collecting && ep_delta_store_has_freed(session->deltas))
 		session->collecting = ep_job_run(session->options.loop, collect_work,
 						 collect_after, session) == 0;
+}
+
+/* An executable's file stays open while it is mapped: the usual 1024 may not be enough. */
+void ep_session_raise_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = EP_MIN(limit.rlim_max, (rlim_t)65536);
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
 }
 
 static size_t count_open_files(void)

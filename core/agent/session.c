@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/session_internal.h"
 #include "core/agent/chooser.h"
+#include "core/agent/kernel_records.h"
 #include "core/agent/namer.h"
 #include "core/process/executables.h"
 #include "core/process/processes.h"
@@ -8,12 +9,9 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/chunks.h"
-#include "core/bpf/cpus.h"
 #include "core/bpf/events.h"
 #include "core/bpf/loaded.h"
-#include "core/bpf/order.h"
 #include "core/bpf/programs.h"
-#include "core/bpf/ring.h"
 #include "core/plugin/host.h"
 #include "core/proc/readers.h"
 #include "core/trace/kernel_code.h"
@@ -22,7 +20,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -41,116 +38,7 @@
 #define LAST_ANSWER_NS (250 * EP_NS_PER_MS)
 #define MAX_OWN_CODES  256 /* functions of our own BPF programs */
 
-/* --- from the kernel ------------------------------------------------------------------------- */
-
-static void pass_sample(void *arg, const void *event, size_t bytes)
-{
-	struct ep_session *session = arg;
-
-	for (size_t i = 0; i < session->n_stores; i++)
-		(void)ep_store_add(session->stores[i], event, bytes);
-}
-
-/* How long a start took: tests/bench/bench_start.py reads this line. Our own stacks do not count. */
-static void note_first_complete(struct ep_session *session, const struct ep_sample *sample)
-{
-	if (session->seen_complete || sample->error || !sample->n_frames ||
-	    sample->pid == (uint32_t)getpid())
-		return;
-	session->seen_complete = true;
-	ep_log(EP_LOG_DEBUG, "session: first complete sample at %" PRIu64 " ns, pid %" PRIu32,
-	       (uint64_t)sample->event.time_ns, (uint32_t)sample->pid);
-}
-
-/* It is told of before the sample that it came with. */
-static void on_kept(struct ep_session *session, const struct ep_kept *kept, size_t bytes)
-{
-	struct ep_program program = {
-		.start_ns = kept->start_ns, .pid = kept->pid, .image = kept->image};
-	struct ep_instance *instance =
-		ep_processes_language(session->processes, program, kept->slot);
-
-	if (instance)
-		ep_instance_keep(instance, kept, bytes);
-}
-
-static void on_event(void *arg, const struct ep_event *event, size_t bytes)
-{
-	struct ep_session *session = arg;
-	bool is_sample = event->type == EP_EVENT_TRACE || event->type == EP_EVENT_KNOWN;
-
-	if (is_sample && bytes >= sizeof(struct ep_sample)) {
-		note_first_complete(session, (const struct ep_sample *)event);
-		if (((const struct ep_sample *)event)->error == EP_ERROR_TAIL_CALLS)
-			ep_languages_lengthen(session->languages, true);
-		ep_processes_on_sample(session->processes, (const struct ep_sample *)event, bytes);
-	} else if (event->type == EP_EVENT_KEPT) {
-		if (bytes >= sizeof(struct ep_kept))
-			on_kept(session, (const struct ep_kept *)event, bytes);
-	} else if (!is_sample && bytes >= sizeof(struct ep_process_event)) {
-		ep_processes_on_event(session->processes, (const struct ep_process_event *)event);
-	}
-}
-
-static void on_mapping(void *arg, const struct ep_mapping_event *event)
-{
-	struct ep_session *session = arg;
-
-	ep_processes_on_mapping(session->processes, event);
-}
-
-static void on_lost(void *arg, uint64_t records)
-{
-	struct ep_session *session = arg;
-
-	(void)records;
-	ep_processes_on_lost(session->processes);
-	ep_kernel_code_lose(session->kernel_code, session->looks_ns[1], ep_clock_mono_ns());
-}
-
-static void on_flooded(void *arg, uint32_t pid, uint64_t now_ns)
-{
-	struct ep_session *session = arg;
-
-	ep_processes_on_flood(session->processes, (pid_t)pid, now_ns);
-}
-
-/* What is known of the kernel's own code is not one process's. */
-static void on_crowded(void *arg, uint64_t records)
-{
-	struct ep_session *session = arg;
-
-	(void)records;
-	ep_processes_on_crowded(session->processes);
-	ep_kernel_code_lose(session->kernel_code, session->looks_ns[1], ep_clock_mono_ns());
-}
-
-static void on_ksymbol(void *arg, const struct ep_ksymbol_event *event)
-{
-	struct ep_session *session = arg;
-	const struct ep_kernel_change change = {
-		.time_ns = event->time_ns,
-		.addr = event->addr,
-		.bytes = event->bytes,
-		.is_gone = event->is_gone,
-		.name = event->name,
-		.module = event->module,
-	};
-
-	ep_kernel_code_change(session->kernel_code, &change);
-}
-
-/*
- * Before the samples that are handed over next. The kernel tells that a module will go before its memory is free,
- * so what comes to its place is sampled only after we could have heard of it.
- */
-static void follow_modules(struct ep_session *session)
-{
-	session->looks_ns[1] = session->looks_ns[0];
-	session->looks_ns[0] = ep_clock_mono_ns();
-	if (ep_events_take_modules(session->events))
-		ep_kernel_code_doubt(session->kernel_code, session->looks_ns[1], session->looks_ns[0]);
-}
+/* --- looks and ticks ------------------------------------------------------------------------- */
 
 static void start_names(struct ep_session *session, enum ep_namer_when when)
 {
@@ -158,27 +46,11 @@ static void start_names(struct ep_session *session, enum ep_namer_when when)
 		ep_namer_run(session->namer, ep_store_frames(session->stores[i]), when);
 }
 
-/* What woke us has told all there is: the records are on the other ring. */
-static void take_wakes(struct ep_session *session)
-{
-	const void *wake;
-	size_t bytes;
-
-	ep_ring_begin(session->wakes);
-	while (ep_ring_next(session->wakes, &wake, &bytes) == EP_RING_RECORD)
-		;
-	ep_ring_release(session->wakes);
-}
-
 static void drain(void *arg)
 {
 	struct ep_session *session = arg;
 
-	session->births[1] = session->births[0];
-	session->births[0] = __atomic_load_n(&ep_bpf_control(session->bpf)->births, __ATOMIC_ACQUIRE);
-	take_wakes(session);
-	follow_modules(session);
-	ep_processes_end_turn(session->processes, ep_order_drain(session->order));
+	ep_kernel_records_drain(session->records);
 	start_names(session, EP_NAMER_DUE);
 }
 
@@ -187,41 +59,23 @@ static bool on_look(void *arg)
 	struct ep_session *session = arg;
 
 	drain(session);
-	return ep_order_waiting(session->order) > 0;
+	return ep_kernel_records_are_waiting(session->records);
 }
 
-/*
- * Each tick is one of the first three counters, or was missed. Of a filter's recording only its share
- * counts: as many of the ticks as samples, and ticks that their walks took, were among the ticks of programs,
- * as with those that are lost (core/bpf/missed.c). The share changes, so that the sum could go back.
- */
 static void add_due(struct ep_session *session)
 {
-	uint64_t overrun = ep_bpf_counter(session->bpf, EP_COUNTER_OVERRUN);
-	uint64_t sampled = ep_bpf_counter(session->bpf, EP_COUNTER_SAMPLES);
-	uint64_t filtered = ep_bpf_counter(session->bpf, EP_COUNTER_FILTERED);
-	uint64_t idle = ep_bpf_counter(session->bpf, EP_COUNTER_IDLE);
-	uint64_t all = sampled + filtered + idle + session->missed.ticks;
-	uint64_t own = sampled + overrun;
-	uint64_t due = own ? (uint64_t)((double)all * (double)own / (double)(own + filtered)) : 0;
+	uint64_t due = ep_coverage_add_due(&session->coverage, session->bpf);
 
-	if (due <= session->due)
-		return;
 	for (size_t i = 0; i < session->n_stores; i++)
-		ep_store_add_due(session->stores[i], due - session->due);
-	session->due = due;
+		ep_store_add_due(session->stores[i], due);
 }
 
-/* What the ring had no room for, and what was never sampled since the clock's tick did not come. */
 static void add_lost(struct ep_session *session)
 {
-	uint64_t lost = ep_bpf_counter(session->bpf, EP_COUNTER_RING_FULL);
+	uint64_t lost = ep_coverage_add_lost(&session->coverage, session->bpf, session->events);
 
-	session->missed = ep_events_count_missed(session->events);
-	lost += session->missed.samples;
 	for (size_t i = 0; i < session->n_stores; i++)
-		ep_store_add_lost(session->stores[i], lost - session->lost);
-	session->lost = lost;
+		ep_store_add_lost(session->stores[i], lost);
 	add_due(session);
 }
 
@@ -231,9 +85,7 @@ static void on_tick(void *arg)
 	struct ep_session *session = arg;
 	struct ep_control *control = ep_bpf_control(session->bpf);
 
-	/* Births and deaths that did not fit into the ring. */
-	if (__atomic_exchange_n(&control->dropped, 0, __ATOMIC_ACQ_REL))
-		ep_processes_on_lost(session->processes);
+	ep_kernel_records_look_for_lost(session->records);
 	if (session->chooser)
 		ep_chooser_follow(session->chooser, control->cgroups);
 	ep_languages_lengthen(session->languages, false);
@@ -261,6 +113,14 @@ static void on_tick(void *arg)
 }
 
 /* --- from the parts -------------------------------------------------------------------------- */
+
+static void pass_sample(void *arg, const void *event, size_t bytes)
+{
+	struct ep_session *session = arg;
+
+	for (size_t i = 0; i < session->n_stores; i++)
+		(void)ep_store_add(session->stores[i], event, bytes);
+}
 
 static void on_names(void *arg)
 {
@@ -426,6 +286,20 @@ static int new_processes(struct ep_session *session)
 	return ep_processes_new(&options, &session->processes);
 }
 
+static int new_records(struct ep_session *session, uint64_t since_ns)
+{
+	struct ep_kernel_records_options options = {
+		.bpf = session->bpf,
+		.events = session->events,
+		.kernel_code = session->kernel_code,
+		.languages = session->languages,
+		.processes = session->processes,
+		.since_ns = since_ns,
+	};
+
+	return ep_kernel_records_new(&options, &session->records);
+}
+
 static int new_namer(struct ep_session *session)
 {
 	struct ep_namer_options options = {
@@ -462,46 +336,6 @@ static int new_kernel_code(struct ep_session *session)
 	return 0;
 }
 
-static int new_order(struct ep_session *session)
-{
-	static const struct ep_order_ops ops = {
-		.event = on_event,
-		.mapping = on_mapping,
-		.lost = on_lost,
-		.ksymbol = on_ksymbol,
-		.flooded = on_flooded,
-		.crowded = on_crowded,
-	};
-	struct ep_order_options options = {
-		.sidebands = ep_events_sidebands(session->events),
-		.ops = &ops,
-		.arg = session,
-	};
-	int r = ep_ring_open(ep_bpf_map_fd(session->bpf, "ep_ring"), &session->ring);
-
-	if (r == 0)
-		r = ep_ring_open(ep_bpf_map_fd(session->bpf, "ep_wakes"), &session->wakes);
-	options.ring = session->ring;
-	return r < 0 ? r : ep_order_new(&options, &session->order);
-}
-
-/* NULL: all of them. */
-static int new_cpus(struct ep_session *session)
-{
-	const struct ep_filter *choice = session->options.choice;
-
-	if (!choice || !ep_filter_has(choice, EP_FILTER_CPU))
-		return 0;
-	session->cpus = calloc(1, sizeof(*session->cpus));
-	if (!session->cpus)
-		return -ENOMEM;
-	for (uint32_t cpu = 0; cpu < EP_MAX_CPUS; cpu++) {
-		if (ep_filter_takes_number(choice, EP_FILTER_CPU, cpu))
-			session->cpus->bits[cpu / 64] |= 1ull << cpu % 64;
-	}
-	return 0;
-}
-
 static int new_events(struct ep_session *session)
 {
 	struct ep_events_options options = {
@@ -509,7 +343,7 @@ static int new_events(struct ep_session *session)
 		.program_fd = ep_bpf_entry_fd(session->bpf),
 		.sideband = true,
 	};
-	int r = new_cpus(session);
+	int r = ep_session_choose_cpus(session->options.choice, &session->cpus);
 
 	if (r < 0)
 		return r;
@@ -524,7 +358,7 @@ static uint32_t max_rest_ms(const struct ep_session *session)
 	uint64_t copy_bytes = EP_COPY_PAGES * EP_COPY_PAGE_BYTES + 1024;
 	uint64_t n_cpus = (uint64_t)EP_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1);
 	uint64_t per_second = session->options.freq_hz * n_cpus * copy_bytes;
-	uint64_t ms = 1000 * (uint64_t)ep_ring_bytes(session->ring) / 4 / per_second;
+	uint64_t ms = 1000 * (uint64_t)ep_kernel_records_ring_bytes(session->records) / 4 / per_second;
 
 	return (uint32_t)EP_MIN(EP_MAX(ms, (uint64_t)REST_LEAST_MS), (uint64_t)REST_MOST_MS);
 }
@@ -534,9 +368,9 @@ static int init_watch(struct ep_session *session)
 	struct ep_watch_options options = {
 		.loop = session->options.loop,
 		.control = ep_bpf_control(session->bpf),
-		.ring_fd = ep_ring_fd(session->ring),
+		.ring_fd = ep_kernel_records_fd(session->records),
 		.side_fd = ep_events_poll_fd(session->events),
-		.exec_fd = ep_ring_fd(session->wakes),
+		.exec_fd = ep_kernel_records_wakes_fd(session->records),
 		.max_rest_ms = max_rest_ms(session),
 		.look = on_look,
 		.matters = ep_bpf_config(session->bpf)->filter ? ep_session_on_peek : NULL,
@@ -557,10 +391,8 @@ static void free_parts(struct ep_session *session)
 	ep_processes_free(session->processes);
 	ep_languages_free(session->languages);
 	ep_delta_store_free(session->deltas);
-	ep_order_free(session->order);
+	ep_kernel_records_free(session->records);
 	ep_events_close(session->events);
-	ep_ring_close(session->ring);
-	ep_ring_close(session->wakes);
 	ep_chooser_free(session->chooser);
 	ep_bpf_free(session->bpf);
 	ep_kernel_code_free(session->kernel_code);
@@ -571,10 +403,10 @@ static void free_parts(struct ep_session *session)
 static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 {
 	int r = new_bpf(session, stage);
+	uint64_t since_ns = ep_clock_mono_ns();
 
 	if (r < 0)
 		return r;
-	session->looks_ns[0] = ep_clock_mono_ns();
 	*stage = EP_STAGE_PERF;
 	r = new_events(session);
 	if (r < 0)
@@ -584,11 +416,11 @@ static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 	if (r == 0)
 		r = new_deltas(session);
 	if (r == 0)
-		r = new_order(session);
-	if (r == 0)
 		r = new_languages(session);
 	if (r == 0)
 		r = new_processes(session);
+	if (r == 0)
+		r = new_records(session, since_ns);
 	if (r == 0)
 		r = new_namer(session);
 	if (r < 0)
@@ -601,7 +433,6 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 		   enum ep_session_stage *ret_stage)
 {
 	struct ep_session *session = calloc(1, sizeof(*session));
-	struct rlimit limit;
 	int r;
 
 	*ret_stage = EP_STAGE_MEMORY;
@@ -610,11 +441,7 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 	ep_readers_wait_at_most(EP_READER_LATE_NS);
 	session->options = *options;
 	TAILQ_INIT(&session->seals);
-	/* An executable's file stays open while it is mapped: the usual 1024 may not be enough. */
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = EP_MIN(limit.rlim_max, (rlim_t)65536);
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	ep_session_raise_files();
 	r = new_parts(session, ret_stage);
 	if (r < 0) {
 		ep_session_close(session, NULL, NULL);
@@ -681,8 +508,7 @@ void ep_session_stop(struct ep_session *session)
 	ep_events_stop(session->events);
 	session->sampling = false;
 	drain(session);
-	ep_order_flush(session->order);
-	ep_processes_end_turn(session->processes, ep_clock_mono_ns());
+	ep_kernel_records_flush(session->records);
 	add_lost(session);
 	ep_host_tell_left_out(UINT64_MAX); /* before a summary is printed */
 }
@@ -746,24 +572,9 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 
 /* --- stores and batches ---------------------------------------------------------------------- */
 
-/*
- * The frame table grows with the memory limit. A frame takes some 80 bytes, so a full table is a
- * third of the limit; one program has half of it at most.
- */
-static struct ep_store_limits store_limits(size_t memory_bytes)
-{
-	size_t memory = EP_MIN(EP_MAX(memory_bytes, (size_t)32 << 20), (size_t)128 << 20);
-
-	return (struct ep_store_limits){
-		.max_frames = (uint32_t)(memory / 256),
-		.max_string_bytes = memory / 8,
-		.max_line_bytes = memory / 4,
-	};
-}
-
 int ep_session_add_store(struct ep_session *session, size_t max_interval_bytes)
 {
-	struct ep_store_limits limits = store_limits(session->options.memory_bytes);
+	struct ep_store_limits limits = ep_session_store_limits(session->options.memory_bytes);
 	int r;
 
 	if (session->n_stores == EP_SESSION_MAX_STORES)

@@ -4,6 +4,7 @@
 #define EP_AGENT_SESSION_INTERNAL_H
 
 #include "core/plugin/job.h"
+#include "core/agent/coverage.h"
 #include "core/agent/session.h"
 #include "core/agent/watch.h"
 #include "core/base/work.h"
@@ -22,8 +23,9 @@ struct ep_spent {
 };
 
 struct ep_chooser;
-struct ep_kernel_code;
 struct ep_cpus;
+struct ep_kernel_code;
+struct ep_kernel_records;
 
 /* An interval that has ended and waits for the names of its frames. */
 struct ep_seal {
@@ -47,11 +49,9 @@ struct ep_session {
 	struct ep_processes *processes;
 	struct ep_namer *namer;
 	struct ep_kernel_code *kernel_code;
-	uint64_t looks_ns[2]; /* when modules were looked at last, and before that */
 	size_t name_jobs; /* its jobs, and those of languages */
 	struct ep_events *events;
-	struct ep_ring *ring, *wakes;
-	struct ep_order *order;
+	struct ep_kernel_records *records;
 	struct ep_store *stores[EP_SESSION_MAX_STORES];
 	struct ep_spent spent[EP_SESSION_MAX_STORES]; /* when the interval of this store began */
 	size_t n_stores;
@@ -59,17 +59,14 @@ struct ep_session {
 
 	struct ep_watch watch;
 	uv_timer_t closing;
-	bool handles_ready, sampling, collecting, lengthening, seen_complete;
+	bool handles_ready, sampling, collecting, lengthening;
 	bool draining; /* names are all that is still looked for */
 	unsigned int preparing; /* ep_session_prepare, not done yet */
 	bool cancelled;		/* it closes: workers need not find anything more; atomic */
-	uint32_t births[2];	/* control->births before the last look, and before the one before */
 	int n_cpus;
 	uint64_t ticks; /* two a second */
-	uint64_t lost;	       /* samples in the ring and before, already told to the stores */
+	struct ep_coverage coverage; /* as it was told to the stores */
 	int64_t boot_to_wall_ns; /* of the first batch, see seal.c */
-	uint64_t due;	       /* samples that were due, told as well */
-	struct ep_events_missed missed;
 	unsigned int closing_turns;
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -98,12 +95,18 @@ void ep_session_share_memory(struct ep_session *session);
 void ep_session_keep_limit(struct ep_session *session);
 /* Starts to tidy the unwind tables' memory, where some of it was freed. */
 void ep_session_collect(struct ep_session *session);
-/* Descriptors that executables may have. */
+/* What one store may hold. */
+struct ep_store_limits ep_session_store_limits(size_t memory_bytes);
+/* Takes as many descriptors as the system allows. */
+void ep_session_raise_files(void);
+/* Of them, those that executables may have. */
 size_t ep_session_max_files(void);
 
 /* wanted.c */
 struct ep_bpf_options;
 void ep_session_choose(const struct ep_filter *choice, struct ep_bpf_options *options);
+/* NULL: all of them. 0, -ENOMEM. */
+int ep_session_choose_cpus(const struct ep_filter *choice, struct ep_cpus **ret_cpus);
 /* arg: the session, in both. */
 bool ep_session_is_wanted(void *arg, pid_t pid);
 bool ep_session_on_peek(void *arg);

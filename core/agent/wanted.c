@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which processes are recorded: what BPF is told of it, and the same judgement where user space has to ask. */
 #include "core/agent/chooser.h"
+#include "core/agent/kernel_records.h"
 #include "core/agent/session_internal.h"
+#include "core/bpf/cpus.h"
 #include "core/bpf/events.h"
 #include "core/bpf/programs.h"
 #include "core/bpf/sideband.h"
 #include "core/bpf/sideband_set.h"
 #include "core/process/processes.h"
+
+#include <errno.h>
+#include <stdlib.h>
 
 #include <bpf/bpf.h>
 
@@ -23,6 +28,25 @@ void ep_session_choose(const struct ep_filter *choice, struct ep_bpf_options *op
 	options->n_users = ep_filter_numbers(choice, EP_FILTER_USER, options->users, EP_FILTER_LISTED);
 	options->n_threads =
 		ep_filter_numbers(choice, EP_FILTER_TID, options->threads, EP_FILTER_LISTED);
+}
+
+int ep_session_choose_cpus(const struct ep_filter *choice, struct ep_cpus **ret_cpus)
+{
+	struct ep_cpus *cpus;
+
+	if (!choice || !ep_filter_has(choice, EP_FILTER_CPU)) {
+		*ret_cpus = NULL;
+		return 0;
+	}
+	cpus = calloc(1, sizeof(*cpus));
+	if (!cpus)
+		return -ENOMEM;
+	for (uint32_t cpu = 0; cpu < EP_MAX_CPUS; cpu++) {
+		if (ep_filter_takes_number(choice, EP_FILTER_CPU, cpu))
+			cpus->bits[cpu / 64] |= 1ull << cpu % 64;
+	}
+	*ret_cpus = cpus;
+	return 0;
 }
 
 static uint32_t pid_bits(const struct ep_session *session, pid_t pid)
@@ -83,7 +107,7 @@ bool ep_session_on_peek(void *arg)
 	struct ep_sideband_set *rings = ep_events_sidebands(session->events);
 	size_t n = rings ? ep_sideband_set_len(rings) : 0;
 
-	if (__atomic_load_n(&ep_bpf_control(session->bpf)->births, __ATOMIC_ACQUIRE) != session->births[1])
+	if (ep_kernel_records_had_births(session->records))
 		return true;
 	for (size_t i = 0; i < n; i++) {
 		if (ep_sideband_peek(ep_sideband_set_at(rings, i), is_known, session))
