@@ -2,14 +2,11 @@
 #include "core/process/language.h"
 #include "core/plugin/job.h"
 #include "core/process/language_internal.h"
-#include "core/process/rows.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
 /*
  * A runtime that is not initialised yet is asked again, soon at first, and each wait is a quarter
@@ -18,7 +15,6 @@
  */
 #define RETRY_MIN_NS (2 * EP_NS_PER_MS)
 #define LOAD_WAIT_NS EP_NS_PER_SEC
-#define CELL_WAIT_NS EP_NS_PER_SEC /* so long a cell rests that was taken back */
 #define RETRY_MAX_NS (10 * EP_NS_PER_SEC)
 #define YOUNG_NS     (2 * EP_NS_PER_SEC) /* while it maps what it needs */
 /*
@@ -32,125 +28,6 @@
 #define POOR_MAX_NS EP_NS_PER_SEC
 /* Attaches at once to processes that were never sampled: who is sampled does not wait behind thousands of them. */
 #define MAX_ASLEEP 2
-
-/* --- what BPF is told ------------------------------------------------------------------------ */
-
-/* Another wait for the same is not put off by this one. */
-static void schedule_at(struct ep_languages *languages, uint64_t *due_ns, uint64_t wait_ns)
-{
-	uint64_t at_ns = ep_clock_mono_ns() + wait_ns, wait_ms = wait_ns / EP_NS_PER_MS + 1;
-	uv_timer_t *timer = &languages->retry_timer;
-
-	if (!*due_ns || at_ns < *due_ns)
-		*due_ns = at_ns;
-	if (!languages->stopped &&
-	    (!uv_is_active((uv_handle_t *)timer) || uv_timer_get_due_in(timer) > wait_ms))
-		uv_timer_start(timer, ep_instance_on_retry, wait_ms, 0);
-}
-
-static void schedule(struct ep_instance *instance, uint64_t wait_ns)
-{
-	schedule_at(instance->languages, &instance->retry_ns, wait_ns);
-}
-
-void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns)
-{
-	schedule_at(languages, &languages->names_due_ns, wait_ns);
-}
-
-/* One that was never sampled has what it said taken with its first sample: nobody misses it until then. */
-static void wait_for_cell(struct ep_instance *instance)
-{
-	instance->languages->states_refused++;
-	instance->wants_cell = true;
-	if (!instance->sampled_ns)
-		return;
-	if (ep_log_limit_ok(&instance->languages->full_lines))
-		ep_log(EP_LOG_WARN,
-		       "%s: pid %d: more than %d processes at once, its frames stay "
-		       "native for now",
-		       instance->claim->language->name, (int)instance->pid, EP_MAX_STATES);
-	instance->attached.is_changed = true;
-	schedule(instance, CELL_WAIT_NS);
-}
-
-static void take_back(struct ep_instance *instance)
-{
-	struct ep_languages *languages = instance->languages;
-
-	ep_language_maps_put_state(languages->maps, instance->state);
-	instance->state = 0;
-	instance->wants_cell = true;
-	languages->states_taken_back++;
-	if (!languages->stopped)
-		languages->options.changed(languages->options.arg, instance->pid);
-}
-
-/* Before cells run out: those go whose processes were sampled longest ago. */
-static void take_back_idle(struct ep_languages *languages)
-{
-	struct ep_instance *instance;
-
-	if (!ep_language_maps_find_idle(languages->maps))
-		return;
-	LIST_FOREACH (instance, &languages->instances, link) {
-		if (instance->state && !instance->released &&
-		    ep_language_maps_is_idle(languages->maps, instance->state))
-			take_back(instance);
-	}
-}
-
-/* Equal states share a cell: it is another one when the state is. */
-static bool take_state(struct ep_instance *instance)
-{
-	const struct ep_attached_set *holds = &instance->attached.holds;
-	struct ep_language_maps *maps = instance->languages->maps;
-	uint32_t old = instance->state;
-	int state = 0;
-
-	if (holds->has_state)
-		state = ep_language_maps_get_state(maps, holds->state, holds->state_bytes,
-						   instance->sampled_ns);
-	instance->wants_cell = false;
-	if (state < 0)
-		wait_for_cell(instance);
-	instance->state = state > 0 ? (uint32_t)state : 0;
-	ep_language_maps_put_state(maps, old);
-	return instance->state != old;
-}
-
-static bool take_ranges(struct ep_instance *instance)
-{
-	const struct ep_attached_set *holds = &instance->attached.holds;
-	const struct ep_vec *set = &holds->ranges;
-	struct ep_vec *told = &instance->ranges;
-
-	if (instance->anonymous == holds->anonymous && told->len == set->len &&
-	    (set->len == 0 ||
-	     memcmp(told->data, set->data, set->len * sizeof(struct ep_range)) == 0))
-		return false;
-	instance->anonymous = holds->anonymous;
-	told->len = 0;
-	if (set->len > 0)
-		(void)ep_vec_append(told, set->data, set->len);
-	return true;
-}
-
-/* The loop's copy of what holds: BPF is told what is new in it. */
-static void tell_set(struct ep_instance *instance)
-{
-	struct ep_languages *languages = instance->languages;
-	bool state, ranges;
-
-	if (!instance->attached.is_changed)
-		return;
-	instance->attached.is_changed = false;
-	state = take_state(instance);
-	ranges = take_ranges(instance);
-	if ((state || ranges) && !languages->stopped)
-		languages->options.changed(languages->options.arg, instance->pid);
-	take_back_idle(languages);
-}
 
 /* --- what it costs --------------------------------------------------------------------------- */
 
@@ -167,7 +44,7 @@ static bool instance_is_poor(struct ep_instance *instance)
 	if (!wait_ns)
 		return false;
 	instance->languages->put_off++;
-	schedule(instance, EP_MIN(EP_MAX(wait_ns, RETRY_MIN_NS), POOR_MAX_NS));
+	ep_instance_schedule(instance, EP_MIN(EP_MAX(wait_ns, RETRY_MIN_NS), POOR_MAX_NS));
 	return true;
 }
 
@@ -217,7 +94,7 @@ static void schedule_retry(struct ep_instance *instance)
 	if (instance->attached.result < 0)
 		ep_log(EP_LOG_DEBUG, "%s: pid %d: %s: tried again", instance->claim->language->name,
 		       (int)instance->pid, ep_strerror(instance->attached.result));
-	schedule(instance, wait_ns);
+	ep_instance_schedule(instance, wait_ns);
 	instance->wait_ns = EP_MIN(wait_ns + wait_ns / 4, RETRY_MAX_NS);
 }
 
@@ -231,12 +108,11 @@ static void free_instance(struct ep_instance *instance)
 {
 	ep_attached_fini(&instance->attached);
 	ep_instance_forget_kept(instance);
-	ep_language_maps_put_state(instance->languages->maps, instance->state);
+	ep_instance_fini_told(instance);
 	LIST_REMOVE(instance, link);
 	leave_line(instance);
 	end_first(instance);
 	ep_claim_unref(instance->claim);
-	ep_vec_fini(&instance->ranges);
 	free(instance);
 }
 
@@ -258,11 +134,11 @@ static void do_without_program(struct ep_instance *instance)
 		return;
 	if (!language->failed) {
 		ep_attached_rest(&instance->attached);
-		schedule(instance, language->pause_ns);
+		ep_instance_schedule(instance, language->pause_ns);
 	} else if (instance->attached.state != EP_ATTACHMENT_REFUSED) {
 		ep_attached_refuse(&instance->attached);
 		take_failure(instance);
-		tell_set(instance);
+		ep_instance_tell(instance);
 	}
 }
 
@@ -296,8 +172,8 @@ void ep_instance_end_job(struct ep_instance *instance)
 		free_instance(instance);
 		return;
 	}
-	instance->attached.is_changed |= instance->wants_cell && instance->sampled_ns;
-	tell_set(instance);
+	instance->attached.is_changed |= instance->told.wants_cell && instance->sampled_ns;
+	ep_instance_tell(instance);
 	do_without_program(instance);
 	if (instance->refresh_wanted && instance->attached.state == EP_ATTACHMENT_ATTACHED)
 		start_refresh_soon(instance);
@@ -401,7 +277,7 @@ static void start_refresh_soon(struct ep_instance *instance)
 	if (instance->ended || since_ns >= rest_ns)
 		start_refresh(instance);
 	else
-		schedule(instance, rest_ns - since_ns);
+		ep_instance_schedule(instance, rest_ns - since_ns);
 }
 
 /* When the profiler starts, the unwind tables of what runs come before programs. 0: it need not wait. */
@@ -430,7 +306,7 @@ static void start_attach(struct ep_instance *instance)
 	if (wait_ns) {
 		if (language->pause_ns)
 			end_first(instance); /* nobody waits for that */
-		schedule(instance, wait_ns);
+		ep_instance_schedule(instance, wait_ns);
 		return;
 	}
 	if (language->failed) {
@@ -482,7 +358,7 @@ static struct ep_instance *new_instance(struct ep_languages *languages, struct e
 	instance->attached.kept = &instance->kept;
 	ep_kept_memory_init(&instance->kept);
 	ep_kept_memory_init(&instance->arrived);
-	ep_vec_init(&instance->ranges, sizeof(struct ep_range), EP_MAX_RANGES);
+	ep_instance_init_told(instance);
 	LIST_INSERT_HEAD(&languages->instances, instance, link);
 	return instance;
 }
@@ -519,13 +395,8 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 				parent->process.module_addr);
 	if (!instance)
 		return NULL;
-	if (parent->ranges.len > 0)
-		(void)ep_vec_append(&instance->ranges, parent->ranges.data, parent->ranges.len);
-	instance->anonymous = parent->anonymous;
-	if (parent->state)
-		instance->state = ep_language_maps_share_state(languages->maps, parent->state);
-	instance->wants_cell = parent->wants_cell;
-	if (instance->state || instance->wants_cell)
+	ep_instance_inherit_told(instance, parent);
+	if (instance->told.cell || instance->told.wants_cell)
 		instance->attached.state = EP_ATTACHMENT_DORMANT;
 	else
 		start_attach(instance);
@@ -568,7 +439,7 @@ static void try_again_soon(struct ep_instance *instance)
 {
 	instance->wait_ns = 0;
 	if (ep_clock_mono_ns() - instance->born_ns < YOUNG_NS)
-		schedule(instance, RETRY_MIN_NS);
+		ep_instance_schedule(instance, RETRY_MIN_NS);
 }
 
 void ep_instance_refresh(struct ep_instance *instance)
@@ -625,9 +496,9 @@ static void ask_for_cell(struct ep_instance *instance)
 		return;
 	if (instance->attached.holds.has_state) {
 		instance->attached.is_changed = true;
-		tell_set(instance);
+		ep_instance_tell(instance);
 	} else if (instance->attached.state == EP_ATTACHMENT_DORMANT) {
-		instance->wants_cell = false;
+		instance->told.wants_cell = false;
 		start_attach(instance);
 	}
 }
@@ -638,9 +509,9 @@ void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 	instance->purse->was_sampled = true;
 	if (instance->is_in_line)
 		start_attach(instance);
-	if (instance->state)
-		ep_language_maps_touch_state(instance->languages->maps, instance->state, time_ns);
-	else if (instance->wants_cell && !instance->languages->stopped)
+	if (instance->told.cell)
+		ep_language_maps_touch_state(instance->languages->maps, instance->told.cell, time_ns);
+	else if (instance->told.wants_cell && !instance->languages->stopped)
 		ask_for_cell(instance);
 }
 
@@ -648,7 +519,7 @@ void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 static bool may_rest(const struct ep_instance *instance, uint64_t now_ns, uint64_t idle_ns)
 {
 	return !instance->busy && instance->attached.instance &&
-	       (instance->state || instance->wants_cell) &&
+	       (instance->told.cell || instance->told.wants_cell) &&
 	       !instance->refresh_wanted && !instance->retry_ns &&
 	       now_ns - instance->used_ns >= idle_ns;
 }
@@ -663,10 +534,10 @@ void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t
 	}
 }
 
-static void retry(struct ep_instance *instance)
+void ep_instance_retry(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
-	tell_set(instance);
+	ep_instance_tell(instance);
 	if (ep_instance_has_slept(instance)) {
 		instance->languages->slept++;
 		schedule_retry(instance);
@@ -677,56 +548,4 @@ static void retry(struct ep_instance *instance)
 	else if (instance->attached.state == EP_ATTACHMENT_WAITING ||
 		 instance->attached.state == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
-}
-
-/* The timer runs for the one that is due first; one that is due earlier does not wait long. */
-void ep_instance_on_retry(uv_timer_t *timer)
-{
-	struct ep_languages *languages = timer->data;
-	uint64_t now_ns = ep_clock_mono_ns(), next_ns = UINT64_MAX;
-	struct ep_instance *instance;
-
-	LIST_FOREACH (instance, &languages->instances, link) {
-		if (!instance->retry_ns)
-			continue;
-		if (!instance->busy && now_ns >= instance->retry_ns)
-			retry(instance);
-		else
-			next_ns = EP_MIN(next_ns, EP_MAX(instance->retry_ns, now_ns));
-	}
-	if (languages->names_due_ns && now_ns >= languages->names_due_ns) {
-		languages->names_due_ns = 0;
-		languages->options.named(languages->options.arg);
-	}
-	if (languages->names_due_ns)
-		next_ns = EP_MIN(next_ns, EP_MAX(languages->names_due_ns, now_ns));
-	if (next_ns != UINT64_MAX && !languages->stopped)
-		uv_timer_start(timer, ep_instance_on_retry, (next_ns - now_ns) / EP_NS_PER_MS + 2,
-			       0);
-}
-
-uint32_t ep_instance_slot(const struct ep_instance *instance)
-{
-	return instance->claim->language->slot;
-}
-
-uint32_t ep_instance_state(const struct ep_instance *instance)
-{
-	const struct ep_language *language = instance->claim->language;
-
-	return !language->loading && language->program ? instance->state : 0;
-}
-
-void ep_instance_get_told(const struct ep_instance *instance, struct ep_told *ret)
-{
-	const struct ep_language *language = instance->claim->language;
-
-	*ret = (struct ep_told){
-		.ranges = instance->ranges.data,
-		.n_ranges = instance->ranges.len,
-		.slot = language->slot,
-		.state = instance->state,
-		.anonymous = instance->anonymous,
-		.resumes = ep_bpf_image_resumes(language->ops->bpf),
-	};
 }

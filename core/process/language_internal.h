@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	language.c	the plugins that are loaded, claims
- *	instance.c	one claim in one process
+ *	language.c		the plugins that are loaded, claims
+ *	instance.c		one claim in one process
  *	instance_names.c	its frames' names
  *	instance_costs.c	who pays for that
+ *	instance_told.c	what BPF is told of it
+ *	instance_timer.c	when it is looked at again
  */
 #ifndef EP_PROCESS_LANGUAGE_INTERNAL_H
 #define EP_PROCESS_LANGUAGE_INTERNAL_H
@@ -74,6 +76,14 @@ struct ep_languages {
 	uint64_t put_off, slept; /* attaches: until they are paid for; of processes that did not run since the last one */
 };
 
+/* What BPF is told of an instance. */
+struct ep_instance_told {
+	uint32_t cell;	 /* of its state; 0: there is none */
+	bool wants_cell; /* it was taken back, or there was none: its next sample asks for one */
+	bool anonymous;
+	struct ep_vec ranges;
+};
+
 struct ep_instance {
 	LIST_ENTRY(ep_instance) link;
 	TAILQ_ENTRY(ep_instance) asleep;
@@ -91,12 +101,8 @@ struct ep_instance {
 	struct ep_kept_memory arrived; /* since the last job for names began */
 	size_t kept_bytes, arrived_bytes; /* of the events that each of both has */
 	uint64_t kept_ns; /* CLOCK_MONOTONIC: when the first of `kept` was taken */
-	/* What BPF is told: the cell of the state, 0 when there is none, and the ranges. */
-	uint32_t state;
-	bool wants_cell; /* its state's cell was taken back, or there was none: its next sample asks for one */
+	struct ep_instance_told told;
 	uint64_t sampled_ns; /* CLOCK_MONOTONIC, its process's last sample; 0: none yet */
-	struct ep_vec ranges;
-	bool anonymous;
 	bool busy;	     /* a job is under way */
 	bool released;	     /* while it was: the instance goes with it */
 	bool ended;	     /* the process has: see ep_instance_end */
@@ -133,12 +139,22 @@ int ep_language_load(struct ep_language *language);
 /* instance.c: on the loop, at the end of a job; of one that has loaded a program. */
 void ep_instance_end_job(struct ep_instance *instance);
 void ep_instances_end_load(const struct ep_language *language);
-void ep_instance_on_retry(uv_timer_t *timer);
-/* `named` is called after that, at the latest. */
-void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns);
+/* What it waited for is due. */
+void ep_instance_retry(struct ep_instance *instance);
 /* 0: the plugin can be asked, and nothing is under way. -EBUSY: not now. Never:
  * -ESRCH, its process has gone; -ENODATA. */
 int ep_instance_wake(struct ep_instance *instance);
+/* instance_timer.c: it is retried after that, or earlier if it waits for less already. */
+void ep_instance_schedule(struct ep_instance *instance, uint64_t wait_ns);
+/* `named` is called after that, at the latest. */
+void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns);
+void ep_instances_on_retry(uv_timer_t *timer);
+/* instance_told.c: a child has all that BPF was told of its parent. */
+void ep_instance_init_told(struct ep_instance *instance);
+void ep_instance_inherit_told(struct ep_instance *instance, const struct ep_instance *parent);
+void ep_instance_fini_told(struct ep_instance *instance);
+/* Tells BPF what is new in what its plugin has set. */
+void ep_instance_tell(struct ep_instance *instance);
 /* instance_names.c: no job is under way. */
 void ep_instance_forget_kept(struct ep_instance *instance);
 /* 0: its process can pay for a job; else after that time, UINT64_MAX: not any more. */
