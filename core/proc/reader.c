@@ -105,6 +105,7 @@ static bool is_zero(const uint8_t *block, size_t bytes)
 struct copy {
 	int from, to;
 	uint64_t data_bytes; /* that are not zero */
+	uint64_t max_bytes;
 	struct ep_reader_shared *shared;
 };
 
@@ -123,7 +124,7 @@ static int copy_data(struct copy *copy, uint64_t off, uint64_t end)
 			return n < 0 ? -errno : 0; /* it has shrunk */
 		if (!is_zero(block, (size_t)n)) {
 			copy->data_bytes += (uint64_t)n;
-			if (copy->data_bytes > EP_READER_FILE_BYTES)
+			if (copy->data_bytes > copy->max_bytes)
 				return -E2BIG;
 			if (pwrite(copy->to, block, (size_t)n, (off_t)off) != n)
 				return -ENOMEM;
@@ -165,11 +166,15 @@ static struct timespec time_of(int64_t ns)
 
 /* It has the size and the time of its contents: by these somebody sees whether a file was written
  * to. */
-static int make_copy(const struct ep_proc_file *file, struct ep_reader_shared *shared, int *ret_fd)
+static int make_copy(const struct ep_proc_file *file, uint64_t max_bytes,
+		     struct ep_reader_shared *shared, int *ret_fd)
 {
 	ep_autoclose int fd = memfd_create("copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct timespec times[] = {time_of(file->mtime_ns), time_of(file->mtime_ns)};
-	struct copy copy = {.from = file->fd, .to = fd, .shared = shared};
+	struct copy copy = {.from = file->fd,
+			    .to = fd,
+			    .max_bytes = EP_MIN(max_bytes, EP_READER_FILE_BYTES),
+			    .shared = shared};
 	int r;
 
 	if (fd < 0)
@@ -242,8 +247,8 @@ static int read_file(struct ep_reader_request *request, struct ep_reader_shared 
 	request->mapping.path_bytes = (uint32_t)strlen(request->path);
 	r = open_file(request, &file);
 	atomic_fetch_add(&shared->progress, 1);
-	if (r == 0 && file.fd >= 0)
-		r = make_copy(&file, shared, ret_fd);
+	if (r == 0 && file.fd >= 0 && request->bytes > 0)
+		r = make_copy(&file, request->bytes, shared, ret_fd);
 	ep_proc_file_close(&file);
 	reply->file = file;
 	return r;

@@ -23,7 +23,7 @@ enum ep_reader_op {
 struct ep_reader_request {
 	uint32_t op; /* enum ep_reader_op */
 	int32_t pid;
-	uint64_t addr, bytes;	   /* of memory */
+	uint64_t addr, bytes;	   /* of memory; bytes of a file: what its copy may take, 0: none is made */
 	struct ep_mapping mapping; /* its path is below */
 	char path[PATH_MAX + 16];  /* with a NUL */
 };
@@ -57,7 +57,7 @@ struct ep_zygote_request {
 struct ep_zygote_reply {
 	int32_t pid; /* or -errno */
 };
-#define EP_ZYGOTE_MAX_LOST 32 /* readers at once, those that hang in the kernel included */
+#define EP_ZYGOTE_MAX_READERS 8 /* at once, those that hang in the kernel included */
 
 /* One message with at most two descriptors, which stay the caller's. 0, -errno. */
 int ep_reader_send(int fd, const void *message, size_t bytes, const int *fds, size_t n_fds);

@@ -6,8 +6,10 @@
  */
 #include "core/proc/readers.h"
 #include "core/base/log.h"
+#include "core/proc/copies.h"
 #include "core/proc/process.h"
 #include "core/proc/reader.h"
+#include "core/proc/silent.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,26 +29,13 @@
 #define ZYGOTE_WAIT_MS 1000
 #define END_TRIES      40 /* looks whether the zygote has ended */
 #define END_STEP_US    5000
-#define MAX_SILENT     256
-#define MAX_COPIES     512
+#define PAGE_BYTES     4096
 
 struct reader {
 	int channel;
 	pid_t pid; /* 0: there is none */
 	struct ep_reader_shared *shared;
 	bool is_busy;
-};
-
-/* A process or a device that did not answer once. */
-struct silent {
-	pid_t pid; /* 0: a device */
-	uint64_t start_ns, dev;
-};
-
-/* A copy that was handed out, to be found by its descriptor as long as that is open. */
-struct copy {
-	int fd;
-	uint64_t inode, bytes;
 };
 
 /* One for the process, as is who forks, and as are pids: whoever reads memory has nothing but a
@@ -59,12 +48,8 @@ static struct {
 	_Atomic bool is_there;
 	_Atomic uint64_t late_ns;
 	struct reader readers[EP_READERS];
-	struct silent silent[MAX_SILENT];
-	size_t n_silent;
+	struct ep_silents silents;
 	uint64_t free_ns; /* while this is far ahead of now, too many were late */
-	struct copy copies[MAX_COPIES];
-	size_t n_copies;
-	uint64_t copies_bytes;
 	struct ep_readers_stats stats;
 } pool = {
 	.mutex = PTHREAD_MUTEX_INITIALIZER,
@@ -108,6 +93,13 @@ bool ep_readers_are_there(void)
 void ep_readers_wait_at_most(uint64_t ns)
 {
 	atomic_store(&pool.late_ns, ns);
+}
+
+void ep_readers_try_after(uint64_t ns)
+{
+	pthread_mutex_lock(&pool.mutex);
+	pool.silents.first_ns = ns;
+	pthread_mutex_unlock(&pool.mutex);
 }
 
 static void kill_reader(pid_t pid)
@@ -275,21 +267,14 @@ static int reader_wait(const struct reader *reader)
 
 /* --- what does not answer -------------------------------------------------------------------- */
 
-static bool is_same(const struct silent *a, const struct silent *b)
+static enum ep_silent_answer ask_silents(const struct ep_silent *who)
 {
-	return a->pid == b->pid && a->dev == b->dev &&
-	       (!a->pid || ep_process_same_start(a->start_ns, b->start_ns));
-}
-
-static bool is_silent(const struct silent *asked)
-{
-	bool found = false;
+	enum ep_silent_answer answer;
 
 	pthread_mutex_lock(&pool.mutex);
-	for (size_t i = 0; i < EP_MIN(pool.n_silent, (size_t)MAX_SILENT) && !found; i++)
-		found = is_same(&pool.silent[i], asked);
+	answer = ep_silents_ask(&pool.silents, who, ep_clock_mono_ns());
 	pthread_mutex_unlock(&pool.mutex);
-	return found;
+	return answer;
 }
 
 /* Each that is late costs one time of refilling, of which so many may be owed. */
@@ -303,13 +288,16 @@ static bool are_too_many_late(void)
 	return are;
 }
 
-static void add_silent(const struct silent *silent)
+static void add_silent(const struct ep_silent *silent, bool is_try, pid_t reader)
 {
-	uint64_t now_ns = ep_clock_mono_ns();
+	uint64_t now_ns = ep_clock_mono_ns(), wait_ns;
+	struct ep_process_info info = {0};
 
+	if (ep_process_read_stat(reader, &info) < 0)
+		reader = 0;
 	pthread_mutex_lock(&pool.mutex);
 	pool.free_ns = EP_MAX(pool.free_ns, now_ns) + EP_READERS_REFILL_NS;
-	pool.silent[pool.n_silent++ % MAX_SILENT] = *silent;
+	wait_ns = ep_silents_add(&pool.silents, silent, is_try, reader, info.start_ns, now_ns);
 	pool.stats.late++;
 	pthread_mutex_unlock(&pool.mutex);
 	if (silent->pid)
@@ -318,8 +306,19 @@ static void add_silent(const struct silent *silent)
 		       (int)silent->pid);
 	else
 		ep_log(EP_LOG_INFO,
-		       "readers: device %u:%u does not answer; its files are not read again",
-		       major(silent->dev), minor(silent->dev));
+		       "readers: device %u:%u does not answer; it is asked again in %.0f s",
+		       major(silent->dev), minor(silent->dev), (double)wait_ns / EP_NS_PER_SEC);
+}
+
+/* Of a try that was not late. */
+static void end_try(const struct ep_silent *silent, bool has_answered)
+{
+	pthread_mutex_lock(&pool.mutex);
+	ep_silents_tried(&pool.silents, silent, has_answered);
+	pthread_mutex_unlock(&pool.mutex);
+	if (has_answered)
+		ep_log(EP_LOG_INFO, "readers: device %u:%u answers again", major(silent->dev),
+		       minor(silent->dev));
 }
 
 /* --- one request ----------------------------------------------------------------------------- */
@@ -345,32 +344,51 @@ static int result_of(const struct ep_reader_reply *reply)
 	return reply->result > 0 || reply->result < -4095 ? -EBADMSG : reply->result;
 }
 
-static int ask(const struct ep_reader_request *request, const struct silent *who,
-	       struct ep_reader_reply *ret_reply, int *ret_fd, void *buf)
+/* ret_answered: whether it was the reader who said it. */
+static int ask_reader(const struct ep_reader_request *request, const struct ep_silent *who, bool is_try,
+		      struct ep_reader_reply *ret_reply, int *ret_fd, void *buf, bool *ret_answered)
 {
 	struct reader *reader;
-	int r;
+	pid_t pid;
+	int r = reader_acquire(&reader);
 
-	*ret_fd = -1;
-	if (!atomic_load(&pool.late_ns))
-		return -ECANCELED;
-	if (is_silent(who))
-		return -ETIMEDOUT;
-	if (are_too_many_late())
-		return -EAGAIN;
-	r = reader_acquire(&reader);
 	if (r < 0)
 		return r;
+	pid = reader->pid;
 	r = reader_ask(reader, request, ret_reply, ret_fd);
+	*ret_answered = r == 0;
 	if (r == 0)
 		r = result_of(ret_reply);
 	if (r == 0 && buf && (ret_reply->bytes == 0 || ret_reply->bytes > request->bytes))
 		r = -EBADMSG;
 	if (r == 0 && buf)
 		memcpy(buf, reader->shared->data, (size_t)ret_reply->bytes);
-	if (r == -ETIMEDOUT && !reader->pid)
-		add_silent(who);
+	if (r == -ETIMEDOUT && !*ret_answered)
+		add_silent(who, is_try, pid);
 	reader_release(reader);
+	return r;
+}
+
+static int ask(const struct ep_reader_request *request, const struct ep_silent *who,
+	       struct ep_reader_reply *ret_reply, int *ret_fd, void *buf)
+{
+	enum ep_silent_answer silent;
+	bool has_answered = false;
+	int r;
+
+	*ret_fd = -1;
+	if (!atomic_load(&pool.late_ns))
+		return -ECANCELED;
+	silent = ask_silents(who);
+	if (silent == EP_SILENT_YES)
+		return -ETIMEDOUT;
+	if (are_too_many_late())
+		r = -EAGAIN;
+	else
+		r = ask_reader(request, who, silent == EP_SILENT_TRY, ret_reply, ret_fd, buf,
+			       &has_answered);
+	if (silent == EP_SILENT_TRY && (has_answered || r != -ETIMEDOUT))
+		end_try(who, has_answered);
 	return r;
 }
 
@@ -382,7 +400,7 @@ int ep_readers_memory(pid_t pid, uint64_t addr, void *buf, size_t bytes, size_t 
 					    .bytes = EP_MIN(bytes, EP_READER_DATA_BYTES)};
 	struct ep_process_info info;
 	struct ep_reader_reply reply;
-	struct silent who = {.pid = pid};
+	struct ep_silent who = {.pid = pid};
 	int fd, r = ep_process_read_stat(pid, &info);
 
 	if (r < 0)
@@ -397,63 +415,57 @@ int ep_readers_memory(pid_t pid, uint64_t addr, void *buf, size_t bytes, size_t 
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-static void forget_closed_copies(void)
+/* By its size, since nobody knows its holes yet. 0, -EAGAIN there is no memory for it now, and others. */
+static int charge_copy(struct ep_reader_request *request, const struct ep_silent *who,
+		       size_t *ret_charged)
 {
-	size_t n = 0;
-
-	pool.copies_bytes = 0;
-	for (size_t i = 0; i < pool.n_copies; i++) {
-		struct stat st;
-
-		if (fstat(pool.copies[i].fd, &st) < 0 || st.st_ino != pool.copies[i].inode ||
-		    st.st_uid != geteuid())
-			continue;
-		pool.copies_bytes += pool.copies[i].bytes;
-		pool.copies[n++] = pool.copies[i];
-	}
-	pool.n_copies = n;
-}
-
-/* A copy is as large as was said, and nobody changes it any more. 0, -EBADMSG, -EAGAIN. */
-static int take_copy(int fd, const struct ep_proc_file *file)
-{
-	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
-	struct stat st;
-	uint64_t bytes;
-	int r = 0;
-
-	if (fstat(fd, &st) < 0 || (uint64_t)st.st_size != file->bytes ||
-	    (fcntl(fd, F_GET_SEALS) & seals) != seals)
-		return -EBADMSG;
-	bytes = (uint64_t)st.st_blocks * 512;
-	pthread_mutex_lock(&pool.mutex);
-	if (pool.n_copies == MAX_COPIES || pool.copies_bytes + bytes > EP_READER_FILES_BYTES)
-		forget_closed_copies();
-	if (pool.n_copies == MAX_COPIES || pool.copies_bytes + bytes > EP_READER_FILES_BYTES)
-		r = -EAGAIN;
-	else
-		pool.copies[pool.n_copies++] =
-			(struct copy){.fd = fd, .inode = st.st_ino, .bytes = bytes};
-	pool.copies_bytes += r == 0 ? bytes : 0;
-	pthread_mutex_unlock(&pool.mutex);
-	return r;
-}
-
-static int ask_for_file(const struct ep_reader_request *request, uint64_t dev,
-			bool is_identity_only, struct ep_proc_file *ret_file)
-{
-	const struct silent who = {.dev = dev};
 	struct ep_reader_reply reply;
 	ep_autoclose int fd = -1;
-	int r = ask(request, &who, &reply, &fd, NULL);
+	uint64_t bytes;
+	int r;
+
+	request->bytes = 0;
+	r = ask(request, who, &reply, &fd, NULL);
+	if (r < 0)
+		return r;
+	bytes = EP_MAX(EP_MIN(reply.file.bytes, EP_READER_FILE_BYTES), (uint64_t)PAGE_BYTES);
+	bytes = EP_ALIGN_UP(bytes, (uint64_t)PAGE_BYTES);
+	r = fd >= 0 ? -EBADMSG : ep_copies_charge((size_t)bytes);
+	if (r < 0)
+		return r;
+	request->bytes = bytes;
+	*ret_charged = (size_t)bytes;
+	return 0;
+}
+
+static int ask_for_copy(struct ep_reader_request *request, const struct ep_silent *who,
+			struct ep_reader_reply *ret_reply, int *ret_fd)
+{
+	size_t charged = 0;
+	int r = charge_copy(request, who, &charged);
+
+	if (r < 0)
+		return r;
+	r = ask(request, who, ret_reply, ret_fd, NULL);
+	if (r == 0 && *ret_fd >= 0)
+		return ep_copies_add(*ret_fd, &ret_reply->file, charged);
+	ep_copies_give_back(charged);
+	return r < 0 ? r : -EBADMSG;
+}
+
+static int ask_for_file(struct ep_reader_request *request, uint64_t dev, bool is_identity_only,
+			struct ep_proc_file *ret_file)
+{
+	const struct ep_silent who = {.dev = dev};
+	struct ep_reader_reply reply;
+	ep_autoclose int fd = -1;
+	int r = is_identity_only ? ask(request, &who, &reply, &fd, NULL)
+				 : ask_for_copy(request, &who, &reply, &fd);
 
 	if (r < 0)
 		return r;
 	if ((fd < 0) != is_identity_only)
 		return -EBADMSG;
-	r = is_identity_only ? 0 : take_copy(fd, &reply.file);
-	if (r < 0)
-		return r;
 	*ret_file = reply.file;
 	ret_file->view = (struct ep_proc_view){0};
 	ret_file->start_ns = 0;
@@ -526,7 +538,7 @@ void ep_readers_end(void)
 	pool.zygote = -1;
 	for (int i = 0; i < END_TRIES && waitpid(pool.zygote_pid, NULL, WNOHANG) == 0; i++)
 		(void)usleep(END_STEP_US);
-	pool.n_silent = 0;
+	pool.silents = (struct ep_silents){0};
 	pool.free_ns = 0;
 	pool.stats = (struct ep_readers_stats){0};
 }

@@ -11,8 +11,8 @@
  *
  * A reader answers one request at a time: memory by shared memory, a file as a sealed copy in
  * memory. One that is late (EP_READER_LATE_NS without progress) is killed and abandoned, and
- * replaced by the next request; what it was asked of, a process or a device, is not asked again:
- * -ETIMEDOUT from then on, without a wait.
+ * replaced by the next request; what it was asked of says -ETIMEDOUT from then on, without a wait: a
+ * process for good, a device until it is tried again (core/proc/silent.h).
  *
  * All of it is one for the process, as is who forks. Any thread may ask.
  */
@@ -46,11 +46,14 @@ bool ep_readers_are_there(void);
  * at once, and nothing is asked.
  */
 void ep_readers_wait_at_most(uint64_t ns);
+/* For tests: how long a device is not asked that was late once (EP_SILENT_FIRST_NS). */
+void ep_readers_try_after(uint64_t ns);
 
 /*
  * As ep_memory_read_some and the functions of core/proc/open.h. Besides: -ETIMEDOUT it did not
- * answer, now or before; -ECANCELED; -EAGAIN all readers are busy, or too many were late; -E2BIG
- * the file is larger than EP_READER_FILE_BYTES, or all copies together than EP_READER_FILES_BYTES.
+ * answer, now or before; -ECANCELED; -EAGAIN all readers are busy, or too many were late, or there is
+ * no memory for a copy, or for all of them together; -E2BIG the file is larger than
+ * EP_READER_FILE_BYTES.
  */
 int ep_readers_memory(pid_t pid, uint64_t addr, void *buf, size_t bytes, size_t *ret_bytes);
 /* `dev`: the device as it was found; it is what does not answer. */
@@ -61,8 +64,8 @@ int ep_readers_open_range(pid_t pid, uint64_t start, uint64_t end, uint64_t dev,
 /* Below the root of a process, or, with pid 0, where we see the path. */
 int ep_readers_open_below(pid_t pid, const char *path, uint64_t dev, struct ep_proc_file *ret_file);
 
-#define EP_READER_FILE_BYTES  ((uint64_t)64 << 20)
-#define EP_READER_FILES_BYTES ((uint64_t)256 << 20)
+/* All copies together: core/proc/copies.h. */
+#define EP_READER_FILE_BYTES ((uint64_t)64 << 20)
 
 struct ep_readers_stats {
 	uint64_t requests, started, late;

@@ -5,6 +5,7 @@
  * (PR_SET_PDEATHSIG), and its readers with it: those that hang in the kernel as soon as that lets
  * go of them.
  */
+#include "core/base/clock.h"
 #include "core/proc/reader.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@
 #define CHANNEL_FD  3 /* of the zygote and of a reader */
 #define END_TRIES   10
 #define END_STEP_US 5000
+#define DEATH_NS    (50 * EP_NS_PER_MS) /* so long one that was killed may take to end, if it does not hang */
 
 /* Others' memory, files whoever may read them, /proc/PID/map_files; before Linux 5.9 the latter was
  * CAP_SYS_ADMIN's. */
@@ -107,45 +109,63 @@ static void reader_start(int channel, int memory, pid_t zygote, void (*limit)(vo
 	ep_reader_run(CHANNEL_FD, shared);
 }
 
-static int zygote_start_reader(int channel, int memory, size_t n_readers, void (*limit)(void))
+struct zygote {
+	size_t n_readers;
+	uint64_t killed_ns; /* when the last one was */
+	void (*limit)(void);
+};
+
+static void zygote_reap_ended(struct zygote *zygote)
 {
-	pid_t zygote = getpid(), pid;
+	while (zygote->n_readers > 0 && waitpid(-1, NULL, WNOHANG) > 0)
+		zygote->n_readers--;
+}
+
+static int zygote_start_reader(struct zygote *zygote, int channel, int memory)
+{
+	pid_t self = getpid(), pid;
 
 	if (channel < 0 || memory < 0)
 		return -EBADMSG;
-	if (n_readers >= EP_ZYGOTE_MAX_LOST)
+	while (zygote->n_readers >= EP_ZYGOTE_MAX_READERS &&
+	       ep_clock_mono_ns() - zygote->killed_ns < DEATH_NS) {
+		(void)usleep(END_STEP_US);
+		zygote_reap_ended(zygote);
+	}
+	if (zygote->n_readers >= EP_ZYGOTE_MAX_READERS)
 		return -EAGAIN;
 	pid = fork();
 	if (pid == 0)
-		reader_start(channel, memory, zygote, limit);
+		reader_start(channel, memory, self, zygote->limit);
+	zygote->n_readers += pid > 0;
 	return pid < 0 ? -errno : pid;
 }
 
 /* What is no child any more is not killed: its pid may be another's. */
-static void zygote_kill_reader(pid_t pid, size_t *n_readers)
+static void zygote_kill_reader(struct zygote *zygote, pid_t pid)
 {
 	pid_t ended = waitpid(pid, NULL, WNOHANG);
 
 	if (ended == 0)
 		(void)kill(pid, SIGKILL);
-	*n_readers -= ended == pid;
+	zygote->killed_ns = ep_clock_mono_ns();
+	zygote->n_readers -= ended == pid;
 }
 
 /* Readers end with their channels, and are nobody's to wait for then. Those that hang are left. */
-static void zygote_reap(size_t n_readers)
+static void zygote_reap_all(struct zygote *zygote)
 {
-	for (int i = 0; i < END_TRIES && n_readers > 0; i++) {
+	for (int i = 0; i < END_TRIES && zygote->n_readers > 0; i++) {
 		(void)usleep(END_STEP_US);
-		while (n_readers > 0 && waitpid(-1, NULL, WNOHANG) > 0)
-			n_readers--;
+		zygote_reap_ended(zygote);
 	}
 }
 
 void ep_zygote_run(int channel, pid_t parent, void (*limit)(void))
 {
 	struct ep_zygote_request request;
+	struct zygote zygote = {.limit = limit};
 	int fds[2];
-	size_t n_readers = 0;
 
 	ignore_signals();
 	keep_channel(channel);
@@ -156,18 +176,16 @@ void ep_zygote_run(int channel, pid_t parent, void (*limit)(void))
 	while (ep_reader_receive(CHANNEL_FD, &request, sizeof(request), fds, 2) == 0) {
 		struct ep_zygote_reply reply;
 
-		while (n_readers > 0 && waitpid(-1, NULL, WNOHANG) > 0)
-			n_readers--;
+		zygote_reap_ended(&zygote);
 		if (request.op == EP_ZYGOTE_START) {
-			reply.pid = zygote_start_reader(fds[0], fds[1], n_readers, limit);
-			n_readers += reply.pid > 0;
+			reply.pid = zygote_start_reader(&zygote, fds[0], fds[1]);
 			(void)ep_reader_send(CHANNEL_FD, &reply, sizeof(reply), NULL, 0);
 		} else if (request.pid > 0) {
-			zygote_kill_reader(request.pid, &n_readers);
+			zygote_kill_reader(&zygote, request.pid);
 		}
 		ep_closep(&fds[0]);
 		ep_closep(&fds[1]);
 	}
-	zygote_reap(n_readers);
+	zygote_reap_all(&zygote);
 	_exit(0);
 }

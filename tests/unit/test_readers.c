@@ -4,6 +4,8 @@
  * kernel, as far as who asks can see.
  */
 #include "core/base/clock.h"
+#include "core/base/work.h"
+#include "core/proc/copies.h"
 #include "core/proc/process.h"
 #include "core/proc/reader.h"
 #include "core/proc/readers.h"
@@ -314,6 +316,104 @@ READERS_TEST(a_device_that_is_late_is_not_asked_again)
 	assert_int_equal(ep_readers_open_below(0, path, 1, &file), -ETIMEDOUT);
 	assert_int_equal(ep_readers_open_below(0, path, 2, &file), 0);
 	ep_proc_file_close(&file);
+}
+
+READERS_TEST(a_device_that_answers_again_is_read)
+{
+	struct ep_proc_file file;
+	char path[64];
+	ep_autoclose int fd = make_file(path);
+	int r;
+
+	ep_readers_try_after(1);
+	assert_int_equal(ep_readers_open_below(0, path, 1, &file), 0);
+	ep_proc_file_close(&file);
+	stop_reader();
+	ep_readers_wait_at_most(SHORT_NS);
+	assert_int_equal(ep_readers_open_below(0, path, 1, &file), -ETIMEDOUT);
+	ep_readers_wait_at_most(LONG_NS);
+	/* Until the one that was late has ended. */
+	while ((r = ep_readers_open_below(0, path, 1, &file)) == -ETIMEDOUT)
+		usleep(1000);
+	assert_int_equal(r, 0);
+	ep_proc_file_close(&file);
+	assert_int_equal(ep_readers_open_below(0, path, 1, &file), 0);
+	ep_proc_file_close(&file);
+	assert_int_equal(ep_readers_stats().late, 1);
+}
+
+/* --- memory of copies ------------------------------------------------------------------------ */
+
+#define MIB ((size_t)1 << 20)
+
+/* Of so much data, the rest of its size is a hole. */
+static int make_large_file(char path[64], size_t data_bytes, size_t bytes)
+{
+	int fd = make_file(path);
+	char *block = malloc(data_bytes);
+
+	memset(block, 1, data_bytes);
+	assert_int_equal(pwrite(fd, block, data_bytes, 0), data_bytes);
+	assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	free(block);
+	return fd;
+}
+
+READERS_TEST(a_copy_is_taken_from_the_budget_while_it_is_open)
+{
+	struct ep_memory_budget memory = {.limit = 4 * MIB};
+	struct ep_proc_file first, second;
+	char path[64];
+	ep_autoclose int fd = make_large_file(path, 3 * MIB, 3 * MIB);
+	uint64_t requests;
+
+	ep_copies_set_memory(&memory);
+	assert_int_equal(ep_readers_open_below(0, path, 1, &first), 0);
+	assert_int_equal(memory.used, 3 * MIB);
+	assert_int_equal(ep_copies_bytes(), 3 * MIB);
+	requests = ep_readers_stats().requests;
+	assert_int_equal(ep_readers_open_below(0, path, 1, &second), -EAGAIN);
+	assert_int_equal(ep_readers_stats().requests, requests + 1); /* nothing was copied */
+	assert_int_equal(memory.used, 3 * MIB);
+	assert_int_equal(memory.refused, 1);
+	ep_proc_file_close(&first);
+	assert_int_equal(ep_readers_open_below(0, path, 1, &second), 0);
+	ep_proc_file_close(&second);
+	assert_int_equal(ep_copies_bytes(), 0);
+	assert_int_equal(memory.used, 0);
+	ep_copies_set_memory(NULL);
+}
+
+READERS_TEST(what_fits_never_is_refused_for_now)
+{
+	struct ep_memory_budget memory = {.limit = MIB};
+	struct ep_proc_file file;
+	char path[64];
+	ep_autoclose int fd = make_large_file(path, 2 * MIB, 2 * MIB);
+
+	ep_copies_set_memory(&memory);
+	assert_int_equal(ep_readers_open_below(0, path, 1, &file), -EAGAIN);
+	assert_int_equal(memory.used, 0);
+	memory.limit = 2 * MIB; /* others need less by now */
+	assert_int_equal(ep_readers_open_below(0, path, 1, &file), 0);
+	ep_proc_file_close(&file);
+	ep_copies_set_memory(NULL);
+}
+
+READERS_TEST(holes_are_given_back)
+{
+	struct ep_memory_budget memory = {.limit = 4 * MIB};
+	struct ep_proc_file file;
+	char path[64];
+	ep_autoclose int fd = make_large_file(path, 4096, 4 * MIB);
+
+	ep_copies_set_memory(&memory);
+	assert_int_equal(ep_readers_open_below(0, path, 1, &file), 0);
+	assert_true(memory.used > 0 && memory.used <= 128 << 10);
+	assert_int_equal(ep_readers_open_below(0, "/nowhere/at/all", 1, &file), -ENOENT);
+	assert_true(memory.used <= 128 << 10);
+	ep_proc_file_close(&file);
+	ep_copies_set_memory(NULL);
 }
 
 /* --- the other side -------------------------------------------------------------------------- */
