@@ -3,6 +3,7 @@
 #include "core/agent/session_internal.h"
 #include "core/base/clock.h"
 #include "core/bpf/programs.h"
+#include "core/proc/copies.h"
 #include "core/process/executables.h"
 #include "core/process/language.h"
 #include "core/process/processes.h"
@@ -42,12 +43,14 @@ static size_t resident_bytes(void)
 
 /*
  * What is left of the limit may be held for files that are read. What of that is heap counts twice meanwhile. What
- * is in memory may be more than heap and BPF memory: libraries, and what was freed and not given back.
+ * is in memory may be more than heap and BPF memory: libraries, and what was freed and not given back. Copies of
+ * files are held, and in neither.
  */
 void ep_session_share_memory(struct ep_session *session)
 {
 	struct ep_memory memory = ep_session_memory(session);
-	size_t held = atomic_load(&session->files.used), resident = resident_bytes();
+	size_t copies = (size_t)ep_copies_bytes(), used = atomic_load(&session->files.used);
+	size_t held = used - EP_MIN(used, copies), resident = resident_bytes();
 	size_t limit = session->options.memory_bytes;
 	size_t bytes = EP_MAX(memory.heap_bytes + memory.bpf_bytes, resident - EP_MIN(resident, held));
 

@@ -13,6 +13,7 @@
 #include "core/bpf/loaded.h"
 #include "core/bpf/programs.h"
 #include "core/plugin/host.h"
+#include "core/proc/copies.h"
 #include "core/proc/readers.h"
 #include "core/trace/kernel_code.h"
 #include "core/unwind/delta_store.h"
@@ -385,6 +386,7 @@ static int init_watch(struct ep_session *session)
 
 static void free_parts(struct ep_session *session)
 {
+	ep_copies_set_memory(NULL);
 	ep_namer_free(session->namer);
 	for (size_t i = 0; i < session->n_stores; i++)
 		ep_store_free(session->stores[i]);
@@ -426,6 +428,7 @@ static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
 	if (r < 0)
 		return r;
 	ep_session_share_memory(session);
+	ep_copies_set_memory(&session->files);
 	return init_watch(session);
 }
 

@@ -17,6 +17,8 @@
 #include "core/proc/maps.h"
 #include "core/proc/root.h"
 
+#include <errno.h>
+
 struct ep_proc_file {
 	int fd; /* read-only, close-on-exec */
 	uint64_t dev;
@@ -59,6 +61,12 @@ static inline bool ep_proc_file_is_same(const struct ep_proc_file *a, const stru
  */
 int ep_proc_open_mapping(pid_t pid, const struct ep_mapping *mapping,
 			 struct ep_proc_file *ret_file);
+/* Of what these functions say: the file may be there later. Its file system does not answer, or there is no memory for a
+ * copy of it (core/proc/readers.h). */
+static inline bool ep_proc_is_refused(int r)
+{
+	return r == -ETIMEDOUT || r == -EAGAIN;
+}
 /*
  * Only the identity: enough to find an executable that is known already. `fd` is -1 in ret_file.
  * Errors as above; a file that cannot be opened has one as well.

@@ -95,10 +95,13 @@ void ep_processes_on_crowded(struct ep_processes *processes)
 
 bool ep_processes_check(struct ep_processes *processes, struct ep_process *process, uint64_t now_ns)
 {
-	if (process->state != EP_PROCESS_KNOWN || process->trusted_ns >= processes->crowded_ns ||
-	    now_ns < process->check_ns)
+	bool may_be_wrong = process->trusted_ns < processes->crowded_ns;
+	bool lacks_files = process->refused_ns && process->refused_ns <= now_ns;
+
+	if (process->state != EP_PROCESS_KNOWN || (!may_be_wrong && !lacks_files) || now_ns < process->check_ns)
 		return false;
 	process->check_ns = now_ns + EP_CHECK_NS;
+	process->refused_ns = 0;
 	processes->stats.checks++;
 	ep_reads_request(&processes->reads, process, 0);
 	return true;

@@ -166,6 +166,7 @@ static void inherit(struct ep_processes *processes, struct ep_process *child,
 		return;
 	child->trusted_ns = parent->trusted_ns;
 	child->check_ns = parent->check_ns;
+	child->refused_ns = parent->refused_ns;
 	if (r == 0 && !ep_process_is_unknown(parent))
 		child->state = EP_PROCESS_KNOWN;
 	if (r == -ENOMEM || r == -E2BIG)

@@ -260,6 +260,7 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	executable->state = analysis->result < 0 ? EP_EXECUTABLE_FAILED : EP_EXECUTABLE_READY;
 	executable->unopened = analysis->result == -ECANCELED ||
 			       (analysis->result < 0 && !analysis->opened);
+	executable->refused = !analysis->opened && ep_proc_is_refused(analysis->result);
 	if (analysis->result == 0 && has_no_room(analysis)) {
 		executable->state = EP_EXECUTABLE_EVICTED;
 		executable->retry_ns = ep_clock_mono_ns() + EP_EXECUTABLE_RETRY_NS;

@@ -46,6 +46,7 @@ struct ep_executable {
 	uint32_t refs;
 	enum ep_executable_state state;
 	bool unopened; /* failed because its process was gone, or so: the next one is asked */
+	bool refused;  /* the same, for now (ep_proc_is_refused): any of them is asked in a while */
 	struct ep_map_link link;
 	/* identity; fd: open while processes map it and there are descriptors, else -1 */
 	struct ep_proc_file file;

@@ -17,9 +17,11 @@ static bool same_file(const struct ep_mapping *a, const struct ep_mapping *b)
  * A vDSO is one for all 64-bit processes: its identity is that it has none. That of a 32-bit
  * process is another one of the same size; nothing is unwound there.
  */
-static void identify(pid_t pid, const struct ep_proc_root *root, const struct ep_mapping *mapping,
-		     struct ep_proc_file *file)
+static void identify(struct ep_process_read *read, const struct ep_proc_root *root,
+		     const struct ep_mapping *mapping, struct ep_proc_file *file)
 {
+	int r;
+
 	*file = (struct ep_proc_file){.fd = -1};
 	if (mapping->kind == EP_MAPPING_VDSO) {
 		if (mapping->start >= EP_MAPS_COMPAT_END)
@@ -28,7 +30,9 @@ static void identify(pid_t pid, const struct ep_proc_root *root, const struct ep
 	}
 	if (mapping->kind != EP_MAPPING_FILE && mapping->kind != EP_MAPPING_MEMFD)
 		return;
-	if (ep_proc_stat_mapping(pid, mapping, file) < 0)
+	r = ep_proc_stat_mapping(read->pid, mapping, file);
+	read->lacks_files |= ep_proc_is_refused(r);
+	if (r < 0)
 		*file = (struct ep_proc_file){.fd = -1};
 	else
 		ep_proc_file_set_view(file, root, mapping->deleted ? "" : mapping->path);
@@ -50,7 +54,7 @@ static int identify_all(struct ep_process_read *read)
 		if (last && last->inode && same_file(last, mapping))
 			*file = file[-1];
 		else
-			identify(read->pid, &root, mapping, file);
+			identify(read, &root, mapping, file);
 		file->start_ns = read->info.start_ns;
 		last = mapping;
 	}

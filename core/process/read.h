@@ -20,6 +20,7 @@ struct ep_process_read {
 	struct ep_process_info info;
 	struct ep_vec environment; /* "NAME=value" with NUL, one after the other */
 	struct ep_maps maps;
+	bool lacks_files; /* some were refused for now (ep_proc_is_refused) */
 	struct ep_vec files; /* struct ep_proc_file, one for each mapping; fd -1; bytes 0: none */
 };
 

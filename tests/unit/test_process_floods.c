@@ -141,6 +141,45 @@ WORLD_TEST(a_neighbour_is_read_once_more_when_it_is_sampled)
 	assert_int_equal(w->processes->stats.checks, 2);
 }
 
+/* --- files that were refused ----------------------------------------------------------------- */
+
+WORLD_TEST(a_file_that_was_refused_is_asked_for_again)
+{
+	struct ep_program child = world_child();
+	struct ep_executable *executable;
+	struct ep_process *process;
+	uint64_t due_ns;
+
+	world_exec(w, world_now(), child, "child");
+	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
+	world_publish(w);
+	process = world_live(w, child.pid);
+	ep_reads_request(&w->processes->reads, process, 0);
+	world_settle(w);
+	assert_int_equal(reads(w), 1);
+	assert_int_equal(process->refused_ns, 0);
+	executable = world_place(w, child, OWN_ADDR)->executable;
+	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
+	/* As if its file system had not answered. */
+	executable->state = EP_EXECUTABLE_FAILED;
+	executable->unopened = executable->refused = true;
+	ep_processes_on_executable(w->processes, executable);
+	due_ns = process->refused_ns;
+	assert_true(due_ns >= process->trusted_ns + EP_REFUSED_NS);
+	world_sample(w, due_ns - 1, child);
+	world_settle(w);
+	assert_int_equal(reads(w), 1);
+	world_sample(w, due_ns, child);
+	world_settle(w);
+	assert_int_equal(reads(w), 2);
+	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
+	assert_false(executable->refused);
+	assert_int_equal(process->refused_ns, 0);
+	world_sample(w, due_ns + 100 * EP_NS_PER_SEC, child);
+	world_settle(w);
+	assert_int_equal(reads(w), 2);
+}
+
 /* All at one time: what it may cost at once is used up. */
 WORLD_TEST(records_of_mappings_have_a_price)
 {

@@ -370,7 +370,7 @@ READERS_TEST(a_copy_is_taken_from_the_budget_while_it_is_open)
 	ep_copies_set_memory(&memory);
 	assert_int_equal(ep_readers_open_below(0, path, 1, &first), 0);
 	assert_int_equal(memory.used, 3 * MIB);
-	assert_int_equal(ep_copies_bytes(), 3 * MIB);
+	assert_true(ep_copies_bytes() >= 3 * MIB);
 	requests = ep_readers_stats().requests;
 	assert_int_equal(ep_readers_open_below(0, path, 1, &second), -EAGAIN);
 	assert_int_equal(ep_readers_stats().requests, requests + 1); /* nothing was copied */
