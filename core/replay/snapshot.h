@@ -32,7 +32,7 @@ struct ep_snapshot {
 	const struct ep_snapshot_ops *ops;
 	const struct ep_replay_arch *arch;
 	const char *origin; /* "process", "core file" */
-	char root[32];	    /* where its files are: "/proc/PID/root", or "" */
+	char root[32];	    /* where its files are: "/proc/PID/root", or "", or EP_ROOT_GONE */
 	uint32_t pid;
 	uint64_t start_ns;
 	struct ep_maps maps;   /* all of them */

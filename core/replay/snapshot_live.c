@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/clock.h"
 #include "core/plugin/process_target.h"
+#include "core/proc/devices.h"
 #include "core/proc/memory.h"
 #include "core/proc/open.h"
 #include "core/proc/process.h"
+#include "core/proc/readers.h"
 #include "core/replay/fixture.h"
 #include "core/replay/snapshot.h"
 
@@ -265,6 +267,22 @@ static void live_close(struct ep_snapshot *snapshot)
 	free(live);
 }
 
+/*
+ * Debug files are looked for below it, by ourselves: not where that may lead to a file system that never answers. What is
+ * mounted in our own view is ours to mount.
+ */
+static void set_root(struct live *live)
+{
+	ep_cleanup(ep_proc_root_close) struct ep_proc_root root = {.fd = -1};
+	bool is_ours = ep_proc_root_open(live->access, 0, &root) == 0 && ep_proc_view_is_ours(&root.view);
+
+	if (!is_ours && ep_readers_are_there() && ep_devices_process_sees_suspect(live->access))
+		snprintf(live->snapshot.root, sizeof(live->snapshot.root), EP_ROOT_GONE);
+	else
+		snprintf(live->snapshot.root, sizeof(live->snapshot.root), "/proc/%d/root",
+			 (int)live->access);
+}
+
 int ep_snapshot_open_live(pid_t pid, struct ep_snapshot **ret_snapshot,
 			  char reason[EP_SNAPSHOT_REASON_BYTES])
 {
@@ -295,8 +313,7 @@ int ep_snapshot_open_live(pid_t pid, struct ep_snapshot **ret_snapshot,
 		r = ep_process_find_live_thread(pid, &live->access);
 	if (r == 0)
 		r = ep_maps_read(&live->snapshot.maps, live->access, EP_MAPS_ALL);
-	snprintf(live->snapshot.root, sizeof(live->snapshot.root), "/proc/%d/root",
-		 (int)live->access);
+	set_root(live);
 	live->snapshot.start_ns = info.start_ns;
 	if (r < 0) {
 		snprintf(reason, EP_SNAPSHOT_REASON_BYTES,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A FUSE file system with one directory of files, whose server stops answering when it is told to.
+"""A FUSE file system with one directory of files, whose server stops answering when it is told to, and goes on when it is.
 
 The protocol is spoken without a library (include/uapi/linux/fuse.h). A request that was read and is not answered
 holds its caller in the kernel, where not even SIGKILL ends it; the end of the server, whatever ends it, aborts the
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-LIFE_S = 240
+LIFE_S = 300
 ROOT = 1
 ENOENT, ENOSYS = 2, 38
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 15, 17, 18, 25, 26
@@ -44,6 +44,7 @@ class Server:
         self.fd = fd
         self.files = list(files.items())
         self.is_stopped = False
+        self.unanswered = []
 
     def attributes(self, node):
         if node == ROOT:
@@ -77,6 +78,28 @@ class Server:
             return b""
         return ENOSYS
 
+    def handle(self, request):
+        _, opcode, unique, node = struct.unpack_from("<IIQQ", request)
+        if opcode in (FORGET, BATCH_FORGET, INTERRUPT):
+            return
+        if self.is_stopped:
+            self.unanswered.append(request)
+            return
+        answer = self.answer(opcode, node, request[40:])
+        code, body = (-answer, b"") if isinstance(answer, int) else (0, answer)
+        try:
+            os.write(self.fd, struct.pack("<IiQ", 16 + len(body), code, unique) + body)
+        except OSError:
+            pass  # who asked has gone
+
+    def stop(self, *_):
+        self.is_stopped = True
+
+    def resume(self, *_):
+        self.is_stopped = False
+        while self.unanswered:
+            self.handle(self.unanswered.pop())
+
     def run(self):
         while True:
             try:
@@ -85,15 +108,7 @@ class Server:
                 if error.errno == ENOENT:
                     continue
                 return
-            _, opcode, unique, node = struct.unpack_from("<IIQQ", request)
-            if self.is_stopped or opcode in (FORGET, BATCH_FORGET, INTERRUPT):
-                continue
-            answer = self.answer(opcode, node, request[40:])
-            code, body = (-answer, b"") if isinstance(answer, int) else (0, answer)
-            try:
-                os.write(self.fd, struct.pack("<IiQ", 16 + len(body), code, unique) + body)
-            except OSError:
-                pass  # who asked has gone
+            self.handle(request)
 
 
 def serve(point, files, ready):
@@ -103,11 +118,8 @@ def serve(point, files, ready):
     if libc.mount(b"hung", point.encode(), b"fuse.hung", 0, options.encode()) < 0:
         os._exit(1)
     server = Server(fd, files)
-
-    def stop(*_):
-        server.is_stopped = True
-
-    signal.signal(signal.SIGUSR1, stop)
+    signal.signal(signal.SIGUSR1, server.stop)
+    signal.signal(signal.SIGUSR2, server.resume)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(LIFE_S)
     os.write(ready, b"r")
@@ -149,6 +161,10 @@ class HungMount:
         """From here on nothing is answered."""
         os.kill(self.pid, signal.SIGUSR1)
         time.sleep(0.2)
+
+    def resume(self):
+        """All that waits is answered."""
+        os.kill(self.pid, signal.SIGUSR2)
 
     def __exit__(self, *_):
         os.kill(self.pid, signal.SIGKILL)

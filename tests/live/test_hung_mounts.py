@@ -6,6 +6,7 @@ Needs root, bpf() and /dev/fuse.
     test_hung_mounts.py PROGRAMS            EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR say which one
 """
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 import whole  # and with it where the kit is
 import hung_mount
 import stacks
+from agent import Agent
 
 # Without readers a recording ends when the file system's server does. What it takes on a machine that is not busy is
 # in docs/benchmarks.md; here the names of others take most of it, and so only some processes are recorded.
@@ -28,9 +30,13 @@ def wait_for(what, condition):
         time.sleep(0.05)
 
 
-def cpu_ticks(pid):
+def stat_of(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-        return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+        return file.read().rsplit(")", 1)[1].split()
+
+
+def cpu_ticks(pid):
+    return sum(map(int, stat_of(pid)[11:13]))
 
 
 class Case(whole.Case):
@@ -60,8 +66,20 @@ class Case(whole.Case):
         """They burn; all that they need of the file system is in memory by then."""
         procs = [self.start(mount.path(name), "3600") for name in names]
         for proc in procs:
-            wait_for("a program's CPU time", lambda: cpu_ticks(proc.pid) > 20)
+            self.wait_for_cpu(proc, 20)
         return procs
+
+    def wait_for_cpu(self, proc, ticks):
+        end = cpu_ticks(proc.pid) + ticks
+        wait_for("a program's CPU time", lambda: cpu_ticks(proc.pid) > end)
+
+    def assert_named(self, samples, proc, what):
+        mine = [s for s in samples if s.labels["pid"] == proc.pid]
+        count = sum(s.count for s in mine)
+        named = sum(s.count for s in mine if any(f.name == "main" for f in s.frames))
+        print(f"{what}: {named} of {count} samples have main")
+        self.assertGreater(count, 0)
+        return named, count
 
     def record(self, *procs):
         """A recording of them that has begun."""
@@ -96,16 +114,12 @@ class HungMounts(Case):
         mount.stop()
         neighbour = self.start(os.path.join(PROGRAMS, "nested"), "3600")
         run = self.record(*dead, neighbour)
-        wait_for("CPU time of the neighbour", lambda: cpu_ticks(neighbour.pid) > 200)
+        self.wait_for_cpu(neighbour, 200)
         samples = self.end(run).samples
         self.assertIn("does not answer", self.log())
         for proc in (*dead, neighbour):
             self.assertIsNone(proc.poll())
-        mine = [s for s in samples if s.labels["pid"] == neighbour.pid]
-        count = sum(s.count for s in mine)
-        named = sum(s.count for s in mine if any(f.name == "main" for f in s.frames))
-        print(f"the neighbour: {named} of {count} samples have main")
-        self.assertGreater(count, 0)
+        named, count = self.assert_named(samples, neighbour, "the neighbour")
         self.assertGreater(named, 0.9 * count)
 
     def test_executables_on_a_slow_kind_of_mount_have_names(self):
@@ -113,14 +127,105 @@ class HungMounts(Case):
             mount = self.mount({"alive": file.read()})
         proc, = self.programs_on(mount, ["alive"])
         run = self.record(proc)
-        begin = cpu_ticks(proc.pid)
-        wait_for("CPU time of the program", lambda: cpu_ticks(proc.pid) > begin + 100)
-        mine = [s for s in self.end(run).samples if s.labels["pid"] == proc.pid]
-        count = sum(s.count for s in mine)
-        named = sum(s.count for s in mine if any(f.name == "main" for f in s.frames))
-        print(f"the program: {named} of {count} samples have main")
-        self.assertGreater(count, 0)
+        self.wait_for_cpu(proc, 100)
+        named, count = self.assert_named(self.end(run).samples, proc, "the program")
         self.assertGreater(named, 0.9 * count)
+
+
+class Agents(Case):
+    def start_agent(self):
+        """It is ended by the test, or with it."""
+        agent = Agent(self)
+        self.procs.append(agent.process)
+        return agent
+
+    def says(self, agent, what):
+        wait_for(repr(what), lambda: any(what in line for line in agent.said) or agent.process.poll() is not None)
+        self.assertIsNone(agent.process.poll(), agent.said)
+
+    def stop(self, agent):
+        begin = time.monotonic()
+        self.assertEqual(agent.stop(), 0, agent.said)
+        print(f"over {time.monotonic() - begin:.2f} s after SIGTERM")
+        return agent.profile(self).samples
+
+    def mount_programs(self):
+        with open(os.path.join(PROGRAMS, "nested"), "rb") as file:
+            program = file.read()
+        return self.mount({f"dead{i}": program for i in range(2)})
+
+    def test_an_agent_keeps_the_names_of_others_and_ends(self):
+        mount = self.mount_programs()
+        self.programs_on(mount, mount.files)
+        mount.stop()
+        neighbour = self.start(os.path.join(PROGRAMS, "nested"), "3600")
+        agent = self.start_agent()
+        self.says(agent, "does not answer")
+        self.wait_for_cpu(neighbour, 200)
+        named, count = self.assert_named(self.stop(agent), neighbour, "the neighbour")
+        self.assertGreater(named, 0.8 * count)
+
+    def test_a_file_system_that_answers_again_has_names(self):
+        mount = self.mount_programs()
+        procs = self.programs_on(mount, mount.files)
+        mount.stop()
+        agent = self.start_agent()
+        self.says(agent, "does not answer")
+        mount.resume()
+        self.says(agent, "answers again")
+        # Each is read once more in a while.
+        before = [cpu_ticks(proc.pid) for proc in procs]
+        end = time.monotonic() + 25
+        wait_for("the programs' CPU time", lambda: time.monotonic() > end and all(
+            cpu_ticks(proc.pid) > ticks + 100 for proc, ticks in zip(procs, before)))
+        samples = self.stop(agent)
+        for proc in procs:
+            named, _ = self.assert_named(samples, proc, "a program that was away")
+            self.assertGreater(named, 0)
+
+
+class Captures(Case):
+    def capture(self, proc):
+        """It ends, says what it has in one line at the end, and the process goes on."""
+        path = os.path.join(self.dir, f"captured-{proc.pid}")
+        run = self.start(whole.BINARY, "capture", "-p", str(proc.pid), "-o", path,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        begin = time.monotonic()
+        said, _ = run.communicate(timeout=NEVER_S)
+        print(f"over after {time.monotonic() - begin:.2f} s")
+        self.assertEqual(run.returncode, 0, said)
+        self.assertEqual(said.count("ebpf-profiler: "), 1, said)
+        self.assertIn("the process stood still for", said)
+        self.assertIsNone(proc.poll())
+        self.assertNotIn(stat_of(proc.pid)[0], "Tt", said)
+        self.wait_for_cpu(proc, 5)
+        return said
+
+    def test_an_executable_that_does_not_come(self):
+        with open(os.path.join(PROGRAMS, "nested"), "rb") as file:
+            mount = self.mount({"dead": file.read()})
+        proc, = self.programs_on(mount, ["dead"])
+        mount.stop()
+        self.assertIn("does not answer", self.capture(proc))
+
+    def test_memory_that_does_not_come(self):
+        mount = self.mount({"page": b"x" * 65536})
+        proc = self.start(os.path.join(PROGRAMS, "hung_frame"), mount.path("page"))
+        self.wait_for_cpu(proc, 20)
+        mount.stop()
+        self.assertIn("its memory does not come", self.capture(proc))
+
+    def test_debug_files_that_do_not_come(self):
+        if not shutil.which("unshare") or not shutil.which("strip") or not os.path.isdir("/usr/lib/debug"):
+            self.skipTest("no unshare, strip or /usr/lib/debug")
+        program = os.path.join(self.dir, "stripped")
+        subprocess.run(["strip", "-o", program, os.path.join(PROGRAMS, "nested")], check=True)
+        mount = self.mount({})
+        proc = self.start("unshare", "-m", "--propagation", "private", "sh", "-c",
+                          'mount --bind "$0" /usr/lib/debug && exec "$@"', mount.point, program, "3600")
+        self.wait_for_cpu(proc, 20)
+        mount.stop()
+        self.assertIn("stripped", self.capture(proc))
 
 
 if __name__ == "__main__":
