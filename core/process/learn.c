@@ -89,7 +89,7 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 	process->trusted_ns = read->time_ns;
 	process->check_ns = EP_MAX(process->check_ns, read->time_ns + CHECK_REST_FACTOR * read->cost_ns);
 	process->floods = false;
-	process->refused_ns = read->lacks_files ? read->time_ns + EP_REFUSED_NS : 0;
+	process->refused_ns = read->lacks_files ? ep_clock_mono_ns() + EP_REFUSED_NS : 0;
 	process->coarse_len = 0;
 	/* This was paid by struct ep_reads. To attach to it takes as long: the same mappings are read. */
 	ep_cost_add(&cost, read->cost_ns, READ_WORTH_NS);

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-LIFE_S = 300
+LIFE_S = 480
 ROOT = 1
 ENOENT, ENOSYS = 2, 38
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 15, 17, 18, 25, 26

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import unittest
 
 import whole  # and with it where the kit is
 import hung_mount
@@ -173,11 +174,11 @@ class Agents(Case):
         self.says(agent, "does not answer")
         mount.resume()
         self.says(agent, "answers again")
-        # Each is read once more in a while.
+        # Each is read once more in a while, and again if readers were busy.
         before = [cpu_ticks(proc.pid) for proc in procs]
-        end = time.monotonic() + 25
+        end = time.monotonic() + 40
         wait_for("the programs' CPU time", lambda: time.monotonic() > end and all(
-            cpu_ticks(proc.pid) > ticks + 100 for proc, ticks in zip(procs, before)))
+            cpu_ticks(proc.pid) > ticks + 200 for proc, ticks in zip(procs, before)))
         samples = self.stop(agent)
         for proc in procs:
             named, _ = self.assert_named(samples, proc, "a program that was away")
@@ -208,6 +209,7 @@ class Captures(Case):
         mount.stop()
         self.assertIn("does not answer", self.capture(proc))
 
+    @unittest.skipUnless(os.uname().machine == "x86_64", "the program is of x86-64 code")
     def test_memory_that_does_not_come(self):
         mount = self.mount({"page": b"x" * 65536})
         proc = self.start(os.path.join(PROGRAMS, "hung_frame"), mount.path("page"))
