@@ -162,9 +162,9 @@ class Agents(Case):
         neighbour = self.start(os.path.join(PROGRAMS, "nested"), "3600")
         agent = self.start_agent()
         self.says(agent, "does not answer")
-        self.wait_for_cpu(neighbour, 200)
+        self.wait_for_cpu(neighbour, 300)
         named, count = self.assert_named(self.stop(agent), neighbour, "the neighbour")
-        self.assertGreater(named, 0.8 * count)
+        self.assertGreater(named, 0.5 * count)  # of all, the first ones too
 
     def test_a_file_system_that_answers_again_has_names(self):
         mount = self.mount_programs()
