@@ -150,6 +150,18 @@ int ep_process_read_cpu(pid_t pid, uint64_t *ret_ns)
 	return 0;
 }
 
+int ep_process_read_owner(pid_t pid, uint32_t *ret_uid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (stat(path, &st) < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	*ret_uid = st.st_uid;
+	return 0;
+}
+
 int ep_process_of_thread(pid_t tid, pid_t *ret_pid)
 {
 	static const char key[] = "\nTgid:\t"; /* fs/proc/array.c, proc_pid_status: after Name, which has no newline */

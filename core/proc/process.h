@@ -48,6 +48,12 @@ bool ep_process_same_start(uint64_t a_ns, uint64_t b_ns);
  */
 int ep_process_read_cpu(pid_t pid, uint64_t *ret_ns);
 
+/*
+ * The effective user id, as our user namespace sees it: /proc/PID itself belongs to it also where the process is not
+ * dumpable (fs/proc/base.c, task_dump_owner). 0, -ESRCH, -errno.
+ */
+int ep_process_read_owner(pid_t pid, uint32_t *ret_uid);
+
 /* The process of a thread; a process's main thread has its id. 0, -ESRCH, -EBADMSG, -errno. */
 int ep_process_of_thread(pid_t tid, pid_t *ret_pid);
 

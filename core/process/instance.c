@@ -207,13 +207,14 @@ static void take_result(struct ep_instance *instance)
 static void run_attach(void *arg)
 {
 	struct ep_instance *instance = arg;
-	uint64_t start_ns = ep_instance_begin_look(instance);
+	uint64_t start_ns = ep_instance_begin_look(instance), took_ns;
 	bool is_first = !instance->has_looked;
 
 	instance->has_looked = true;
 	instance->again = ep_attached_attach(&instance->attached);
-	ep_cost_add(&instance->cost, ep_clock_thread_cpu_ns() - start_ns,
-		    is_first ? EP_ATTACH_WORTH_NS : EP_AGAIN_WORTH_NS);
+	took_ns = ep_clock_thread_cpu_ns() - start_ns;
+	ep_cost_add(&instance->cost, took_ns, is_first ? EP_ATTACH_WORTH_NS : EP_AGAIN_WORTH_NS);
+	instance->cost.owner_ns += took_ns;
 }
 
 static void finish_attach(void *arg)
@@ -372,6 +373,7 @@ struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_cl
 
 	if (!instance)
 		return NULL;
+	ep_instance_find_owner(instance);
 	instance->first = true;
 	languages->attaching++;
 	start_attach(instance);

@@ -11,14 +11,14 @@ uint64_t ep_instance_must_wait_ns(const struct ep_instance *instance)
 
 bool ep_instance_is_modest(const struct ep_instance *instance)
 {
-	return ep_purse_is_modest(instance->purse, ep_clock_mono_ns());
+	return ep_purse_is_modest(&instance->languages->purses, instance->purse, ep_clock_mono_ns());
 }
 
 uint64_t ep_instance_spent_ns(const struct ep_instance *instance)
 {
 	uint64_t now_ns = ep_clock_mono_ns();
 
-	return ep_purse_is_modest(instance->purse, now_ns) ? 0 : ep_purse_spent_ns(instance->purse, now_ns);
+	return ep_instance_is_modest(instance) ? 0 : ep_purse_spent_ns(instance->purse, now_ns);
 }
 
 bool ep_instance_can_pay(const struct ep_instance *instance)
@@ -29,6 +29,14 @@ bool ep_instance_can_pay(const struct ep_instance *instance)
 void ep_languages_drain(struct ep_languages *languages, uint64_t cpu_ns)
 {
 	ep_purses_drain(&languages->purses, cpu_ns);
+}
+
+void ep_instance_find_owner(struct ep_instance *instance)
+{
+	uint32_t uid;
+
+	if (!instance->purse->owner && ep_process_read_owner(instance->pid, &uid) == 0)
+		instance->purse->owner = ep_purse_owner_of(uid);
 }
 
 void ep_instance_pay(struct ep_instance *instance)

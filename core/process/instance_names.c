@@ -155,6 +155,7 @@ static uint64_t take_cost(struct names_job *job, const struct wanted *wanted, ui
 		idle_ns = ep_clock_mono_ns() - wall_ns - spent_ns;
 	ep_cost_add(&job->instance->cost, spent_ns + idle_ns, EP_FRAME_WORTH_NS);
 	job->instance->cost.idle_ns += idle_ns;
+	job->instance->cost.owner_ns += spent_ns - EP_MIN(spent_ns, EP_FRAME_FREE_NS);
 	return now_ns;
 }
 

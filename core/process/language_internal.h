@@ -130,6 +130,7 @@ struct ep_instance {
 /* What they are worth, see purse.h. A frame mostly takes 5 to 50 us, an attach 1 to 5 ms. */
 #define EP_FRAME_WORTH_NS   (EP_NS_PER_MS / 2)
 #define EP_AGAIN_WORTH_NS   (EP_NS_PER_MS / 2) /* an attach that is tried again, a refresh */
+#define EP_FRAME_FREE_NS    (EP_NS_PER_MS / 10) /* of that the owner pays nothing */
 #define EP_ATTACH_WORTH_NS  (10 * EP_NS_PER_MS)
 
 /* language.c */
@@ -160,6 +161,8 @@ void ep_instance_forget_kept(struct ep_instance *instance);
 /* 0: its process can pay for a job; else after that time, UINT64_MAX: not any more. */
 uint64_t ep_instance_must_wait_ns(const struct ep_instance *instance);
 bool ep_instance_is_modest(const struct ep_instance *instance);
+/* Who pays as well, where that is not known: /proc says it. */
+void ep_instance_find_owner(struct ep_instance *instance);
 /* A job has ended: its process pays. */
 void ep_instance_pay(struct ep_instance *instance);
 /* Worker: attach or refresh begins. CPU time of this thread. */

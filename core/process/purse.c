@@ -5,6 +5,11 @@
 /* What was spent comes back after so many times as long: 0.05 % of a CPU, and 4 %. */
 #define SHARE	     2000
 #define SHARED_SHARE 25
+#define OWNER_SHARE  25
+#define MACHINE_SHARE 100 /* of all CPUs */
+
+#define FIRST_BLOCK_UID 100000
+#define BLOCK_UIDS	65536
 
 void ep_cost_add(struct ep_cost *cost, uint64_t spent_ns, uint64_t worth_ns)
 {
@@ -56,11 +61,64 @@ static bool is_plain_spent(const struct ep_purse *purse, uint64_t now_ns)
 	return part_wait_ns(purse->plain_ns, SHARE, EP_PURSE_PLAIN_NS, now_ns) > 0;
 }
 
+/* --- owners ----------------------------------------------------------------------------------- */
+
+uint32_t ep_purse_owner_of(uint32_t uid)
+{
+	return uid < FIRST_BLOCK_UID ? uid : FIRST_BLOCK_UID + (uid - FIRST_BLOCK_UID) / BLOCK_UIDS;
+}
+
+static uint64_t owner_share(const struct ep_purses *all)
+{
+	uint64_t share = MACHINE_SHARE / EP_MAX(all->n_cpus, 1u);
+
+	return EP_MIN(EP_MAX(share, 1ul), (uint64_t)OWNER_SHARE);
+}
+
+static uint64_t owner_over_ns(const struct ep_purses *all, uint32_t id, uint64_t now_ns)
+{
+	uint64_t share = owner_share(all);
+
+	for (size_t i = 0; id && i < EP_LEN(all->owners); i++) {
+		if (all->owners[i].id == id)
+			return part_wait_ns(all->owners[i].paid_ns, share, EP_PURSE_OWNER_NS, now_ns) / share;
+	}
+	return 0;
+}
+
+/* Of the others that one is forgotten that has spent least. */
+static struct ep_purse_owner *owner_take(struct ep_purses *all, uint32_t id)
+{
+	struct ep_purse_owner *least = &all->owners[0];
+
+	for (size_t i = 0; i < EP_LEN(all->owners); i++) {
+		if (all->owners[i].id == id)
+			return &all->owners[i];
+		if (all->owners[i].paid_ns < least->paid_ns)
+			least = &all->owners[i];
+	}
+	*least = (struct ep_purse_owner){.id = id};
+	return least;
+}
+
+/* How much of it was more than the owner has. */
+static uint64_t owner_pay(struct ep_purses *all, uint32_t id, uint64_t cost_ns, uint64_t now_ns)
+{
+	uint64_t before_ns = owner_over_ns(all, id, now_ns);
+
+	if (!id || cost_ns == 0)
+		return 0;
+	part_pay(&owner_take(all, id)->paid_ns, owner_share(all), cost_ns, now_ns);
+	return owner_over_ns(all, id, now_ns) - before_ns;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
 void ep_purse_pay(struct ep_purses *all, struct ep_purse *purse, const struct ep_cost *cost,
 		  uint64_t now_ns)
 {
 	uint64_t plain_ns = over_ns(purse->plain_ns, EP_PURSE_PLAIN_NS, now_ns);
-	uint64_t dear_ns = over_ns(purse->dear_ns, most_dear_ns(purse), now_ns);
+	uint64_t dear_ns = over_ns(purse->dear_ns, most_dear_ns(purse), now_ns), owner_ns = 0, greedy_ns;
 
 	part_pay(&purse->plain_ns, SHARE, cost->plain_ns, now_ns);
 	part_pay(&purse->dear_ns, SHARE, cost->dear_ns, now_ns);
@@ -72,21 +130,30 @@ void ep_purse_pay(struct ep_purses *all, struct ep_purse *purse, const struct ep
 	if (all->is_draining) {
 		all->drain_ns -= EP_MIN(all->drain_ns, plain_ns);
 		plain_ns = 0;
+	} else {
+		owner_ns = owner_pay(all, purse->owner, cost->owner_ns, now_ns);
 	}
-	all->greedy_spent_ns += EP_MIN(plain_ns + dear_ns, cost->plain_ns + cost->dear_ns - cost->idle_ns);
-	part_pay(&all->greedy_ns, SHARED_SHARE, plain_ns + dear_ns, now_ns);
+	greedy_ns = EP_MAX(plain_ns + dear_ns, owner_ns);
+	all->greedy_spent_ns += EP_MIN(greedy_ns, cost->plain_ns + cost->dear_ns - cost->idle_ns);
+	part_pay(&all->greedy_ns, SHARED_SHARE, greedy_ns, now_ns);
 }
 
-bool ep_purse_is_modest(const struct ep_purse *purse, uint64_t now_ns)
+/* At the end there are no new programs. */
+static bool is_owner_spent(const struct ep_purses *all, const struct ep_purse *purse, uint64_t now_ns)
 {
-	return !is_dear(purse, now_ns) && !is_plain_spent(purse, now_ns);
+	return !all->is_draining && owner_over_ns(all, purse->owner, now_ns) > 0;
+}
+
+bool ep_purse_is_modest(const struct ep_purses *all, const struct ep_purse *purse, uint64_t now_ns)
+{
+	return !is_dear(purse, now_ns) && !is_plain_spent(purse, now_ns) && !is_owner_spent(all, purse, now_ns);
 }
 
 uint64_t ep_purse_wait_ns(const struct ep_purses *all, const struct ep_purse *purse, uint64_t now_ns)
 {
 	uint64_t most_ns = purse->was_sampled ? EP_PURSE_SHARED_NS : EP_PURSE_SHARED_NS / 2;
 
-	if (ep_purse_is_modest(purse, now_ns))
+	if (ep_purse_is_modest(all, purse, now_ns))
 		return 0;
 	if (all->is_draining && !is_dear(purse, now_ns))
 		return all->drain_ns > 0 ? 0 : UINT64_MAX;

@@ -22,7 +22,13 @@
  * Where there is nothing left to protect but time, since sampling has ended, plain costs have an
  * allowance of their own (ep_purses_drain): a large program gets its names, a greedy one does not.
  *
- * A child has what its parent has left. Loop's thread only. Times are CLOCK_MONOTONIC.
+ * A child has what its parent has left. But a new program begins with a full purse, and who starts programs in a loop
+ * would have as many of them. So the user that a program runs as, its *owner*, pays for attaching as well, and for what
+ * names take beyond 0.1 ms a frame: 4 % of a CPU, or 1 % of all CPUs where that is more, and 1 s at once. While that is
+ * spent, all programs of that owner are greedy. 0.5 ms is what a short Python takes. Root needs no purse: who is root
+ * can do more harm than that.
+ *
+ * Loop's thread only. Times are CLOCK_MONOTONIC.
  */
 #ifndef EP_PROCESS_PURSE_H
 #define EP_PROCESS_PURSE_H
@@ -37,15 +43,25 @@
 #define EP_PURSE_ASLEEP_NS (5 * EP_NS_PER_MS)
 #define EP_PURSE_SHARED_NS (300 * EP_NS_PER_MS)
 
+#define EP_PURSE_OWNER_NS  EP_NS_PER_SEC
+#define EP_PURSE_OWNERS	   64 /* that have spent something and did not get it back yet */
+
 /* Until then each part is paid for; what is in the past is a full part. Zeroed: nothing was spent. */
 struct ep_purse {
 	uint64_t plain_ns, dear_ns;
+	uint32_t owner; /* ep_purse_owner_of */
 	bool was_sampled; /* its program */
 };
 
 struct ep_cost {
 	uint64_t plain_ns, dear_ns; /* CPU time */
 	uint64_t idle_ns; /* of them: time that a worker was kept from others without work */
+	uint64_t owner_ns; /* of them: what the owner pays as well */
+};
+
+struct ep_purse_owner {
+	uint32_t id; /* 0: free */
+	uint64_t paid_ns; /* as in struct ep_purse */
 };
 
 /* What all programs share. Zeroed: full. */
@@ -55,7 +71,15 @@ struct ep_purses {
 	uint64_t drain_ns; /* CPU time that is left of the allowance at the end */
 	uint64_t spent_ns; /* CPU time, of all programs */
 	uint64_t greedy_spent_ns; /* of it, paid from the shared purse */
+	uint32_t n_cpus; /* 0: few */
+	struct ep_purse_owner owners[EP_PURSE_OWNERS];
 };
+
+/*
+ * 0: root, who pays nothing. From 100 000 on ids count in blocks of 65 536, as useradd(8) gives them to a user for his
+ * user namespaces (login.defs(5), SUB_UID_MIN): he can run programs as each of them.
+ */
+uint32_t ep_purse_owner_of(uint32_t uid);
 
 /* Adds a piece of work that took so long and was worth so much. */
 void ep_cost_add(struct ep_cost *cost, uint64_t spent_ns, uint64_t worth_ns);
@@ -63,7 +87,7 @@ void ep_cost_add(struct ep_cost *cost, uint64_t spent_ns, uint64_t worth_ns);
 /* `all` NULL: it was not done for its languages, and others have paid. */
 void ep_purse_pay(struct ep_purses *all, struct ep_purse *purse, const struct ep_cost *cost,
 		  uint64_t now_ns);
-bool ep_purse_is_modest(const struct ep_purse *purse, uint64_t now_ns);
+bool ep_purse_is_modest(const struct ep_purses *all, const struct ep_purse *purse, uint64_t now_ns);
 /* 0: work for this program may begin; else after that time it may. UINT64_MAX: not in this drain. */
 uint64_t ep_purse_wait_ns(const struct ep_purses *all, const struct ep_purse *purse, uint64_t now_ns);
 /* CPU time that has not come back yet, of both parts. */

@@ -132,6 +132,22 @@ HOST_TEST(a_process_that_cannot_pay_is_attached_to_later)
 	ep_instance_release(second);
 }
 
+/* Its purse is full, and that of the user who runs it is not. */
+HOST_TEST(new_programs_of_an_owner_who_has_spent_all_wait)
+{
+	const struct ep_cost cost = {.owner_ns = EP_PURSE_OWNER_NS + 160 * EP_NS_PER_MS};
+	struct ep_purse first = {.owner = 1000}, second = {.owner = 1000};
+	struct ep_instance *instance;
+
+	begin_attached();
+	ep_purse_pay(&host.languages->purses, &first, &cost, ep_clock_mono_ns());
+	instance = ep_instance_new(host.languages, host.claim, getpid(), &second, 0, 0);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	run_until(&script.n_attached, 2);
+	assert_true(host.languages->put_off > 0);
+	ep_instance_release(instance);
+}
+
 /* As many as there may be that sleep: whoever runs is attached to before them. */
 HOST_TEST(who_is_sampled_does_not_stand_in_line)
 {

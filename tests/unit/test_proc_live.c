@@ -202,6 +202,27 @@ static void check_opens(pid_t pid, const struct ep_mapping *m)
 
 /* --- maps and files --------------------------------------------------------------------------- */
 
+static void become_nobody(int ready_fd, const void *arg)
+{
+	(void)arg;
+	if (geteuid() == 0)
+		(void)!setresuid(65534, 65534, 65534); /* some containers have no other user */
+	prctl(PR_SET_DUMPABLE, 0);
+	ready_and_wait(ready_fd);
+}
+
+/* Its files in /proc are root's. */
+EP_TEST(who_is_not_dumpable_has_an_owner)
+{
+	pid_t pid = start_child(become_nobody, NULL);
+	uint32_t uid = 0;
+
+	assert_int_equal(ep_process_read_owner(pid, &uid), 0);
+	assert_true(uid == geteuid() || (geteuid() == 0 && uid == 65534));
+	end_child(pid);
+	assert_int_equal(ep_process_read_owner(INT32_MAX, &uid), -ESRCH);
+}
+
 EP_TEST(the_file_behind_a_mapping_is_opened)
 {
 	pid_t pid = start_child(run_self, NULL);
