@@ -65,8 +65,11 @@ static const struct call_if calls_if[] = {
 	{SCMP_SYS(prctl), 0, INT_MASK, NAME_OF_MEMORY, true},
 };
 
-/* How a command is ended. */
-static const int calls_of_commands[] = {SCMP_SYS(kill)};
+/* One more: how a command is ended, how a process is stopped. */
+static int call_of(enum ep_callers callers)
+{
+	return callers == EP_CALLERS_COMMAND ? SCMP_SYS(kill) : callers == EP_CALLERS_CAPTURE ? SCMP_SYS(ptrace) : -1;
+}
 
 /* Refused without a signal: see system_calls.h. */
 static const int tried[] = {SCMP_SYS(clone3),	      SCMP_SYS(fork),		SCMP_SYS(vfork),
@@ -228,8 +231,8 @@ static int add_rules(scmp_filter_ctx filter, enum ep_callers callers)
 
 	for (size_t i = 0; i < EP_LEN(calls) && r == 0; i++)
 		r = is_for(callers, calls[i].reader) ? allow(filter, calls[i].number) : 0;
-	for (size_t i = 0; i < EP_LEN(calls_of_commands) && r == 0; i++)
-		r = callers == EP_CALLERS_COMMAND ? allow(filter, calls_of_commands[i]) : 0;
+	if (r == 0)
+		r = allow(filter, call_of(callers));
 	for (size_t i = 0; i < EP_LEN(calls_if) && r == 0; i++)
 		r = is_for(callers, calls_if[i].reader) ? allow_if(filter, &calls_if[i]) : 0;
 	if (r == 0 && callers != EP_CALLERS_READER) /* of a reader all are refused in this way */

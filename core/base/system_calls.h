@@ -24,6 +24,7 @@
 enum ep_callers {
 	EP_CALLERS_AGENT,   /* samples, names, writes and sends */
 	EP_CALLERS_COMMAND, /* the same, and it ends the command that it started: record, top */
+	EP_CALLERS_CAPTURE, /* as the agent, and it stops threads of others: ptrace */
 	/* Reads files and memory for others over sockets that it has. No call that it may not make is counted. */
 	EP_CALLERS_READER,
 };

@@ -3,6 +3,8 @@
 #include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
+#include "core/cli/limit_calls.h"
+#include "core/cli/parts/privileges.h"
 #include "core/config/config.h"
 #include "core/replay/capture.h"
 #include "core/replay/plugins.h"
@@ -107,12 +109,16 @@ static enum ep_exit capture(const struct ep_args *args, const struct ep_replay_p
 
 int ep_cmd_capture(const struct ep_args *args)
 {
-	ep_cleanup(ep_config_freep) struct ep_config_file *config = ep_cmd_load_config(NULL);
+	ep_cleanup(ep_config_freep) struct ep_config_file *config = NULL;
 	struct ep_replay_plugins plugins = {0};
 	enum ep_exit status;
 
+	if (ep_privileges_drop_all_but(ep_privileges_of_capture()) < 0)
+		return EP_EXIT_FAILED;
+	config = ep_cmd_load_config(NULL);
 	if (!config)
 		return EP_EXIT_USAGE;
+	ep_cmd_limit_calls(config, EP_CALLERS_CAPTURE);
 	if (access(args->outputs.list[0].path, F_OK) == 0)
 		return fail(args->outputs.list[0].path,
 			    "it exists and is not overwritten: give -o another name");
@@ -122,5 +128,6 @@ int ep_cmd_capture(const struct ep_args *args)
 		       config->plugins.dir);
 	status = capture(args, &plugins);
 	ep_replay_plugins_fini(&plugins);
+	ep_cmd_say_refused_calls();
 	return status;
 }

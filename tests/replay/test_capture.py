@@ -35,6 +35,22 @@ def cpu_ticks(pid):
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         return int(file.read().rpartition(")")[2].split()[11])
 
+# A plugin that says what it was loaded with: capture has given up its privileges by then.
+SPY = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/personality.h>
+__attribute__((constructor)) static void say(void)
+{
+	char bytes[1 << 14];
+	FILE *in = fopen("/proc/self/status", "r"), *out = fopen(getenv("SPY_SAYS"), "w");
+	fwrite(bytes, 1, fread(bytes, 1, sizeof(bytes), in), out);
+	fclose(out);
+	(void)personality(0xffffffff); /* what it is; not on the list */
+}
+"""
+PTRACE, DAC_READ, DAC_OVERRIDE, ADMIN, RESTORE = 19, 2, 1, 21, 40  # linux/capability.h
+
 
 class Capture(unittest.TestCase):
     def setUp(self):
@@ -73,6 +89,39 @@ class Capture(unittest.TestCase):
         again = subprocess.run([REPLAY, self.path], check=True, capture_output=True, text=True)
         self.assertEqual(again.stdout, run.stdout)
         self.assert_runs(pid)
+
+    def status_in(self, directory, pid):
+        """Of capture, when it loads plugins."""
+        source, said = os.path.join(directory, "spy.c"), os.path.join(directory, "said")
+        with open(source, "w", encoding="ascii") as file:
+            file.write(SPY)
+        try:
+            subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", source, "-o",
+                            os.path.join(directory, "python.so")], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            self.skipTest("no compiler")
+        os.chmod(directory, 0o755)
+        more = {"EBPF_PROFILER_PLUGINS_DIR": directory, "SPY_SAYS": said}
+        run = subprocess.run([BINARY, "capture", "-p", str(pid), "-o", self.path], check=False, capture_output=True,
+                             text=True, timeout=60, env=os.environ | more)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        with open(said, encoding="ascii", errors="replace") as file:
+            return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line), run.stderr
+
+    def test_it_keeps_little_of_what_it_may(self):
+        pid = self.start(THREADS, "60")
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        said, warnings = self.status_in(directory.name, pid)
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            mine = int(next(line.split()[1] for line in file if line.startswith("CapEff:")), 16)
+        with open("/proc/sys/kernel/cap_last_cap", encoding="ascii") as file:
+            last = RESTORE if int(file.read()) >= RESTORE else ADMIN
+        kept = mine & sum(1 << cap for cap in (PTRACE, DAC_READ, DAC_OVERRIDE, last))
+        self.assertEqual([int(said[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")], [kept, kept, 0, 0])
+        self.assertEqual(said["NoNewPrivs"], "1")
+        if said["Seccomp"] == "2":  # not with sanitizers, nor where a container forbids it
+            self.assertIn("system call personality", warnings)
 
     def test_one_thread(self):
         pid = self.start(THREADS, "60")

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -34,6 +35,14 @@ uint64_t ep_privileges_kept(int perf_paranoid)
 	for (size_t i = 0; i < EP_LEN(kept); i++)
 		caps |= 1ull << kept[i];
 	return caps;
+}
+
+uint64_t ep_privileges_of_capture(void)
+{
+	bool has_checkpoint = prctl(PR_CAPBSET_READ, CAP_CHECKPOINT_RESTORE, 0, 0, 0) >= 0;
+
+	return 1ull << CAP_SYS_PTRACE | 1ull << CAP_DAC_READ_SEARCH | 1ull << CAP_DAC_OVERRIDE |
+	       1ull << (has_checkpoint ? CAP_CHECKPOINT_RESTORE : CAP_SYS_ADMIN);
 }
 
 int ep_privileges_paranoid(void)
@@ -98,7 +107,7 @@ static int keep(uint64_t caps)
 	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-static int drop(uint64_t more)
+static int drop(uint64_t caps)
 {
 	int r;
 
@@ -110,20 +119,30 @@ static int drop(uint64_t more)
 	/* Without CAP_SETPCAP it stays: then there is little in it that could be gained without new privileges. */
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 		(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
-	r = keep(ep_privileges_kept(ep_privileges_paranoid()) | more);
+	r = keep(caps);
 	if (r == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		r = -errno;
 	ep_privileges_leave_no_core();
 	return r;
 }
 
-int ep_privileges_drop(uint64_t more)
+static uint64_t of_agent(void)
 {
-	int r = drop(more);
+	return ep_privileges_kept(ep_privileges_paranoid());
+}
+
+int ep_privileges_drop_all_but(uint64_t caps)
+{
+	int r = drop(caps);
 
 	if (r < 0)
 		fprintf(stderr, "ebpf-profiler: privileges cannot be given up: %s\n", ep_strerror(r));
 	return r;
+}
+
+int ep_privileges_drop(uint64_t more)
+{
+	return ep_privileges_drop_all_but(of_agent() | more);
 }
 
 void ep_privileges_leave_no_core(void)
@@ -139,7 +158,7 @@ void ep_privileges_leave_no_core(void)
 /* In the child. */
 static int give_up_all(struct ep_privileges_left *ret_left)
 {
-	int r = drop(0);
+	int r = drop(of_agent());
 
 	if (r < 0)
 		return r;
