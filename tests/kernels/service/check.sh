@@ -101,8 +101,8 @@ status_of() {
 	sed -n "s/^$1:[[:space:]]*//p" "/proc/$pid/status"
 }
 
-# check_rights NAME. CAP_DAC_READ_SEARCH 2, CAP_SYS_PTRACE 19, CAP_SYSLOG 34, CAP_PERFMON 38, CAP_BPF 39, CAP_CHECKPOINT_RESTORE 40, and where
-# perf_event_paranoid is 3 CAP_SYS_ADMIN, 21.
+# check_rights NAME. CAP_DAC_READ_SEARCH 2, CAP_SYS_PTRACE 19, CAP_SYSLOG 34, CAP_PERFMON 38, CAP_BPF 39,
+# CAP_CHECKPOINT_RESTORE 40, and where perf_event_paranoid is 3 CAP_SYS_ADMIN, 21.
 check_rights() {
 	pid=$(show MainPID) why=
 	caps=000001c400080004
