@@ -15,7 +15,10 @@ struct ep_loaded_code {
 /* Lists one program. Its descriptor is all that is needed, no privilege. 0, -E2BIG, -ENOMEM. */
 int ep_loaded_program(int fd, struct ep_vec *codes);
 
-/* Appends struct ep_loaded_code to `codes`. 0; -EPERM, -errno: it has what was found until then. Takes some us for each. */
+/*
+ * Appends struct ep_loaded_code to `codes`. 0; -EPERM, -errno: it has what was found until then. Takes some us for
+ * each.
+ */
 int ep_loaded_programs(struct ep_vec *codes);
 
 #endif

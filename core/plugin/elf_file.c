@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/plugin/elf_file.h"
 
+#include "core/base/bisect.h"
 #include "core/elf/debug_file.h"
 #include "core/pclntab/pclntab.h"
 
@@ -120,19 +121,11 @@ static int functions_open(struct ep_elf_file *file)
 /* The last FDE that starts at or before va. -ENODATA. */
 static int list_search(const struct ep_fde_list *list, uint64_t va, uint64_t *ret_off)
 {
-	size_t low = 0, high = list->n;
+	size_t n = ep_bisect(list->n, i, ep_fde_list_get(list, i).start <= va);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (ep_fde_list_get(list, mid).start <= va)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == 0)
+	if (n == 0)
 		return -ENODATA;
-	*ret_off = ep_fde_list_get(list, low - 1).off;
+	*ret_off = ep_fde_list_get(list, n - 1).off;
 	return 0;
 }
 

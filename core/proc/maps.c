@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/proc/maps.h"
+#include "core/base/bisect.h"
 #include "core/base/parse.h"
 #include "core/proc/devices.h"
 #include "core/proc/process.h"
@@ -390,15 +391,7 @@ int ep_maps_read(struct ep_maps *maps, pid_t pid, enum ep_maps_filter filter)
 const struct ep_mapping *ep_maps_find(const struct ep_maps *maps, uint64_t addr)
 {
 	const struct ep_mapping *all = maps->mappings.data;
-	size_t lo = 0, hi = maps->mappings.len;
+	size_t at = ep_bisect(maps->mappings.len, i, addr >= all[i].end);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (addr >= all[mid].end)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < maps->mappings.len && addr >= all[lo].start ? &all[lo] : NULL;
+	return at < maps->mappings.len && addr >= all[at].start ? &all[at] : NULL;
 }

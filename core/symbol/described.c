@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/symbol/described.h"
 
+#include "core/base/bisect.h"
 #include "core/base/vec.h"
 #include "core/symbol/demangle.h"
 #include "ebpf-profiler/unwinder.h"
@@ -119,17 +120,7 @@ void ep_described_symbols_sort(struct ep_described_symbols *symbols)
 /* How many begin at or before va. */
 static size_t count_before(const struct ep_described_symbols *symbols, uint64_t va)
 {
-	size_t low = 0, high = symbols->symbols.len;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (ep_vec_at(&symbols->symbols, struct symbol, mid)->va <= va)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return ep_bisect(symbols->symbols.len, i, ep_vec_at(&symbols->symbols, struct symbol, i)->va <= va);
 }
 
 const char *ep_described_symbols_find(const struct ep_described_symbols *symbols, uint64_t va,

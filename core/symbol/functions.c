@@ -16,6 +16,7 @@
  */
 #include "core/symbol/functions.h"
 
+#include "core/base/bisect.h"
 #include "core/elf/file.h"
 #include "core/trace/lines.h"
 
@@ -122,19 +123,11 @@ static int32_t value_at(struct ep_functions *f, struct ep_function_memo *memo,
 {
 	const struct ep_vec *values = &memo->tables[which].values;
 	uint32_t off = (uint32_t)(va - memo->func.start);
-	size_t low = 0, high;
+	size_t at;
 
 	decode_to(f, memo, which, off);
-	high = values->len;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (ep_vec_at(values, struct value, mid)->end <= off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < values->len ? ep_vec_at(values, struct value, low)->value : -1;
+	at = ep_bisect(values->len, i, ep_vec_at(values, struct value, i)->end <= off);
+	return at < values->len ? ep_vec_at(values, struct value, at)->value : -1;
 }
 
 /* ---- names ---- */

@@ -8,6 +8,7 @@
  */
 #include "core/symbol/kernel.h"
 
+#include "core/base/bisect.h"
 #include "core/base/parse.h"
 #include "core/symbol/aliases.h"
 #include "core/symbol/kallsyms.h"
@@ -267,7 +268,8 @@ static ssize_t entry_before(const struct ep_kernel_symbols *symbols, uint64_t ad
 			    uint64_t *ret_base_addr)
 {
 	const struct group *group;
-	size_t i = symbols->groups.len, low, high;
+	const struct entry *first;
+	size_t i = symbols->groups.len, n;
 	uint64_t start;
 
 	while (i && ep_vec_at(&symbols->groups, struct group, i - 1)->base_addr > addr)
@@ -277,32 +279,16 @@ static ssize_t entry_before(const struct ep_kernel_symbols *symbols, uint64_t ad
 	group = ep_vec_at(&symbols->groups, struct group, i - 1);
 	*ret_base_addr = group->base_addr;
 	start = addr - group->base_addr;
-	low = group->first;
-	high = group_end(symbols, i - 1);
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (ep_vec_at(&symbols->entries, struct entry, mid)->start <= start)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return (ssize_t)low - 1;
+	first = ep_vec_at(&symbols->entries, struct entry, group->first);
+	n = ep_bisect(group_end(symbols, i - 1) - group->first, at, first[at].start <= start);
+	return (ssize_t)(group->first + n) - 1;
 }
 
 static uint32_t module_of(const struct ep_kernel_symbols *symbols, size_t index)
 {
-	size_t low = 0, high = symbols->runs.len;
+	size_t n = ep_bisect(symbols->runs.len, i, ep_vec_at(&symbols->runs, struct run, i)->first <= index);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (ep_vec_at(&symbols->runs, struct run, mid)->first <= index)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? ep_vec_at(&symbols->runs, struct run, low - 1)->module : 0;
+	return n ? ep_vec_at(&symbols->runs, struct run, n - 1)->module : 0;
 }
 
 /* True when the entry at `index` may be taken to reach `bytes` behind its start. */

@@ -8,6 +8,7 @@
  * An FDE: length, distance of its CIE, start (pcrel sdata4), length of the function.
  */
 #include "core/symbol/starts.h"
+#include "core/base/bisect.h"
 
 #include <errno.h>
 #include <string.h>
@@ -158,19 +159,11 @@ void ep_starts_free(struct ep_starts *starts)
 int ep_starts_find(const struct ep_starts *starts, uint64_t va, uint64_t *ret_start_va)
 {
 	uint64_t off = va - starts->base_va;
-	size_t lo = 0, hi = starts->n_ranges;
+	size_t n = ep_bisect(starts->n_ranges, i, starts->ranges[i].start <= off);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (starts->ranges[mid].start <= off)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == 0 || off - starts->ranges[lo - 1].start >= starts->ranges[lo - 1].bytes)
+	if (n == 0 || off - starts->ranges[n - 1].start >= starts->ranges[n - 1].bytes)
 		return -ENODATA;
-	*ret_start_va = starts->base_va + starts->ranges[lo - 1].start;
+	*ret_start_va = starts->base_va + starts->ranges[n - 1].start;
 	return 0;
 }
 

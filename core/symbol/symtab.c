@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/symbol/symtab.h"
 
+#include "core/base/bisect.h"
 #include "core/symbol/symtab_internal.h"
 
 #include <errno.h>
@@ -13,17 +14,7 @@
 /* Index of the last entry that starts at or before `start`, or -1. */
 static ssize_t entry_before(const struct ep_symtab *symtab, uint32_t start)
 {
-	size_t low = 0, high = symtab->n_entries;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (symtab->entries[mid].start <= start)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return (ssize_t)low - 1;
+	return (ssize_t)ep_bisect(symtab->n_entries, i, symtab->entries[i].start <= start) - 1;
 }
 
 int ep_symtab_find(const struct ep_symtab *symtab, uint64_t va, struct ep_symtab_hit *ret_hit)

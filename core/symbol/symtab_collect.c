@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first half of building: executable sections, and candidates from every symbol table. */
+#include "core/base/bisect.h"
 #include "core/base/log.h"
 #include "core/symbol/aliases.h"
 #include "core/symbol/symtab_builder.h"
@@ -53,22 +54,15 @@ static void ranges_read(struct symtab_builder *builder, const struct ep_elf *elf
 const struct symtab_range *ep_symtab_range_of(struct symtab_builder *builder, uint64_t va)
 {
 	const struct symtab_range *range = &builder->ranges[builder->last_range];
-	size_t low = 0, high = builder->n_ranges;
+	size_t n;
 
 	if (builder->n_ranges && va >= range->start && va < range->end)
 		return range;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (builder->ranges[mid].start <= va)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (!low || va >= builder->ranges[low - 1].end)
+	n = ep_bisect(builder->n_ranges, i, builder->ranges[i].start <= va);
+	if (!n || va >= builder->ranges[n - 1].end)
 		return NULL;
-	builder->last_range = low - 1;
-	return &builder->ranges[low - 1];
+	builder->last_range = n - 1;
+	return &builder->ranges[n - 1];
 }
 
 /* ---- names while building ---- */

@@ -4,6 +4,7 @@
  * it is, so that 0 is free.
  */
 #include "core/trace/kernel_code.h"
+#include "core/base/bisect.h"
 #include "core/base/vec.h"
 
 #include <errno.h>
@@ -118,17 +119,7 @@ static struct piece *piece_at(const struct ep_kernel_code *code, size_t i)
 /* How many pieces begin at or before an address. */
 static size_t count_until(const struct ep_kernel_code *code, uint64_t addr)
 {
-	size_t low = 0, high = code->pieces.len;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (piece_at(code, mid)->start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return ep_bisect(code->pieces.len, i, piece_at(code, i)->start <= addr);
 }
 
 /* The one before number i that may reach to an address, itself or one before; NULL: none. */

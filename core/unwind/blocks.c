@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/unwind/blocks.h"
 #include "bpf/shared.h"
+#include "core/base/bisect.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,17 +25,7 @@ static struct ep_block *block_at(const struct ep_blocks *blocks, size_t i)
 /* Index of the first free block behind `ref`. */
 static size_t find_behind(const struct ep_blocks *blocks, uint32_t ref)
 {
-	size_t lo = 0, hi = blocks->free.len;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (block_at(blocks, mid)->ref <= ref)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return ep_bisect(blocks->free.len, i, block_at(blocks, i)->ref <= ref);
 }
 
 static void remove_at(struct ep_blocks *blocks, size_t i)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* The native unwinder of the BPF side, over memory of ours (shim/bpf/bpf_helpers.h). */
 #include "core/walk/internal.h"
+#include "core/base/bisect.h"
 #include "core/unwind/delta_store.h"
 
 #include <errno.h>
@@ -40,19 +41,11 @@ static void *ep_steps_rule(__u32 index)
 /* The row that an address is in, NULL when there is none. */
 static const struct ep_row *find_row_at(const struct ep_steps_world *world, uint64_t addr)
 {
-	uint32_t low = 0, high = world->n_rows;
+	size_t n = ep_bisect(world->n_rows, i, world->rows[i].start <= addr);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (world->rows[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || addr >= world->rows[low - 1].end)
+	if (n == 0 || addr >= world->rows[n - 1].end)
 		return NULL;
-	return &world->rows[low - 1];
+	return &world->rows[n - 1];
 }
 
 /* Instructions: they are what the file has. */
