@@ -261,6 +261,8 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	executable->unopened = analysis->result == -ECANCELED ||
 			       (analysis->result < 0 && !analysis->opened);
 	executable->refused = !analysis->opened && ep_proc_is_refused(analysis->result);
+	if (executable->refused)
+		executable->retry_ns = ep_clock_mono_ns() + EP_REFUSED_NS;
 	if (analysis->result == 0 && has_no_room(analysis)) {
 		executable->state = EP_EXECUTABLE_EVICTED;
 		executable->retry_ns = ep_clock_mono_ns() + EP_EXECUTABLE_RETRY_NS;
@@ -532,7 +534,8 @@ static struct ep_executable *add(struct ep_executables *executables, pid_t pid,
 static bool needs_analysis(const struct ep_executable *executable)
 {
 	if (executable->state == EP_EXECUTABLE_FAILED)
-		return executable->unopened;
+		return executable->unopened &&
+		       (!executable->refused || ep_clock_mono_ns() >= executable->retry_ns);
 	return executable->refs == 0 && executable->state == EP_EXECUTABLE_EVICTED;
 }
 
@@ -619,7 +622,7 @@ struct ep_executable *ep_executables_get_current(struct ep_executables *executab
 {
 	struct ep_executable *executable = ep_executables_find_current(executables, id);
 
-	return executable && !needs_analysis(executable) && !was_let_go(executable)
+	return executable && !executable->refused && !needs_analysis(executable) && !was_let_go(executable)
 		       ? ep_executable_ref(executable)
 		       : NULL;
 }

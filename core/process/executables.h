@@ -18,6 +18,7 @@
 #define EP_PROCESS_EXECUTABLES_H
 
 #include "core/process/language.h"
+#include "core/base/clock.h"
 #include "core/base/map.h"
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
@@ -72,11 +73,14 @@ struct ep_executable {
 	TAILQ_ENTRY(ep_executable) idle;
 	bool is_idle; /* in that list */
 	uint64_t hit_ns;	/* last seen in a batch */
-	uint64_t retry_ns;	/* evicted: not before then are its tables built again */
+	uint64_t retry_ns;	/* evicted or refused: not before then is it analysed again */
 	uint64_t awaited_ns;	/* prepared: until then it is expected to be mapped; else 0 */
 	struct ep_executables_task *waiting; /* its analysis, until that begins; else NULL */
 	struct ep_executables_task *running; /* and from then to its end */
 };
+
+/* What was refused for now (ep_proc_is_refused) is asked for again. */
+#define EP_REFUSED_NS (15 * EP_NS_PER_SEC)
 
 struct ep_executables_stats {
 	uint64_t analysed, failed, evicted;

@@ -13,6 +13,13 @@
 
 /* --- /proc ----------------------------------------------------------------------------------- */
 
+/* It is read once more when that is asked for again. */
+static void lack_refused(struct ep_process *process, const struct ep_executable *executable)
+{
+	if (executable && executable->refused && executable->state == EP_EXECUTABLE_FAILED)
+		process->refused_ns = executable->retry_ns;
+}
+
 static void add_read_place(struct ep_processes *processes, struct ep_process *process,
 			   const struct ep_process_read *read, size_t i)
 {
@@ -32,6 +39,7 @@ static void add_read_place(struct ep_processes *processes, struct ep_process *pr
 		place->executable =
 			ep_executables_get(processes->executables, (pid_t)process->program.pid,
 					   mapping, file, read->time_ns);
+	lack_refused(process, place->executable);
 }
 
 /* The new references are taken before the old ones go, so that what stays is not analysed anew. */
@@ -175,6 +183,7 @@ static bool settle(struct ep_processes *processes, struct ep_process *process,
 		place->state = executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
 		place->question = 0;
 		place->executable = ep_executable_ref(executable);
+		lack_refused(process, executable);
 	}
 	if (!ep_places_are_asked(&process->places))
 		ep_process_stop_asking(process);
@@ -304,7 +313,6 @@ void ep_processes_on_executable(void *arg, struct ep_executable *executable)
 		if (!ep_places_have(&process->places, executable))
 			continue;
 		ep_processes_mark(processes, process);
-		if (executable->refused)
-			process->refused_ns = ep_clock_mono_ns() + EP_REFUSED_NS;
+		lack_refused(process, executable);
 	}
 }

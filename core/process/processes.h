@@ -56,8 +56,6 @@ struct uv_loop_s;
 #define EP_HELD_MAX_NS (2 * EP_NS_PER_SEC)
 #define EP_MAX_PLACES  (1u << 20) /* 48 MiB */
 #define EP_CHECK_NS    EP_NS_PER_SEC
-/* Files that were refused for now (ep_proc_is_refused) are asked for again. */
-#define EP_REFUSED_NS  (15 * EP_NS_PER_SEC)
 
 struct ep_processes_options {
 	struct uv_loop_s *loop;

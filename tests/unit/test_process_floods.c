@@ -163,21 +163,30 @@ WORLD_TEST(a_file_that_was_refused_is_asked_for_again)
 	/* As if its file system had not answered. */
 	executable->state = EP_EXECUTABLE_FAILED;
 	executable->unopened = executable->refused = true;
+	executable->n_segments = 0;
+	executable->retry_ns = process->trusted_ns + 3600 * EP_NS_PER_SEC;
 	ep_processes_on_executable(w->processes, executable);
 	due_ns = process->refused_ns;
-	assert_true(due_ns >= process->trusted_ns + EP_REFUSED_NS);
+	assert_int_equal(due_ns, executable->retry_ns);
 	world_sample(w, due_ns - 1, child);
 	world_settle(w);
 	assert_int_equal(reads(w), 1);
-	world_sample(w, due_ns, child);
+	/* Nor when something else has the process read meanwhile. */
+	ep_reads_request(&w->processes->reads, process, 0);
 	world_settle(w);
 	assert_int_equal(reads(w), 2);
+	assert_int_equal(executable->state, EP_EXECUTABLE_FAILED);
+	assert_int_equal(process->refused_ns, due_ns);
+	executable->retry_ns = 0;
+	world_sample(w, due_ns, child);
+	world_settle(w);
+	assert_int_equal(reads(w), 3);
 	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
 	assert_false(executable->refused);
 	assert_int_equal(process->refused_ns, 0);
 	world_sample(w, due_ns + 100 * EP_NS_PER_SEC, child);
 	world_settle(w);
-	assert_int_equal(reads(w), 2);
+	assert_int_equal(reads(w), 3);
 }
 
 /* All at one time: what it may cost at once is used up. */
