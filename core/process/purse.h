@@ -25,7 +25,7 @@
  * A child has what its parent has left. But a new program begins with a full purse, and who starts programs in a loop
  * would have as many of them. So the user that a program runs as, its *owner*, pays for attaching as well, and for what
  * names take beyond 0.1 ms a frame: 4 % of a CPU, or 1 % of all CPUs where that is more, and 1 s at once. While that is
- * spent, all programs of that owner are greedy. 0.5 ms is what a short Python takes. Root needs no purse: who is root
+ * spent, all programs of that owner are greedy. 0.5 ms is what a short script takes. Root needs no purse: who is root
  * can do more harm than that.
  *
  * Loop's thread only. Times are CLOCK_MONOTONIC.

@@ -172,6 +172,7 @@ HOST_TEST(who_is_sampled_does_not_stand_in_line)
 /* A child that runs when a byte is written, and ends when the test does. */
 static pid_t start_sleeper(int *ret_wake_fd)
 {
+	struct ep_process_info info;
 	int wakes[2];
 	pid_t child;
 	char byte;
@@ -186,6 +187,10 @@ static pid_t start_sleeper(int *ret_wake_fd)
 		_exit(0);
 	}
 	close(wakes[0]);
+	do { /* until it sleeps: on a busy machine that takes longer than all the script's attempts */
+		usleep(1000);
+		assert_int_equal(ep_process_read_stat(child, &info), 0);
+	} while (info.state != 'S');
 	*ret_wake_fd = wakes[1];
 	return child;
 }
