@@ -41,11 +41,9 @@ struct build {
 
 static __attribute__((noinline)) bool pay_fdes(struct build *b)
 {
-	int r = ep_work_take(b->input->work, PAID_FDES * FDE_STEPS);
-
-	if (r < 0)
-		b->result = r;
-	return r == 0;
+	if (b->result == 0)
+		b->result = ep_work_take(b->input->work, PAID_FDES * FDE_STEPS);
+	return b->result == 0;
 }
 
 /* Before the one at `pos`: most cost nothing. */

@@ -3,8 +3,8 @@
 
 static bool pack_has_room(struct ep_pack *pack)
 {
-	if (pack->n_deltas == pack->max_deltas && (!pack->more || !pack->more(pack->more_arg)))
-		pack->full = true;
+	if (!pack->full && pack->n_deltas == pack->max_deltas)
+		pack->full = !pack->more || !pack->more(pack->more_arg);
 	return !pack->full;
 }
 

@@ -23,7 +23,7 @@ struct ep_pack {
 	uint64_t *pages;
 	uint32_t *deltas;
 	size_t max_deltas;
-	bool (*more)(void *arg); /* raises max_deltas; NULL: it is final */
+	bool (*more)(void *arg); /* raises max_deltas, or is not asked again; NULL: it is final */
 	void *more_arg;
 	bool full; /* a delta did not fit: the caller's bound was wrong, the table is of no use */
 

@@ -539,3 +539,39 @@ EP_TEST(bad_fdes_leave_no_trace)
 		assert_memory_equal(tables[0]->pages, tables[1]->pages, tables[0]->n_pages * 8);
 	}
 }
+
+/* More deltas than are paid for at first: five of a function, whose entry has 36 bytes. */
+static int build_within(struct image *image, struct ep_memory_budget *budget)
+{
+	struct ep_build_input input = asm_input();
+	struct ep_cfi_section sec = asm_section(image);
+	struct ep_unwind_table *table = NULL;
+	struct ep_fde_list list;
+	struct ep_work work;
+	int r;
+
+	ep_work_init(&work, UINT64_MAX, 0, NULL, budget);
+	assert_int_equal(ep_fde_list_init_scan(&list, &sec), 0);
+	input.lists[0] = &list;
+	input.n_lists = 1;
+	input.work = &work;
+	r = ep_build(&input, &table);
+	ep_unwind_table_free(table);
+	ep_fde_list_fini(&list);
+	return r;
+}
+
+EP_TEST(memory_that_is_refused_is_not_asked_for_again)
+{
+	struct ep_memory_budget budget = {.limit = SIZE_MAX};
+	struct image *image = new_eh_frame();
+
+	for (uint64_t i = 0; i < 100; i++)
+		add_fde(image, FDE_VA + 16 * i, 16, BYTES("\x41\x0e\x10\x41\x0e\x18\x41\x0e\x20\x41\x0e\x08"));
+	assert_int_equal(build_within(image, &budget), 0);
+	assert_int_equal(budget.refused, 0);
+	budget.limit = budget.peak - 1;
+	assert_int_equal(build_within(image, &budget), -EAGAIN);
+	assert_int_equal(budget.refused, 1);
+	assert_int_equal(budget.used, 0);
+}
