@@ -296,6 +296,8 @@ static void note_time(struct ep_order *order, uint64_t time_ns)
 	struct ep_order_stats *stats = &order->stats;
 
 	stats->records++;
+	if (time_ns == 0) /* it has none */
+		return;
 	if (time_ns < order->last_ns) {
 		stats->late++;
 		stats->late_max_ns = EP_MAX(stats->late_max_ns, order->last_ns - time_ns);

@@ -208,6 +208,18 @@ ORDER_TEST(late_ones_are_delivered_and_counted, .n_cpus = 2)
 	assert_int_equal(stats(world).late_max_ns, 40);
 }
 
+ORDER_TEST(what_has_no_time_is_not_late, .n_cpus = 1)
+{
+	put_event(world, EP_EVENT_TRACE, T0 + 100, 0);
+	ep_order_drain_to(world->order, T0 + 200);
+	put_event(world, EP_EVENT_TRACE, 0, 1);
+	put_mapping(0, 0, 2);
+	assert_drains(world, T0 + 300, "0 2 1");
+	assert_int_equal(stats(world).records, 3);
+	assert_int_equal(stats(world).late, 0);
+	assert_int_equal(stats(world).late_max_ns, 0);
+}
+
 ORDER_TEST(nothing_is_allocated_once_all_rings_were_seen, .n_cpus = 3)
 {
 	ep_order_drain_to(world->order, T0);
