@@ -37,6 +37,8 @@
 #define REST_MOST_MS  200
 /* After the end of sampling, for what a process that does not answer is still asked. */
 #define LAST_ANSWER_NS (250 * EP_NS_PER_MS)
+/* Between two signals to those who load programs. */
+#define BREAK_MS       5
 #define MAX_OWN_CODES  256 /* functions of our own BPF programs */
 
 /* --- looks and ticks ------------------------------------------------------------------------- */
@@ -503,6 +505,23 @@ bool ep_session_is_settled(const struct ep_session *session)
 	       ep_languages_attaching(session->languages) == 0;
 }
 
+static void on_breaking(uv_timer_t *timer)
+{
+	struct ep_session *session = timer->data;
+
+	if (ep_bpf_stop_loads(session->bpf) == 0)
+		uv_timer_stop(timer);
+}
+
+/* Names do not wait behind programs that nobody will run. */
+static void break_loads(struct ep_session *session)
+{
+	session->is_breaking = true;
+	uv_timer_init(session->options.loop, &session->breaking);
+	session->breaking.data = session;
+	uv_timer_start(&session->breaking, on_breaking, 0, BREAK_MS);
+}
+
 void ep_session_stop(struct ep_session *session)
 {
 	if (!session->sampling)
@@ -510,6 +529,7 @@ void ep_session_stop(struct ep_session *session)
 	ep_readers_wait_at_most(LAST_ANSWER_NS);
 	ep_events_stop(session->events);
 	session->sampling = false;
+	break_loads(session);
 	drain(session);
 	ep_kernel_records_flush(session->records);
 	add_lost(session);
@@ -546,6 +566,8 @@ static void on_closing(uv_timer_t *timer)
 {
 	struct ep_session *session = timer->data;
 
+	if (session->bpf)
+		(void)ep_bpf_stop_loads(session->bpf);
 	if (session->closing_turns++ == 0 || is_busy(session))
 		return;
 	ep_session_drop_seals(session);
@@ -560,6 +582,8 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 	if (session->sampling)
 		ep_session_stop(session);
 	ep_readers_wait_at_most(0);
+	if (session->is_breaking)
+		uv_close((uv_handle_t *)&session->breaking, NULL);
 	if (session->handles_ready)
 		ep_watch_close(&session->watch);
 	if (session->processes)

@@ -59,6 +59,8 @@ struct ep_session {
 
 	struct ep_watch watch;
 	uv_timer_t closing;
+	uv_timer_t breaking; /* loads of programs off, after the end of sampling */
+	bool is_breaking;    /* it was started; closed when the session closes */
 	bool handles_ready, sampling, collecting, lengthening;
 	bool draining; /* names are all that is still looked for */
 	unsigned int preparing; /* ep_session_prepare, not done yet */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/bpf/programs.h"
+#include "core/bpf/loads.h"
 #include "core/base/log.h"
 #include "core/bpf/cpus.h"
 #include "core/bpf/loaded.h"
@@ -44,6 +45,7 @@ struct ep_bpf {
 	size_t map_bytes; /* none of the maps grows */
 	_Atomic uint32_t frames_per_run; /* written by the worker that makes it more */
 	struct ep_config config;
+	struct ep_loads *loads; /* those of workers */
 };
 
 static int quiet_print(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -285,7 +287,9 @@ int ep_bpf_load(const struct ep_bpf_options *options, struct ep_bpf **ret_bpf)
 		return -ENOMEM;
 	libbpf_set_print(quiet_print);
 	raise_memlock();
-	r = ep_bpf_read_offsets(&bpf->config);
+	r = ep_loads_new(&bpf->loads);
+	if (r == 0)
+		r = ep_bpf_read_offsets(&bpf->config);
 	if (r == 0)
 		r = load_first(bpf, options);
 	if (r == 0)
@@ -316,6 +320,21 @@ static int share_maps(const struct ep_bpf *bpf, struct bpf_object *object)
 	return r;
 }
 
+static int load_object(void *arg)
+{
+	return bpf_object__load(arg);
+}
+
+int ep_bpf_load_object(const struct ep_bpf *bpf, struct bpf_object *object)
+{
+	return ep_loads_run(bpf->loads, load_object, object);
+}
+
+size_t ep_bpf_stop_loads(const struct ep_bpf *bpf)
+{
+	return ep_loads_stop(bpf->loads);
+}
+
 static int load_native(const struct ep_bpf *bpf, struct bpf_object *object)
 {
 	struct bpf_program *prog;
@@ -324,7 +343,7 @@ static int load_native(const struct ep_bpf *bpf, struct bpf_object *object)
 	bpf_object__for_each_program(prog, object)
 		(void)bpf_program__set_autoload(prog,
 						strcmp(bpf_program__name(prog), NATIVE_NAME) == 0);
-	return r < 0 ? r : bpf_object__load(object);
+	return r < 0 ? r : ep_bpf_load_object(bpf, object);
 }
 
 /* The array keeps the program; the object may go. */
@@ -366,7 +385,7 @@ int ep_bpf_lengthen_runs(struct ep_bpf *bpf)
 
 	for (size_t i = 0; i < EP_LEN(frames_per_run); i++) {
 		r = replace_native(bpf, frames_per_run[i]);
-		if (r == 0 || r == -EPERM || r == -EACCES || r == -ENOMEM)
+		if (r == 0 || r == -EPERM || r == -EACCES || r == -ENOMEM || r == -ECANCELED)
 			break;
 	}
 	return r;
@@ -391,6 +410,7 @@ void ep_bpf_free(struct ep_bpf *bpf)
 	if (bpf->counts)
 		munmap(bpf->counts, counts_bytes(bpf));
 	bpf_object__close(bpf->object);
+	ep_loads_free(bpf->loads);
 	free(bpf);
 }
 

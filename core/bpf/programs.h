@@ -8,6 +8,7 @@
 #include "bpf/shared.h"
 #include "core/base/util.h"
 
+struct bpf_object;
 struct ep_bpf;
 struct ep_vec;
 
@@ -56,6 +57,13 @@ int ep_bpf_set_glob(struct ep_bpf *bpf, enum ep_glob_of which, const struct ep_g
  * or more: for a worker, which nobody must have the object freed under.
  */
 int ep_bpf_lengthen_runs(struct ep_bpf *bpf);
+
+/*
+ * bpf_object__load(), on a worker; -ECANCELED after ep_bpf_stop_loads. The latter breaks off what is loaded, for
+ * nothing is sampled any more: so many loads have not ended yet, and it is to be called again (core/bpf/loads.h).
+ */
+int ep_bpf_load_object(const struct ep_bpf *bpf, struct bpf_object *object);
+size_t ep_bpf_stop_loads(const struct ep_bpf *bpf);
 
 /* Where the code of the programs lies: appends struct ep_loaded_code (core/bpf/loaded.h). */
 void ep_bpf_list_code(const struct ep_bpf *bpf, struct ep_vec *codes);

@@ -114,7 +114,7 @@ static int load_with(struct ep_unwinder_program *program, const struct ep_bpf *b
 		return ep_unwinder_program_may_pass(-errno) ? -errno : -EBADMSG;
 	r = prepare(program, bpf, maps, options, log);
 	if (r == 0)
-		r = bpf_object__load(program->object);
+		r = ep_bpf_load_object(bpf, program->object);
 	if (r < 0) {
 		ep_log(EP_LOG_DEBUG, "%s: %u frames per run refused: %s", options->name, frames,
 		       ep_strerror(r));
@@ -140,7 +140,7 @@ static void explain(const char *log, int error, char reason[512])
 
 bool ep_unwinder_program_may_pass(int r)
 {
-	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN || r == -EINTR;
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EAGAIN || r == -EINTR || r == -ECANCELED;
 }
 
 static bool is_final(int r)

@@ -39,8 +39,8 @@ struct ep_unwinder_program_options {
 };
 
 /*
- * 0; -EBADMSG when it is no such object, -ENOENT when its program is missing, or what the kernel
- * said, with the end of the verifier's log in `reason`.
+ * 0; -EBADMSG when it is no such object, -ENOENT when its program is missing, -ECANCELED after
+ * ep_bpf_stop_loads, or what the kernel said, with the end of the verifier's log in `reason`.
  */
 int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
 			     const struct ep_unwinder_program_options *options,

@@ -92,6 +92,7 @@ int ep_languages_new(const struct ep_languages_options *options, struct ep_langu
 	if (!languages)
 		return -ENOMEM;
 	languages->options = *options;
+	languages->max_naming = EP_MAX_NAME_JOBS;
 	languages->naming = options->name_jobs ? options->name_jobs : &languages->own_naming;
 	languages->full_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 1};
 	languages->left_out_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 4};
@@ -346,8 +347,11 @@ static void run_load(void *arg)
 					 &language->program, reason);
 
 	language->failed = r < 0 && !ep_unwinder_program_may_pass(r);
-	if (r < 0) {
+	if (r < 0)
 		pause_loads(language);
+	if (r == -ECANCELED)
+		return;
+	if (r < 0) {
 		ep_log(EP_LOG_WARN, "%s: its unwinder cannot be loaded%s, its frames stay native: %s",
 		       language->name, language->failed ? "" : " now and will be tried again", reason);
 		return;
@@ -368,8 +372,11 @@ static void run_lengthen(void *arg)
 					     language->languages->maps, &language->options,
 					     reason);
 
-	if (r < 0) {
+	if (r < 0)
 		pause_loads(language);
+	if (r == -ECANCELED)
+		return;
+	if (r < 0) {
 		ep_log(EP_LOG_INFO, "%s: no longer unwinder: %s", language->name, reason);
 		return;
 	}
@@ -422,9 +429,9 @@ static void run_load_keeper(void *arg)
 						reason);
 
 	language->keeps = r == 0;
-	if (r < 0)
+	if (r < 0 && r != -ECANCELED)
 		ep_log(EP_LOG_INFO, "%s: no names come with samples: %s", language->name, reason);
-	else
+	else if (r == 0)
 		ep_log(EP_LOG_DEBUG, "%s: keeper loaded in %" PRIu64 " ms", language->name,
 		       (uint64_t)((ep_clock_mono_ns() - start_ns) / EP_NS_PER_MS));
 }

@@ -97,7 +97,7 @@ class Capture(unittest.TestCase):
             file.write(SPY)
         try:
             subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", source, "-o",
-                            os.path.join(directory, "python.so")], check=True, capture_output=True)
+                            os.path.join(directory, "spy.so")], check=True, capture_output=True)
         except (OSError, subprocess.CalledProcessError):
             self.skipTest("no compiler")
         os.chmod(directory, 0o755)

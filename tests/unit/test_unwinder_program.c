@@ -8,6 +8,7 @@
 #include "core/bpf/programs.h"
 #include "tests/kit/test.h"
 
+#include <errno.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #define SLOT	 EP_SLOT_FIRST_DYNAMIC
 #define MAX_MAPS 16
 
+static struct ep_bpf_options core = {.ring_bytes = 1 << 16, .max_processes = 64};
 static struct ep_bpf *bpf;
 static struct ep_language_maps *maps;
 static struct ep_bpf_image image;
@@ -207,9 +209,26 @@ EP_TEST(without_its_keeper_a_program_runs)
 	ep_unwinder_program_free(program);
 }
 
+EP_TEST(after_the_end_nothing_is_loaded)
+{
+	struct ep_unwinder_program *program = load(48), *late = NULL;
+	uint32_t before = program_in_slot();
+	struct ep_bpf *ended = NULL;
+
+	assert_int_equal(ep_bpf_load(&core, &ended), 0);
+	assert_int_equal(ep_bpf_stop_loads(ended), 0);
+	assert_int_equal(ep_bpf_lengthen_runs(ended), -ECANCELED);
+	assert_int_equal(ep_unwinder_program_load(ended, maps, &options, &late, reason), -ECANCELED);
+	assert_null(late);
+	assert_int_equal(ep_unwinder_program_lengthen(program, ended, maps, &options, reason), -ECANCELED);
+	assert_true(ep_unwinder_program_is_short(program));
+	assert_int_equal(program_in_slot(), before);
+	ep_unwinder_program_free(program);
+	ep_bpf_free(ended);
+}
+
 int main(void)
 {
-	struct ep_bpf_options core = {.ring_bytes = 1 << 16, .max_processes = 64};
 	int r = ep_bpf_load(&core, &bpf);
 
 	if (r == -EPERM || r == -EACCES) {
