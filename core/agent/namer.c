@@ -525,6 +525,11 @@ int ep_namer_new(const struct ep_namer_options *options, struct ep_namer **ret_n
 	return 0;
 }
 
+void ep_namer_drain(struct ep_namer *namer)
+{
+	ep_native_names_drain(namer->native);
+}
+
 void ep_namer_stop(struct ep_namer *namer)
 {
 	ep_native_names_stop(namer->native);

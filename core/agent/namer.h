@@ -38,6 +38,8 @@ struct ep_namer_options {
 int ep_namer_new(const struct ep_namer_options *options, struct ep_namer **ret_namer);
 void ep_namer_free(struct ep_namer *namer); /* no job may be under way: see ep_namer_busy */
 
+/* Names are all that is still looked for: more jobs at once. */
+void ep_namer_drain(struct ep_namer *namer);
 /* Names of files are not wanted any more: their jobs end soon. */
 void ep_namer_stop(struct ep_namer *namer);
 

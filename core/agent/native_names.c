@@ -23,6 +23,7 @@ struct ep_native_names {
 	struct ep_native_names_options options;
 	struct ep_native_symbols *symbols;
 	size_t busy;
+	size_t max_jobs; /* at once, with those of languages */
 };
 
 struct wanted {
@@ -228,7 +229,7 @@ int ep_native_names_start(struct ep_native_names *names, struct ep_frames *frame
 
 	if (!executable)
 		return -ENODATA;
-	if (*names->options.name_jobs >= EP_MAX_NAME_JOBS)
+	if (*names->options.name_jobs >= names->max_jobs)
 		return -EBUSY;
 	job = calloc(1, sizeof(*job));
 	if (!job)
@@ -251,6 +252,11 @@ int ep_native_names_start(struct ep_native_names *names, struct ep_frames *frame
 void ep_native_names_let_go(struct ep_native_names *names, uint32_t executable)
 {
 	ep_native_symbols_let_go(names->symbols, executable);
+}
+
+void ep_native_names_drain(struct ep_native_names *names)
+{
+	names->max_jobs = EP_LAST_NAME_JOBS;
 }
 
 void ep_native_names_stop(struct ep_native_names *names)
@@ -276,6 +282,7 @@ int ep_native_names_new(const struct ep_native_names_options *options, struct ep
 	if (!names)
 		return -ENOMEM;
 	names->options = *options;
+	names->max_jobs = EP_MAX_NAME_JOBS;
 	r = ep_native_symbols_new(options->max_bytes, &names->symbols);
 	if (r < 0) {
 		free(names);

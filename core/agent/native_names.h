@@ -29,6 +29,8 @@ struct ep_native_names_options {
 
 int ep_native_names_new(const struct ep_native_names_options *options, struct ep_native_names **ret_names);
 void ep_native_names_free(struct ep_native_names *names); /* accepts NULL; no job may be under way */
+/* Names are all that is still looked for: more jobs at once. */
+void ep_native_names_drain(struct ep_native_names *names);
 /* Jobs end soon. */
 void ep_native_names_stop(struct ep_native_names *names);
 

@@ -138,6 +138,7 @@ void ep_session_drain(struct ep_session *session, uint64_t cpu_ns)
 {
 	session->draining = true;
 	ep_languages_drain(session->languages, cpu_ns);
+	ep_namer_drain(session->namer);
 }
 
 static void finish(struct ep_session *session, struct ep_seal *seal, const struct ep_batch *batch)

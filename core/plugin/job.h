@@ -7,6 +7,11 @@ struct uv_loop_s;
 
 /* Jobs at once that look for names, of files or languages: the pool's other two workers have other work. */
 #define EP_MAX_NAME_JOBS 2
+/*
+ * When names are all that is still looked for. They stand in line for the workers, who need not wait until the loop's
+ * thread had a CPU and gave them another one.
+ */
+#define EP_LAST_NAME_JOBS 32
 
 /* 0, or a negative errno: neither will run. `after` NULL: nothing does. */
 int ep_job_run(struct uv_loop_s *loop, void (*work)(void *arg), void (*after)(void *arg),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an instance's jobs cost its process, and whether they are worth it. */
 #include "core/process/language_internal.h"
+#include "core/plugin/job.h"
 #include "core/base/clock.h"
 #include "core/proc/process.h"
 
@@ -28,6 +29,7 @@ bool ep_instance_can_pay(const struct ep_instance *instance)
 
 void ep_languages_drain(struct ep_languages *languages, uint64_t cpu_ns)
 {
+	languages->max_naming = EP_LAST_NAME_JOBS;
 	ep_purses_drain(&languages->purses, cpu_ns);
 }
 

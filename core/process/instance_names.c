@@ -232,7 +232,7 @@ static int may_begin(const struct ep_instance *instance)
 	if (wait_ns)
 		return -EDQUOT;
 	if (ep_instance_is_modest(instance))
-		return *languages->naming < EP_MAX_NAME_JOBS ? 0 : -EBUSY;
+		return *languages->naming < languages->max_naming ? 0 : -EBUSY;
 	return *languages->naming == 0 && languages->n_greedy == 0 ? 0 : -EBUSY;
 }
 

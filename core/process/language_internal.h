@@ -60,6 +60,7 @@ struct ep_languages {
 	size_t busy, attaching;
 	uv_timer_t retry_timer;
 	size_t own_naming, *naming; /* names jobs under way: options.name_jobs, else our own */
+	size_t max_naming;
 	uint64_t names_due_ns; /* CLOCK_MONOTONIC: names are asked for again; 0: nobody waits */
 	struct ep_purses purses;
 	/* Programs that were never sampled are attached to one after the other: the last one that came is first. */

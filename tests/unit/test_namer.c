@@ -477,6 +477,18 @@ EP_TEST_WITH(frames_of_a_file_wait_for_a_worker, set_up, tear_down)
 	assert_int_equal(world.name_jobs, 0);
 }
 
+/* The jobs stand in line for a worker, and it needs nobody who gives them to it. */
+EP_TEST_WITH(at_the_end_frames_do_not_wait_for_a_job_to_end, set_up, tear_down)
+{
+	uint32_t id = add_frame(EP_FRAME_NATIVE, FILE_ID, 1, 0);
+
+	world.name_jobs = EP_MAX_NAME_JOBS; /* of languages */
+	assert_false(run(id, 200, EP_NAMER_ALL));
+	ep_namer_drain(world.namer);
+	assert_true(run(id, 20000, EP_NAMER_DUE));
+	assert_int_equal(world.name_jobs, EP_MAX_NAME_JOBS);
+}
+
 /* --- languages ---------------------------------------------------------------------------------- */
 
 EP_TEST_WITH(names_of_a_young_program_may_wait_as_the_language_says, set_up, tear_down)
