@@ -10,6 +10,7 @@
 #include "core/cli/parts/privileges.h"
 #include "core/cli/parts/progress.h"
 #include "core/cli/parts/summary.h"
+#include "core/cli/start_up.h"
 #include "core/config/config.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@
 #define INTERVAL_BYTES (256u << 20)
 #define WATCH_MS       100
 #define LIVE_MS	       1000
+#define CLOSE_MS       500 /* when all is written, for workers that are still at something */
 /*
  * Sampling waits until the processes there are have been analysed, and a command until what it will
  * map is, and its present image, a copy of ours. At most so long: a library of 100 MB takes a while, and
@@ -51,11 +53,12 @@ struct record {
 	struct ep_session_cost cost;
 	uint64_t wall_ns, cpu_ns;
 	int store;
-	uv_timer_t ready, limit, watch, live;
+	uv_timer_t ready, limit, watch, live, late;
 	bool is_live; /* the line of progress is shown */
 	uint64_t waited_from_ns;
 	uv_signal_t interrupt, term, hangup;
 	bool ending;
+	bool is_late; /* it closes for too long */
 	bool failed; /* sampling, or the command, did not begin: `status` says it */
 	enum ep_exit status;
 };
@@ -111,7 +114,17 @@ static void print_summary(struct record *record)
 
 static void on_session_closed(void *arg)
 {
-	(void)arg;
+	struct record *record = arg;
+
+	uv_close((uv_handle_t *)&record->late, NULL);
+}
+
+static void on_late(uv_timer_t *timer)
+{
+	struct record *record = timer->data;
+
+	record->is_late = true;
+	uv_stop(record->loop);
 }
 
 static void close_record(void *arg)
@@ -122,7 +135,9 @@ static void close_record(void *arg)
 		record->status = EP_EXIT_FAILED;
 	if (record->batch)
 		print_summary(record);
-	ep_session_close(record->session, on_session_closed, NULL);
+	uv_update_time(record->loop);
+	uv_timer_start(&record->late, on_late, CLOSE_MS, 0);
+	ep_session_close(record->session, on_session_closed, record);
 	uv_close((uv_handle_t *)&record->interrupt, NULL);
 	uv_close((uv_handle_t *)&record->term, NULL);
 	uv_close((uv_handle_t *)&record->hangup, NULL);
@@ -275,7 +290,7 @@ static void on_watch(uv_timer_t *timer)
 
 static enum ep_exit fail_early(struct record *record, enum ep_exit status)
 {
-	ep_session_close(record->session, on_session_closed, NULL);
+	ep_session_close(record->session, NULL, NULL);
 	return status;
 }
 
@@ -334,6 +349,7 @@ static void start_handles(struct record *record)
 	uv_timer_init(record->loop, &record->limit);
 	uv_timer_init(record->loop, &record->watch);
 	uv_timer_init(record->loop, &record->live);
+	uv_timer_init(record->loop, &record->late);
 	uv_signal_init(record->loop, &record->interrupt);
 	uv_signal_init(record->loop, &record->term);
 	uv_signal_init(record->loop, &record->hangup);
@@ -341,6 +357,7 @@ static void start_handles(struct record *record)
 	record->limit.data = record;
 	record->watch.data = record;
 	record->live.data = record;
+	record->late.data = record;
 	record->interrupt.data = record;
 	record->term.data = record;
 	record->hangup.data = record;
@@ -394,6 +411,14 @@ static int final_status(const struct record *record)
 	return record->status;
 }
 
+static int finish(struct record *record)
+{
+	if (ep_output_files_finish(&record->files) < 0)
+		record->status = EP_EXIT_FAILED;
+	ep_cmd_say_refused_calls();
+	return final_status(record);
+}
+
 int ep_cmd_record(const struct ep_args *args)
 {
 	struct record record = {.args = args, .stats_fd = -1};
@@ -415,14 +440,13 @@ int ep_cmd_record(const struct ep_args *args)
 	ep_outputs_init(&record.outputs, record.config->plugins.dir);
 	record.status = run(&record);
 	uv_run(record.loop, UV_RUN_DEFAULT);
+	if (record.is_late)
+		ep_start_up_leave(finish(&record));
 	ep_outputs_fini(&record.outputs);
 	uv_run(record.loop, UV_RUN_DEFAULT);
 	if (record.batch)
 		ep_host_get()->batch_unref(record.batch);
-	if (ep_output_files_finish(&record.files) < 0)
-		record.status = EP_EXIT_FAILED;
-	ep_cmd_say_refused_calls();
-	status = final_status(&record);
+	status = finish(&record);
 	ep_closep(&record.stats_fd);
 	ep_config_free(record.config);
 	return status;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/start_up.h"
 #include "core/base/log.h"
+#include "core/cli/commands.h"
+#include "core/proc/readers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* libuv's pool has so many, unless UV_THREADPOOL_SIZE says otherwise (libuv, docs/src/threadpool.rst). */
 #define THREADS 4
@@ -105,4 +108,13 @@ int ep_start_up_flush(void)
 	if (r < 0)
 		fprintf(stderr, "ebpf-profiler: standard output: %s\n", ep_strerror(r));
 	return r;
+}
+
+_Noreturn void ep_start_up_leave(int status)
+{
+	ep_readers_end();
+	if (ep_start_up_flush() < 0 && status == EP_EXIT_OK)
+		status = EP_EXIT_FAILED;
+	fflush(stderr);
+	_exit(status);
 }

@@ -12,5 +12,10 @@ void ep_start_up_streams(void);
 int ep_start_up_check(void);
 /* What was printed has been written. 0, or a negative errno after one line on stderr. */
 int ep_start_up_flush(void);
+/*
+ * Ends the process with that status, or a failure of the above, without waiting for its other threads: what they are
+ * at ends with it, and the kernel takes back what they and we have.
+ */
+_Noreturn void ep_start_up_leave(int status);
 
 #endif

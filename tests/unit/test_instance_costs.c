@@ -2,6 +2,7 @@
 /* What a language's frames and attaches may cost, and who waits for whom. */
 #include "tests/unit/scripted_language.h"
 #include "core/base/clock.h"
+#include "core/proc/process.h"
 
 #include <sys/wait.h>
 
