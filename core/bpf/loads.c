@@ -32,8 +32,10 @@ int ep_loads_new(struct ep_loads **ret_loads)
 	if (!loads)
 		return -ENOMEM;
 	if (sigaction(SIGURG, &action, NULL) < 0) {
+		int r = -errno;
+
 		free(loads);
-		return -errno;
+		return r;
 	}
 	pthread_mutex_init(&loads->lock, NULL);
 	LIST_INIT(&loads->all);
