@@ -245,7 +245,7 @@ class Check:
                                             {name: cpu * frequency for name, cpu in work.items()})
         if self.options.examples:
             self.print_more(run, verdict)
-        verdict.check(case.threshold, problems, self.options.bars, self.options.examples, case.fewest)
+        verdict.check(case.threshold, problems, self.options.bars, self.options.examples, case.fewest, case.cold)
 
     def check_said(self, case, said):
         if getattr(said, "broken", None):

@@ -157,6 +157,16 @@ class Verdicts(unittest.TestCase):
             self.assertIn(far, "; ".join(verdict.slack_problems(90)))
             self.assertEqual(bool(far), bool(list(verdict.slack_problems(90))))
 
+    def test_what_was_sampled_too_early_is_bounded_in_time(self):
+        # 500 samples a second
+        for late, cold, passes in (150, False, True), (300, False, False), (300, True, True), (600, True, False):
+            samples = [stacks.Sample([stacks.Frame(reason, "")], n, {"tid": 1}, n * 2000000)
+                       for reason, n in (("true", 1000), (verdicts.LATE, late))]
+            verdict = verdicts.Verdict(Judge(), samples)
+            with self.subTest(late=late, cold=cold):
+                self.assertTrue(list(verdict.problems(99.5)))
+                self.assertEqual(not list(verdict.slack_problems(99.5, cold=cold)), passes)
+
     def test_lines_that_are_missing(self):
         samples = [stacks.Sample([stacks.Frame("true", "no line")], 300, {})]
         self.assertIn("without a line", "; ".join(verdicts.Verdict(Judge(), samples).problems(99)))
