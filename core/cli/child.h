@@ -37,9 +37,12 @@ int ep_child_go(struct ep_child *child);
 enum ep_exit ep_child_say_refused(const char *name, int r);
 /*
  * When it has not ended: asks it and its descendants to end, waits a moment, and kills those that did not.
- * Descendants that went into sessions of their own, as daemons do, are left alone.
+ * Descendants that went into sessions of their own, as daemons do, are left alone. is_told: it had the signal that
+ * ends us as well (ep_child_is_told), so it has a moment more to end by what it does then.
  */
-void ep_child_end(struct ep_child *child);
+void ep_child_end(struct ep_child *child, bool is_told);
+/* Whether this signal, which we had, is one that a terminal sends to all in its foreground, and we are there. */
+bool ep_child_is_told(int number);
 /* True when it has ended by now. */
 bool ep_child_reap(struct ep_child *child);
 /* As a shell would say it: the exit status, or 128 + signal. 0 when it ended because we said so. */

@@ -14,8 +14,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MAX_PROCESSES (1u << 22)
+#define TOLD_NS	      (1 * EP_NS_PER_SEC) /* from a terminal's signal to SIGTERM, which ends what has a handler for the former only */
 #define ASKED_NS      (2 * EP_NS_PER_SEC) /* from SIGTERM to SIGKILL */
 #define KILLED_NS     (1 * EP_NS_PER_SEC) /* SIGKILL may wait for the kernel, or for a frozen cgroup */
 #define FIRST_PAUSE_NS (2 * EP_NS_PER_MS)
@@ -29,7 +31,7 @@ struct member {
 struct ending {
 	const struct ep_child *child;
 	pid_t sessions[2]; /* ours, and the command's if it made one */
-	int number;	   /* SIGTERM, then SIGKILL */
+	int number;	   /* 0, SIGTERM, then SIGKILL */
 	struct ep_map told; /* pids that it was sent to */
 };
 
@@ -88,6 +90,8 @@ static void tell(struct ending *ending, pid_t pid)
 {
 	if (ep_map_find(&ending->told, (uint64_t)pid) || ep_map_set(&ending->told, (uint64_t)pid, 1) < 0)
 		return;
+	if (!ending->number)
+		return;
 	(void)kill(pid, ending->number);
 	(void)kill(pid, SIGCONT);
 }
@@ -138,7 +142,16 @@ static size_t end_within(struct ending *ending, struct ep_child *child, int numb
 	return left;
 }
 
-void ep_child_end(struct ep_child *child)
+bool ep_child_is_told(int number)
+{
+	pid_t foreground = -1;
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && foreground < 0; fd++)
+		foreground = tcgetpgrp(fd);
+	return (number == SIGINT || number == SIGQUIT) && foreground == getpgrp();
+}
+
+void ep_child_end(struct ep_child *child, bool is_told)
 {
 	struct ending ending = {.child = child, .sessions = {getsid(0), getsid(child->pid)}};
 	size_t left;
@@ -146,6 +159,8 @@ void ep_child_end(struct ep_child *child)
 	if (child->pid <= 0 || ep_child_reap(child))
 		return;
 	child->stopped = true;
+	if (is_told)
+		(void)end_within(&ending, child, 0, TOLD_NS);
 	left = end_within(&ending, child, SIGTERM, ASKED_NS);
 	if (left) {
 		fprintf(stderr, "ebpf-profiler: %zu process%s of the command did not end within %" PRIu64

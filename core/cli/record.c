@@ -58,6 +58,7 @@ struct record {
 	uint64_t waited_from_ns;
 	uv_signal_t interrupt, term, hangup;
 	bool ending;
+	bool is_told; /* the command had the signal that ends us */
 	bool is_late; /* it closes for too long */
 	bool failed; /* sampling, or the command, did not begin: `status` says it */
 	enum ep_exit status;
@@ -253,7 +254,7 @@ static void end(struct record *record)
 	uv_close((uv_handle_t *)&record->limit, NULL);
 	uv_close((uv_handle_t *)&record->watch, NULL);
 	uv_close((uv_handle_t *)&record->live, NULL);
-	ep_child_end(&record->child);
+	ep_child_end(&record->child, record->is_told);
 	ep_session_drain(record->session, NAMES_CPU_NS + record->wall_ns / NAMES_CPU_PART);
 	if (ep_session_seal(record->session, (uint32_t)record->store, NAMES_WAIT_NS, take_batch,
 			    record) < 0)
@@ -270,11 +271,12 @@ static void on_signal(uv_signal_t *signal, int number)
 {
 	struct record *record = signal->data;
 
-	(void)number;
-	if (record->ending)
+	if (record->ending) {
 		ep_session_hasten(record->session);
-	else
+	} else {
+		record->is_told = ep_child_is_told(number);
 		end(record);
+	}
 }
 
 /* A command's end, or that of all -p processes, is the recording's. */

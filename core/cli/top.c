@@ -68,6 +68,7 @@ struct top {
 	uv_signal_t signals[5];
 	uv_poll_t keys;
 	int keys_fd; /* -1: not on a terminal */
+	bool is_told; /* the command had the signal that ends us */
 	bool ending, ended; /* ended: the target has, and the last table stays until q */
 	enum ep_exit status;
 };
@@ -377,12 +378,14 @@ static void on_signal(uv_signal_t *signal, int number)
 {
 	struct top *top = signal->data;
 
-	if (number == SIGWINCH)
+	if (number == SIGWINCH) {
 		draw(top);
-	else if (number == SIGTSTP)
+	} else if (number == SIGTSTP) {
 		stop(top);
-	else
+	} else {
+		top->is_told = ep_child_is_told(number);
 		end(top);
+	}
 }
 
 /* --- start and end --------------------------------------------------------------------------- */
@@ -406,7 +409,7 @@ static void end(struct top *top)
 		uv_close((uv_handle_t *)&top->keys, NULL);
 	for (size_t i = 0; i < EP_LEN(top->signals); i++)
 		uv_close((uv_handle_t *)&top->signals[i], NULL);
-	ep_child_end(&top->child);
+	ep_child_end(&top->child, top->is_told);
 	ep_session_close(top->session, on_session_closed, NULL);
 }
 

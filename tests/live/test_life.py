@@ -438,6 +438,13 @@ class OnATerminal(LifeCase):
         self.assertTrue(terminal.wait_for("caught"), terminal.text)
         self.assertIn(terminal.end(90), (0, 5), terminal.text)  # ours is told to end as well
 
+    def test_a_command_that_cleans_up_on_ctrl_c_is_not_cut_short(self):
+        terminal = self.start("sh", "-c", "trap 'sleep 0.2; echo cleaned; exit 3' INT; echo ready; while :; do sleep 0.05; done")
+        self.assertTrue(terminal.wait_for("ready", 90), terminal.text)
+        terminal.type("\x03")
+        self.assertTrue(terminal.wait_for("cleaned"), terminal.text)
+        self.assertEqual(terminal.end(90), 3, terminal.text)
+
     def test_a_terminal_that_goes_saves_the_recording(self):
         ready = os.path.join(self.dir, "ready")
         terminal = self.start(sys.executable, "-c", BURN_AND_SAY.format(ready) + "while time.monotonic() < end: pass")
