@@ -167,6 +167,15 @@ class Verdicts(unittest.TestCase):
                 self.assertTrue(list(verdict.problems(99.5)))
                 self.assertEqual(not list(verdict.slack_problems(99.5, cold=cold)), passes)
 
+    def test_what_a_start_lacks_is_early_too(self):
+        class Starting(Judge):
+            EARLY = {"1": ["unknown: f"]}
+        for thread, passes in (1, True), (2, False):
+            samples = [stacks.Sample([stacks.Frame(reason, "")], n, {"tid": thread}, n * 2000000)
+                       for reason, n in (("true", 1000), ("unknown: f", 150))]
+            with self.subTest(thread=thread):
+                self.assertEqual(not list(verdicts.Verdict(Starting(), samples).slack_problems(99.5)), passes)
+
     def test_lines_that_are_missing(self):
         samples = [stacks.Sample([stacks.Frame("true", "no line")], 300, {})]
         self.assertIn("without a line", "; ".join(verdicts.Verdict(Judge(), samples).problems(99)))

@@ -9,6 +9,7 @@ The judge of a language has
     MOMENT                  the reason that is right for a moment: of a thread that starts or ends
     moment_seconds          optional: CPU time of starts, as the program measured it, from its loader on; else a share of
                             the run is allowed
+    EARLY                   optional: {scenario: reasons} of a start, as LATE is one: names that were gone before they were read
     said.cpu                seconds of CPU time that the program says it used
 A reason that begins with NEVER_RUNS or NO_SUCH is a wrong name, one that begins with GAP says that frames are missing
 between two others, one with NO_CALL in it is a call that is not in the code.
@@ -67,6 +68,8 @@ class Verdict:
         self.incomplete = sum(n for reason, n in self.counts.items() if is_incomplete(reason))
         self.moments = min(self.counts[judge.MOMENT], self.moments_limit(samples))
         self.true = self.counts[TRUE] + self.moments
+        early = getattr(judge, "EARLY", {}).items()
+        self.late = self.counts[LATE] + sum(self.scenarios[name][reason] for name, reasons in early for reason in reasons)
         self.frequency = runs.frequency_of(samples)
 
     def moments_limit(self, samples):
@@ -90,7 +93,7 @@ class Verdict:
 
     def problems(self, threshold, fewest=FEWEST, calls=0.0, gaps=GAPS, no_lines=NO_LINES, late_seconds=0.0):
         """threshold: percent; calls, gaps, no_lines, late_seconds: as SLACK_CALLS, GAPS, NO_LINES, SLACK_LATE."""
-        late = min(self.counts[LATE], int(late_seconds * self.frequency))
+        late = min(self.late, int(late_seconds * self.frequency))
         if self.all < fewest:
             yield f"{self.all} samples are too few to tell"
         if self.incomplete > GRACE and self.percent(self.all - self.incomplete + late) < threshold:

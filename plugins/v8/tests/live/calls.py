@@ -46,6 +46,8 @@ ADDON = "v8addon.node"
 NEVER = {"never"}
 MODULE = "@module"      # the code of a file outside of its functions
 NONE_OF_ITS = "none of its functions"
+INTERPRETED = stacks.UNKNOWN_REASON + "an interpreted function"
+OTHERS = "others"       # the scenario of what is in none
 FALLBACK = " [function start]"  # behind the system name: V8 has no table, the line is its function's first
 # What stands between a caller and its callee without being a call of its own.
 ADAPTOR = re.compile(r"ArgumentsAdaptor|Construct|InterpreterEntry|InterpreterPush|Baseline|Call(Varargs|With)|"
@@ -238,7 +240,7 @@ def why_interpreted(frames):
     """Where V8's interpreter was called from and nothing says by which function: the leaf may be about to be."""
     for frame in stacks.without_kernel(list(frames))[1:]:
         if frame.file and "InterpreterEntryTrampoline" in frame.name:
-            return stacks.UNKNOWN_REASON + "an interpreted function"
+            return INTERPRETED
     return None
 
 
@@ -261,6 +263,7 @@ def why_gap(frames):
 class Judge:
     """What verdicts.py asks for. lazy: V8 was not asked for lines, so it may have none but a function's first."""
     MOMENT = NONE_OF_ITS
+    EARLY = {OTHERS: [INTERPRETED]}     # what Node runs once, before names come with samples
 
     def __init__(self, said, truth, threads=None, lazy=False, scripts_only=False):
         """
@@ -418,7 +421,7 @@ class Judge:
             for function in self.functions_of(frame):
                 if function.scenario not in ("driver", "leaf"):
                     return function.scenario
-        return "others"
+        return OTHERS
 
     def has_no_line(self, frames):
         """It was interrupted in a function of the burner's, and the profile gives no line."""
