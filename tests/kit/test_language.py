@@ -167,6 +167,12 @@ class Verdicts(unittest.TestCase):
                 self.assertTrue(list(verdict.problems(99.5)))
                 self.assertEqual(not list(verdict.slack_problems(99.5, cold=cold)), passes)
 
+    def test_a_cold_run_may_have_more_calls_that_are_not_in_the_code(self):
+        for calls, cold, passes in (8, False, True), (20, False, False), (20, True, True), (40, True, False):
+            verdict = verdict_of({"true": 1000, "f:3 does not call g": calls})
+            with self.subTest(calls=calls, cold=cold):
+                self.assertEqual(not list(verdict.slack_problems(90, cold=cold)), passes)
+
     def test_what_a_start_lacks_is_early_too(self):
         class Starting(Judge):
             EARLY = {"1": ["unknown: f"]}

@@ -36,6 +36,7 @@ SLACK = 3.0             # points
 SLACK_LATE = 0.4        # s
 SLACK_LATE_COLD = 1.0   # s, of the first one
 SLACK_CALLS = 1.0       # percent of samples with a call that is not in the code
+SLACK_CALLS_COLD = 2.5  # of the first process of a language: code that is new has no names yet, and the run is short
 GAPS = 0.25             # percent of samples that may have a gap
 SLACK_GAPS = 1.0        # points
 NO_LINES = 0.5          # percent of samples whose leaf may lack its line: a text is compiled, and its first statement comes
@@ -114,8 +115,9 @@ class Verdict:
 
     def slack_problems(self, threshold, fewest=FEWEST, cold=False):
         """Far below the bar."""
-        return self.problems(threshold - SLACK, fewest, max(SLACK_CALLS, self.percent(GRACE)), GAPS + SLACK_GAPS,
-                             NO_LINES + SLACK_NO_LINES, SLACK_LATE_COLD if cold else SLACK_LATE)
+        calls, late = (SLACK_CALLS_COLD, SLACK_LATE_COLD) if cold else (SLACK_CALLS, SLACK_LATE)
+        return self.problems(threshold - SLACK, fewest, max(calls, self.percent(GRACE)), GAPS + SLACK_GAPS,
+                             NO_LINES + SLACK_NO_LINES, late)
 
     def amount_problems(self, frequency, lost):
         if self.judge.said.cpu is None:
