@@ -3,9 +3,10 @@
 #include "core/bpf/programs.h"
 
 /*
- * Each tick is one of the first three counters, or was missed. Of a filter's recording only its share
- * counts: as many of the ticks as samples, and ticks that their walks took, were among the ticks of programs,
- * as with those that are lost (core/bpf/missed.c). The share changes, so that the sum could go back.
+ * Every tick is counted by one of the first three counters, or was missed. When a filter is in use, only the
+ * filter's share of the ticks counts as due. The share is the samples, and the ticks that their walks took, divided
+ * by all ticks that hit a program; lost ticks are shared in the same way (core/bpf/missed.c). The share changes with
+ * time, so the sum could become smaller.
  */
 uint64_t ep_coverage_add_due(struct ep_coverage *coverage, const struct ep_bpf *bpf)
 {

@@ -513,7 +513,7 @@ static void on_breaking(uv_timer_t *timer)
 		uv_timer_stop(timer);
 }
 
-/* Names do not wait behind programs that nobody will run. */
+/* A program that is still being loaded will not be used any more, but it keeps a worker that names need. */
 static void break_loads(struct ep_session *session)
 {
 	session->is_breaking = true;

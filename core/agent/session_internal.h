@@ -101,7 +101,7 @@ void ep_session_collect(struct ep_session *session);
 struct ep_store_limits ep_session_store_limits(size_t memory_bytes);
 /* Takes as many descriptors as the system allows. */
 void ep_session_raise_files(void);
-/* Of them, those that executables may have. */
+/* How many of these descriptors executables may keep open. */
 size_t ep_session_max_files(void);
 
 /* wanted.c */

@@ -63,7 +63,7 @@ static bool begin(struct ep_loads *loads, struct load *load)
 	return begins;
 }
 
-/* True: it was stopped. */
+/* Returns true if loads were stopped. */
 static bool end(struct ep_loads *loads, struct load *load)
 {
 	bool stopped;

@@ -24,7 +24,7 @@ static struct {
 	struct ep_memory_budget *memory;
 } all = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* Its number may be another file's by now. */
+/* The descriptor may have been closed, and its number given to another file. */
 static bool is_open(const struct copy *copy)
 {
 	struct stat st;
@@ -76,7 +76,7 @@ void ep_copies_give_back(size_t bytes)
 	pthread_mutex_unlock(&all.mutex);
 }
 
-/* Under the mutex. What is charged and was a hole is given back. */
+/* Call it with the mutex locked. Holes were charged as well: their bytes are given back. */
 static int add(struct copy copy, size_t charged)
 {
 	forget_closed();

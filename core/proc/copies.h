@@ -28,7 +28,7 @@ void ep_copies_give_back(size_t bytes);
  * -EAGAIN there are too many.
  */
 int ep_copies_add(int fd, const struct ep_proc_file *file, size_t charged);
-/* Of those that are open. The others are given back, so it is called now and then. */
+/* The bytes of all copies that are open. To be called now and then, since it gives back what closed ones had. */
 uint64_t ep_copies_bytes(void);
 
 #endif

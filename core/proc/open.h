@@ -61,8 +61,10 @@ static inline bool ep_proc_file_is_same(const struct ep_proc_file *a, const stru
  */
 int ep_proc_open_mapping(pid_t pid, const struct ep_mapping *mapping,
 			 struct ep_proc_file *ret_file);
-/* Of what these functions say: the file may be there later. Its file system does not answer, or there is no memory for a
- * copy of it (core/proc/readers.h). */
+/*
+ * Whether such an error may pass, so that the file is worth another try later: its file system does not
+ * answer, or there is no memory for a copy of it (core/proc/readers.h).
+ */
 static inline bool ep_proc_is_refused(int r)
 {
 	return r == -ETIMEDOUT || r == -EAGAIN;

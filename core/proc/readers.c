@@ -310,7 +310,7 @@ static void add_silent(const struct ep_silent *silent, bool is_try, pid_t reader
 		       major(silent->dev), minor(silent->dev), (double)wait_ns / EP_NS_PER_SEC);
 }
 
-/* Of a try that was not late. */
+/* The device was tried again and was not late. */
 static void end_try(const struct ep_silent *silent, bool has_answered)
 {
 	pthread_mutex_lock(&pool.mutex);

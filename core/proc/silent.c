@@ -17,7 +17,7 @@ static struct ep_silent_entry *find(struct ep_silents *silents, const struct ep_
 	return NULL;
 }
 
-/* It was killed: it is gone as soon as the kernel lets go of it. */
+/* The reader was killed. It still exists only while it hangs in the kernel. */
 static bool still_hangs(const struct ep_silent_entry *entry)
 {
 	struct ep_process_info info;
@@ -48,7 +48,7 @@ static struct ep_silent_entry *add(struct ep_silents *silents, const struct ep_s
 	return entry;
 }
 
-/* Two may be late at once: that is one try. */
+/* Two threads may be late at the same device at once. The wait is doubled once, not twice. */
 uint64_t ep_silents_add(struct ep_silents *silents, const struct ep_silent *who, bool is_try, pid_t reader,
 			uint64_t reader_start_ns, uint64_t now_ns)
 {
