@@ -3,15 +3,11 @@
 """Sums up meson's test records (testlog.json, one line per test) over suites.
 
     count_tests.py RECORD.json... [LINES.txt...]
-    count_tests.py --failed RECORD.json     names of the tests to run again, alone
 
-A record may go on with {"again": HOW BUSY THE MACHINE WAS} and a second run of some of its tests: that one decides, and
-the first is named. A text file holds lines "NAME: passed|failed|skipped (reason)", as scripts/kernels prints them.
-
-What a test's output says was run again ("[    AGAIN ] NAME: how busy the machine was") is named, and not counted.
-A cmocka program counts as its test functions, everything else as one test. Failures and skips are
-named, skips with the reason they printed. Failures come last, each with the last lines it printed, so
-that the end of a log says what failed and why. Exit status 1 when anything failed or nothing ran.
+A text file holds lines "NAME: passed|failed|skipped (reason)", as scripts/kernels prints them. A cmocka program counts
+as its test functions, everything else as one test. The ten slowest tests are named, failures and skips as well: skips
+with the reason they printed, failures with what they printed. Failures come last, so that the end of a log says what
+failed and why. Exit status 1 when anything failed or nothing ran.
 """
 import collections
 import json
@@ -21,11 +17,14 @@ import sys
 
 UNITTEST_SKIPS = re.compile(r"^OK \(skipped=(\d+)\)$", re.M)  # the last line of Python's unittest
 CMOCKA = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\w+)$", re.M)
-AGAIN = re.compile(r"^\[ +AGAIN +\] (.*)$", re.M)
 OUTCOME = {"OK": "passed", "SKIPPED": "skipped", "FAILED": "failed"}
-LAST_LINES = 30     # of what a failed test printed
-MOST_AGAIN = 10     # more failed tests than that are no accident
+LINE = re.compile(r"^(.+): (passed|failed|skipped)(?: \((.*)\))?$", re.M)
+LAST_LINES = 100    # of what a failed test printed: all of it is in the log
 LINE_LENGTH = 300
+SLOWEST = 10
+
+# One test: its suite, name, outcome, why it was skipped or how it ended, what a failure printed.
+Case = collections.namedtuple("Case", "suite name outcome reason lines")
 
 
 def reason_of(output):
@@ -51,98 +50,84 @@ def output_of(record):
     return (record.get("stdout") or "") + (record.get("stderr") or "")
 
 
-def failed_output(record, name):
-    """Of a test that cases_of() named: of one case, or of all of the program."""
-    _, dot, case = name.partition(".")
-    return last_lines(output_of_case(output_of(record), case) if dot else output_of(record))
-
-
-def cases_of(record):
-    """(outcome, name, reason) for each test a record stands for."""
-    name = record["name"].split(" / ")[-1]
+def outcomes_of(record):
+    """(outcome, case of the program or none, reason) for each test that a record stands for."""
     output = output_of(record)
     result = record["result"]
     if result == "SKIP":
-        return [("skipped", name, reason_of(output))]
+        return [("skipped", "", reason_of(output))]
     cases = {}  # cmocka repeats failed names in its summary
     for state, case in CMOCKA.findall(output):
         cases[case] = OUTCOME[state]
     if result in ("OK", "EXPECTEDFAIL"):
         skips = sum(int(n) for n in UNITTEST_SKIPS.findall(output))
-        told = [("skipped", name, f"{skips} of its cases: see the test")] * bool(skips)
-        told += [(o, f"{name}.{c}", "see the test") for c, o in cases.items()]
-        return told or [("passed", name, "")]
-    found = [(o, f"{name}.{c}", "") for c, o in cases.items()]
-    if not any(o == "failed" for o, _, _ in found):
-        found.append(("failed", name, result))  # a crash, a time-out, a sanitizer's exit
+        found = [("skipped", "", f"{skips} of its cases: see the test")] * bool(skips)
+        found += [(outcome, case, "see the test") for case, outcome in cases.items()]
+        return found or [("passed", "", "")]
+    found = [(outcome, case, "") for case, outcome in cases.items()]
+    if not any(outcome == "failed" for outcome, _, _ in found):
+        found.append(("failed", "", result))  # a crash, a time-out, a sanitizer's exit
     return found
 
 
-LINE = re.compile(r"^(.+): (passed|failed|skipped)(?: \((.*)\))?$", re.M)
+def name_of(record):
+    return record["name"].split(" / ")[-1]
 
 
-def read_lines(path):
-    """(outcome, name, reason, no output) for each line; none at all is a failure, as with records."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return [(m[2], m[1], m[3] or "", []) for m in LINE.finditer(file.read())]
-
-
-def has_failed(record):
-    return any(outcome == "failed" for outcome, _, _ in cases_of(record))
+def cases_of(suite, record):
+    output = output_of(record)
+    for outcome, case, reason in outcomes_of(record):
+        name = f"{name_of(record)}.{case}" if case else name_of(record)
+        lines = last_lines(output_of_case(output, case) if case else output) if outcome == "failed" else []
+        yield Case(suite, name, outcome, reason, lines)
 
 
 def load(path):
-    """Records by name, and what was run again as (name, how busy the machine was, last line of the first run)."""
-    records, busy, again = {}, "", []
     with open(path, encoding="utf-8", errors="replace") as file:
-        for record in [json.loads(line) for line in file if line.strip()]:
-            busy = record.get("again", busy)
-            if "name" not in record:
-                continue
-            name = record["name"].split(" / ")[-1]
-            if name in records:
-                again.append((name, busy, (last_lines(output_of(records[name])) or ["said nothing"])[-1]))
-            records[name] = record
-    return records, again
+        return [json.loads(line) for line in file if line.strip()]
 
 
-def read_records(path):
-    """(outcome, name, reason, last lines of a failure)"""
-    records, again = load(path)
-    for name, busy, said in again:
-        yield "repeated", name, f"{busy}; it had failed: {said}", []
-    for name, record in records.items():
-        for told in AGAIN.findall(output_of(record)):
-            yield "repeated", name, told, []
-        for outcome, case, reason in cases_of(record):
-            yield outcome, case, reason, \
-                failed_output(record, case) if outcome == "failed" else []
+def read(path):
+    """(cases, (seconds, name) of each test); a file without any is a failure."""
+    suite = os.path.splitext(os.path.basename(path))[0]
+    if path.endswith(".txt"):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            cases = [Case(suite, m[1], m[2], m[3] or "", []) for m in LINE.finditer(file.read())]
+        times = []
+    else:
+        records = load(path)
+        cases = [case for record in records for case in cases_of(suite, record)]
+        times = [(record.get("duration", 0), f"{suite}: {name_of(record)}") for record in records]
+    return cases or [Case(suite, "no test ran", "failed", "", [])], times
 
 
-def failed_once(path):
-    """Names of tests that failed and did not repeat themselves; none when they are many."""
-    names = [name for name, record in load(path)[0].items()
-             if has_failed(record) and not AGAIN.search(output_of(record))]
-    return names if len(names) <= MOST_AGAIN else []
+def print_case(case):
+    print(f"{case.outcome}: {case.suite}: {case.name}" + (f": {case.reason}" if case.reason else ""))
+    for line in case.lines:
+        print("    " + line)
 
 
-def main(paths):
-    counts, told = collections.Counter(), collections.defaultdict(list)
+def print_all(paths, log=None):
+    """Prints the cases that are to be named, and the counts; the exit status. log: where all that was printed is."""
+    cases, times = [], []
     for path in paths:
-        suite = os.path.splitext(os.path.basename(path))[0]
-        cases = list((read_lines if path.endswith(".txt") else read_records)(path))
-        for outcome, name, reason, lines in cases or [("failed", "no test ran", "", [])]:
-            counts[outcome] += 1
-            told[outcome].append(f"{outcome}: {suite}: {name}" + (f": {reason}" if reason else ""))
-            told[outcome] += ["    " + line for line in lines]
-    for line in told["skipped"] + told["repeated"] + told["failed"]:
-        print(line)
+        found, took = read(path)
+        cases += found
+        times += took
+    for case in cases:
+        if case.outcome == "skipped":
+            print_case(case)
+    if times:
+        print("slowest: " + ", ".join(f"{name} {seconds:.0f} s" for seconds, name in sorted(times, reverse=True)[:SLOWEST]))
+    for case in cases:
+        if case.outcome == "failed":
+            print_case(case)
+    if log:
+        print(f"all that was printed: {log}")
+    counts = collections.Counter(case.outcome for case in cases)
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return 1 if counts["failed"] or not counts["passed"] else 0
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--failed"]:
-        print(*failed_once(sys.argv[2]))
-        sys.exit(0)
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print_all(sys.argv[1:]))

@@ -4,7 +4,8 @@ import random
 
 TIMES = 5       # each stack is changed
 FEWEST = 50     # changed ones
-MOST = 0.85     # of a recursion's frames each is like the other: nobody can tell that a call is missing
+MOST = 0.75     # of a recursion's frames each is like the other: nobody can tell that a call is missing: 0.82 of
+                # a single release's were seen
 
 
 class Changed:

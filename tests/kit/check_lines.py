@@ -5,13 +5,12 @@
     check_lines.py [--build COMMAND] FUNCTION COMMAND..
 
 The program prints "LINE number seconds" for each line of the function: the CPU time that passed between the
-clock's readings on both sides of it. It is recorded, and each line must have as many samples as its time says,
-within the counts' own chance: 4 times the square root, and 1 % of all for what reading the clock takes.
+clock's readings on both sides of it. It is recorded, and each line must have its share of the samples, within the
+counts' own chance, and 1 % of all for what reading the clock takes.
 {dir} in a command is a directory of its own.
 """
 import argparse
 import json
-import math
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+import counting
 import runs
 
 FREQ_HZ = 499
@@ -47,11 +47,13 @@ def listed(out, function, source_dir):
 def judge(told, lines):
     """Sentences about what is wrong."""
     wrong = []
-    all_samples = FREQ_HZ * sum(told.values())
+    all_samples = sum(lines.get(number, (0, ""))[0] for number in told)
+    clocks = all_samples / 100      # its own clock and ours are read at other moments
     for number, seconds in sorted(told.items()):
         samples, text = lines.get(number, (0, ""))
-        expected = FREQ_HZ * seconds
-        if abs(samples - expected) > 4 * math.sqrt(expected) + 0.01 * all_samples:
+        expected = all_samples * seconds / sum(told.values())
+        fewest, most = counting.amount(expected)
+        if not fewest - clocks <= samples <= most + clocks:
             wrong.append(f"line {number}: {samples} samples, and its own time says {expected:.0f}")
         if f"line {number} of its own" not in text:
             wrong.append(f"line {number}: the text beside it is {text!r}")
@@ -65,7 +67,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", action="append", default=[], help="a command to run before, in a shell")
     parser.add_argument("--source-dir", default="/nonexistent")
-    parser.add_argument("--tries", type=int, default=2)
     parser.add_argument("function")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     args = parser.parse_args()
@@ -78,15 +79,12 @@ def main():
         if not shutil.which(fill(args.command[0])):     # what is built is there by then
             raise runs.Skipped(f"skip: no {args.command[0]}")
         out = os.path.join(directory, "lines.otlp.gz")
-        for number in range(args.tries):    # one try more: a machine that is busy elsewhere takes samples away
-            told = {int(line): float(seconds) for line, seconds in LINE.findall(record([fill(word) for word in args.command], out))}
-            if len(told) < 2:
-                raise runs.Failed("the program told nothing of its lines")
-            wrong = judge(told, listed(out, args.function, args.source_dir))
-            if not wrong:
-                return 0
+        told = {int(line): float(seconds) for line, seconds in LINE.findall(record([fill(word) for word in args.command], out))}
+        if len(told) < 2:
+            raise runs.Failed("the program told nothing of its lines")
+        wrong = judge(told, listed(out, args.function, args.source_dir))
     print("\n".join(wrong))
-    return 1
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+import counting
 import language
 import runs
 import stacks
@@ -119,6 +120,10 @@ class Found:
     def with_kind(self, kind="any"):
         return 100 * self.having[kind] / max(1, self.samples)
 
+    def misses(self, percent, bar):
+        """Whether a share of the samples is below its bar by more than their number explains."""
+        return counting.is_missed(round(self.samples * (100 - percent) / 100), self.samples, bar)
+
     def share(self, kind, *kinds):
         """Percent of the frames of these kinds."""
         return 100 * self.frames[kind] / max(1, sum(self.frames[other] for other in {kind, *kinds}))
@@ -126,7 +131,7 @@ class Found:
 
 class Programs(language.Check):
     programs = {}       # {name: function of self and a directory that gives the command}
-    threshold, slack = 99.0, 0.0    # percent of samples; without --bars it may be so many points less
+    threshold = 99.0    # percent of samples
     fewest = 200
     ends_well = True    # exit status 0
     wall = 300          # seconds, at most
@@ -135,6 +140,9 @@ class Programs(language.Check):
 
     def cases(self):
         return map(Case, self.programs)
+
+    def default_cases(self):
+        return self.cases()
 
     def inside(self, directory):
         """The command of a runtime that sleeps."""
@@ -185,7 +193,7 @@ class Programs(language.Check):
         problems = list(self.lacking_in(found))
         if found.samples < self.fewest:
             problems.append(f"{found.samples} samples are too few to tell: {run.text[-300:]} {run.done.stderr[-500:]}")
-        if found.whole() < self.threshold - (0 if self.options.bars else self.slack):
+        if found.misses(found.whole(), self.threshold):
             problems.append(f"{found.whole():.2f} % of {run.case.name}'s stacks are whole")
         if problems:
             raise Failed("; ".join(problems))

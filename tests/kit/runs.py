@@ -1,26 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs under the profiler: started, profiled from their first instruction or from their middle on, with the
-machine for themselves where that matters. What languages run in their runtimes is in language.py.
+"""Programs under the profiler: started, profiled from their first instruction or from their middle on. What languages
+run in their runtimes is in language.py.
 
 Where the profiler is comes from EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR.
 """
 import collections
 import contextlib
-import fcntl
 import glob
 import os
 import re
-import resource
 import shlex
 import signal
 import subprocess
+import threading
 import time
 
 import refused_calls
 
 SKIP = 77
 CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
-PROFILERS = ("ebpf-profiler", "perf")   # what others may run beside a test
 
 
 class Skipped(Exception):
@@ -80,71 +78,43 @@ def amount_problems(samples, lost, expected, bounds):
         yield f"{samples} samples, but {expected:.0f} expected from its CPU time"
 
 
-# --- the machine -----------------------------------------------------------------------------------
+# --- what it does, and waits for -------------------------------------------------------------------
 
-LOCKS = "/run/ebpf-profiler-live", "/run/ebpf-profiler-live-next"  # root's; for all builds of this machine
-ALONE_SECONDS = 300     # to wait for that, at most: then it says that it is not alone
+class Effort(threading.Thread):
+    """
+    What a process did and waited for, of all its threads: seconds on a CPU, and seconds in which it could have run and
+    another had the CPU (/proc/PID/schedstat, Documentation/scheduler/sched-stats.rst). What is late because the
+    machine is busy is told by it from what is late by itself. Read until the process has ended, 20 times a second.
+    """
 
+    def __init__(self, pid):
+        super().__init__(daemon=True)
+        self.pid, self.threads = pid, {}
+        self.start()
 
-def lock(file, how):
-    """Without blocking for ever."""
-    end = time.monotonic() + ALONE_SECONDS
-    while True:
+    def run(self):
         try:
-            fcntl.flock(file, how | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() > end:
-                print(f"  another test has had {file.name} for {ALONE_SECONDS} s: not waiting longer", flush=True)
-                return
-            time.sleep(0.05)
+            while self.look():
+                time.sleep(0.05)
+        except OSError:
+            pass
 
+    def look(self):
+        """False when it has ended."""
+        for path in glob.glob(f"/proc/{self.pid}/task/*/schedstat"):
+            with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
+                self.threads[path] = [int(word) / 1e9 for word in file.read().split()[:2]]
+        with open(f"/proc/{self.pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
 
-@contextlib.contextmanager
-def turn(alone=False):
-    """
-    A measured run, beside other tests, or with none of them beside it. Whoever comes next holds the second file while
-    it waits for the first: one that wants to be alone waits for runs that have begun, not for those after them.
-    """
-    how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
-    if not os.access(os.path.dirname(LOCKS[0]), os.W_OK):    # whoever is not root measures nothing
-        yield
-        return
-    with open(LOCKS[0], "a", encoding="ascii") as machine:
-        with open(LOCKS[1], "a", encoding="ascii") as following:
-            lock(following, how)
-            lock(machine, how)
-        yield
+    @property
+    def ran(self):
+        return sum(ran for ran, _ in self.threads.values())
 
+    @property
+    def waited(self):
+        return sum(waited for _, waited in self.threads.values())
 
-class Machine:
-    """How busy it is, from here on, with what we have not started."""
-
-    def __init__(self):
-        self.start = self.look()
-
-    @staticmethod
-    def look():
-        """(seconds, of CPUs that were busy, of those our own, of those that a hypervisor gave to others)"""
-        with open("/proc/stat", encoding="ascii") as file:  # man 5 proc: user nice system idle iowait irq softirq steal
-            ticks = [int(word) / os.sysconf("SC_CLK_TCK") for word in file.readline().split()[1:9]]
-        ours = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        return time.monotonic(), sum(ticks[:3]) + sum(ticks[5:7]), ours, ticks[7]
-
-    def said(self):
-        seconds, busy, ours, stolen = (b - a for a, b in zip(self.start, self.look()))
-        seconds = max(seconds, 0.01)
-        return (f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} CPUs, of which {max(0, busy - ours) / seconds:.1f} were "
-                f"busy with other work, {100 * stolen / seconds / os.cpu_count():.0f} % stolen; "
-                f"{len(other_profilers())} other profilers")
-
-
-def other_profilers():
-    found = []
-    for path in glob.glob("/proc/[0-9]*/comm"):
-        with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-            found += [path] if file.read().strip() in PROFILERS else []
-    return found
 
 
 # --- recording ------------------------------------------------------------------------------------
@@ -175,7 +145,7 @@ def not_of_sleeper(samples, done):
 
 def record(command, path, env, frequency=499, timeout=120, sleeper=(), loaded="", after=None, seconds=0):
     """
-    Makes a profile at path; what the command and the profiler said. sleeper: the command of one, loaded: what
+    Makes a profile at path; what the command and the profiler said, and the profiler's effort. sleeper: the command of one, loaded: what
     the profiler says when its unwinder is loaded, a regular expression. after: begins when the command has had so many
     seconds of CPU time, for `seconds`.
     """
@@ -190,7 +160,7 @@ def record(command, path, env, frequency=499, timeout=120, sleeper=(), loaded=""
         script = ["sh", "-c", AWAKE % shlex.join(sleeper), path + ".go", *command]
         done = run_awake([*start, "--", *script], path, timeout, env, loaded)
     else:
-        done = run([*start, "--", *command], timeout, env)
+        done = run_cold([*start, "--", *command], timeout, env)
     check_can(done, path)
     if refused_calls.said_in(done.stderr):
         raise Failed(f"system calls that are not on the list: {', '.join(refused_calls.said_in(done.stderr))}")
@@ -235,6 +205,7 @@ def run_attached(command, process, path, timeout, env, loaded, seconds):
     try:
         with open(log, "w", encoding="utf-8") as err, \
                 subprocess.Popen(command, stdout=err, stderr=err, env=env, stdin=subprocess.DEVNULL) as recording:
+            effort = Effort(recording.pid)
             wait_loaded(log, recording, loaded)
             process.send_signal(signal.SIGCONT)
             time.sleep(seconds)
@@ -246,6 +217,20 @@ def run_attached(command, process, path, timeout, env, loaded, seconds):
     with open(log, encoding="utf-8", errors="replace") as file:
         done = subprocess.CompletedProcess(command, status, "", file.read())
     os.unlink(log)
+    done.effort = effort
+    return done
+
+
+def run_cold(command, timeout, env):
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=env,
+                          stdin=subprocess.DEVNULL) as process:
+        effort = Effort(process.pid)
+        try:
+            done = subprocess.CompletedProcess(command, 0, *process.communicate(timeout=timeout))
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            raise Failed(f"still runs after {timeout:.0f} s: {' '.join(command)[-300:]}") from error
+    done.returncode, done.effort = process.returncode, effort
     return done
 
 
@@ -264,6 +249,7 @@ def run_awake(command, path, timeout, env, loaded):
         os.unlink(go)
     with open(log, "w", encoding="utf-8") as err, open(said, "w", encoding="utf-8") as out, \
             subprocess.Popen(command, stdout=out, stderr=err, env=env, stdin=subprocess.DEVNULL) as process:
+        effort = Effort(process.pid)
         wait_loaded(log, process, loaded)
         with open(go, "w", encoding="utf-8"):
             pass
@@ -274,4 +260,6 @@ def run_awake(command, path, timeout, env, loaded):
             texts.append(file.read())
         os.unlink(name)
     os.unlink(go)
-    return subprocess.CompletedProcess(command, status, *texts)
+    done = subprocess.CompletedProcess(command, status, *texts)
+    done.effort = effort
+    return done

@@ -4,10 +4,7 @@
 import collections
 import contextlib
 import io
-import os
-import tempfile
 import unittest
-from unittest import mock
 
 import language
 import runs
@@ -54,63 +51,26 @@ class Made:
     """A check whose runs do as their names say, when they are made (record) or judged (check)."""
     OUTCOMES = {"bad": runs.Failed, "absent": runs.Skipped}
 
-    def __init__(self, failures=0):
-        self.failures, self.made = failures, []
-
     def record(self, case):
-        self.made.append(case.name)
         if case.name == "no_start":
             raise runs.Failed("it did not start")
         return case
 
     def check(self, case):
         print("judged", case.name)
-        self.failures -= 1
-        if self.failures >= 0 or case.name in self.OUTCOMES:
-            raise self.OUTCOMES.get(case.name, runs.Failed)("why it did")
+        if case.name in self.OUTCOMES:
+            raise self.OUTCOMES[case.name]("why it did")
 
 
 class Runs(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        files = [os.path.join(directory.name, name) for name in ("machine", "next")]
-        self.enterContext(mock.patch.object(runs, "LOCKS", files))
-
     def test_outcomes_are_counted(self):
         names = "good", "bad", "absent", "other", "no_start", "end"
-        counts, out = quiet(language.run_all, Made(), map(Case, names), "good|bad|absent|no|end", 1)
+        counts, out = quiet(language.run_all, Made(), map(Case, names), "good|bad|absent|no|end")
         self.assertEqual(counts, {"OK": 2, "FAILED": 2, "SKIPPED": 1})
         self.assertIn("FAILED ] bad", out)
         self.assertNotIn("other", out)
         for name in ("good", "bad", "end"):     # what is said of a run stays together
             self.assertRegex(out, rf"RUN +\] {name}\njudged {name}\n(  why it did\n)?\[ +\w+ \] {name}\n")
-
-    def test_what_failed_is_made_again_in_the_end(self):
-        for failures, tries, outcome, again in ((1, 2, "OK", 1), (9, 2, "FAILED", 1), (9, 3, "FAILED", 2),
-                                                (1, 1, "FAILED", 0)):
-            check = Made(failures)
-            with self.subTest(failures=failures, tries=tries):
-                counts, out = quiet(language.run_all, check, [Case("it")], "", tries)
-                self.assertEqual(dict(counts), {outcome: 1, **({"AGAIN": again} if again else {})})
-                self.assertEqual(out.count("AGAIN ] it"), again)
-                self.assertEqual(out.count("CPUs, of which"), again + (tries > 1))
-        check = Made(1)
-        self.assertEqual(quiet(language.run_all, check, map(Case, ("it", "two", "three")), "", 2)[0]["OK"], 3)
-        self.assertEqual(check.made, ["it", "two", "three", "it"])
-
-    def test_who_is_alone_waits_for_runs_that_have_begun(self):
-        with mock.patch.object(runs, "ALONE_SECONDS", 0.1):
-            with runs.turn(), runs.turn():
-                self.assertIn("another test", quiet(self.enter_alone)[1])
-            self.assertEqual(quiet(self.enter_alone)[1], "")
-            with runs.turn(alone=True):
-                self.assertIn("another test", quiet(self.enter_alone)[1])
-
-    @staticmethod
-    def enter_alone():
-        with runs.turn(alone=True):
-            pass
 
     def test_amounts(self):
         bounds = 0.9, 1.2, 5
@@ -125,53 +85,37 @@ class Runs(unittest.TestCase):
 
 
 class Verdicts(unittest.TestCase):
-    CASES = [  # what there is, what it is said to be; with and without slack
-        ({"true": 1000}, None, None),
-        ({"true": 100}, "too few", "too few"),
-        ({"true": 990, "native root missing": 10}, "complete", None),
-        ({"true": 800, "[truncated: x]": 200}, "complete", "complete"),
-        ({"true": 800, "no such chain": 200}, "true stacks", "true stacks"),
-        ({"true": 9999, "never runs: f": 1}, "never ran", "never ran"),
-        ({"true": 9999, "no such function: f": 1}, "never ran", "never ran"),
-        ({"true": 995, "f:3 does not call g": 5}, "not in the code", None),
-        ({"true": 900, "f:3 does not call g": 100}, "not in the code", "not in the code"),
-        ({"true": 991, "a start": 9}, None, None),
-        ({"true": 970, "a start": 30}, "true stacks", None),
-        ({"true": 900, "a start": 100}, "true stacks", "true stacks"),
+    CASES = [  # what there is, what it is said to be
+        ({"true": 1000}, None),
+        ({"true": 100}, "too few"),
+        ({"true": 990, "native root missing": 10}, None),      # 0.5 % explain it
+        ({"true": 975, "native root missing": 25}, "complete"),
+        ({"true": 800, "[truncated: x]": 200}, "complete"),
+        ({"true": 800, "no such chain": 200}, "true stacks"),
+        ({"true": 9999, "never runs: f": 1}, "never ran"),
+        ({"true": 9999, "no such function: f": 1}, "never ran"),
+        ({"true": 995, "f:3 does not call g": 5}, None),
+        ({"true": 985, "f:3 does not call g": 15}, "not in the code"),
+        ({"true": 985, verdicts.GAP + "no C between a and b": 15}, "with a gap"),
+        ({"true": 975, "a start": 25}, None),
+        ({"true": 900, "a start": 100}, "true stacks"),
     ]
 
     def test_bars(self):
-        for counts, strict, slack in self.CASES:
-            verdict = verdict_of(counts)
-            for found, wanted in ((verdict.problems(99.5), strict), (verdict.slack_problems(99.5), slack)):
-                with self.subTest(counts=counts, wanted=wanted):
-                    text = "; ".join(found)
-                    self.assertEqual(bool(text), bool(wanted), text)
-                    self.assertIn(wanted or "", text)
+        for counts, wanted in self.CASES:
+            with self.subTest(counts=counts, wanted=wanted):
+                text = "; ".join(verdict_of(counts).problems(99.5))
+                self.assertEqual(bool(text), bool(wanted), text)
+                self.assertIn(wanted or "", text)
 
-    def test_gaps_have_a_bar_of_their_own(self):
-        for gaps, bar, far in (1, "", ""), (4, "4 samples with a gap", ""), (20, "20 samples with a gap", "20 samples with a gap"):
-            verdict = verdict_of({"true": 1000 - gaps, verdicts.GAP + "no C between a and b": gaps})
-            self.assertIn(bar, "; ".join(verdict.problems(90)))
-            self.assertEqual(bool(bar), bool(list(verdict.problems(90))))
-            self.assertIn(far, "; ".join(verdict.slack_problems(90)))
-            self.assertEqual(bool(far), bool(list(verdict.slack_problems(90))))
-
-    def test_what_was_sampled_too_early_is_bounded_in_time(self):
+    def test_what_was_sampled_too_early_is_explained_by_time(self):
         # 500 samples a second
-        for late, cold, passes in (150, False, True), (300, False, False), (300, True, True), (600, True, False):
+        for late, seconds, passes in (150, 0.4, True), (300, 0.4, False), (150, 0, False):
             samples = [stacks.Sample([stacks.Frame(reason, "")], n, {"tid": 1}, n * 2000000)
                        for reason, n in (("true", 1000), (verdicts.LATE, late))]
-            verdict = verdicts.Verdict(Judge(), samples)
-            with self.subTest(late=late, cold=cold):
-                self.assertTrue(list(verdict.problems(99.5)))
-                self.assertEqual(not list(verdict.slack_problems(99.5, cold=cold)), passes)
-
-    def test_a_cold_run_may_have_more_calls_that_are_not_in_the_code(self):
-        for calls, cold, passes in (8, False, True), (20, False, False), (20, True, True), (40, True, False):
-            verdict = verdict_of({"true": 1000, "f:3 does not call g": calls})
-            with self.subTest(calls=calls, cold=cold):
-                self.assertEqual(not list(verdict.slack_problems(90, cold=cold)), passes)
+            with self.subTest(late=late, seconds=seconds):
+                found = verdicts.Verdict(Judge(), samples).problems(99.5, late_seconds=seconds)
+                self.assertEqual(not list(found), passes)
 
     def test_what_a_start_lacks_is_early_too(self):
         class Starting(Judge):
@@ -180,7 +124,7 @@ class Verdicts(unittest.TestCase):
             samples = [stacks.Sample([stacks.Frame(reason, "")], n, {"tid": thread}, n * 2000000)
                        for reason, n in (("true", 1000), ("unknown: f", 150))]
             with self.subTest(thread=thread):
-                self.assertEqual(not list(verdicts.Verdict(Starting(), samples).slack_problems(99.5)), passes)
+                self.assertEqual(not list(verdicts.Verdict(Starting(), samples).problems(99.5, late_seconds=0.4)), passes)
 
     def test_lines_that_are_missing(self):
         samples = [stacks.Sample([stacks.Frame("true", "no line")], 300, {})]

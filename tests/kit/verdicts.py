@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts judged samples, and says what is below a bar.
+"""Counts judged samples, and says what misses a bar.
+
+A bar is a share of samples, and counting.py says how many may be wrong where it holds. What is sampled before a language
+is attached is judged apart, by why it took so long: runs.Effort says what the profiler did and waited for meanwhile.
 
 The judge of a language has
     judge(frames, thread)   TRUE, or a reason as text; thread: the sample's id of it
@@ -16,31 +19,22 @@ between two others, one with NO_CALL in it is a call that is not in the code.
 """
 import collections
 
+import counting
 import runs
 import stacks
 
 TRUE = "true"
 LATE = "[truncated: sampled before its language was attached]"
 NEVER_RUNS, NO_SUCH, NO_CALL, GAP = "never runs: ", "no such ", " does not call ", "gap: "
-GRACE = 3               # samples that may be wrong however few there are
 MOMENTS_LIMIT = 1.0     # percent of a run whose starts nobody measured
 START = 1.3             # times what the program says its start took
 ENDS_LIMIT = 0.25       # percent of such a run, for ends
 FEWEST = 200
 AMOUNT = 0.94, 1.3, 40  # samples by CPU time used: at least, at most, and so many more or less
-# What a run may be below its bar by and pass, without --bars. In four seconds a start, or a busy moment,
-# weighs much: on a quiet machine no run is below by more than 0.1.
-SLACK = 3.0             # points
-# CPU time of the program until its language is attached, which passes as well: on two CPUs with other work a process is
-# looked at later, and of the first one of a language the unwinder is loaded meanwhile.
-SLACK_LATE = 0.4        # s
-SLACK_LATE_COLD = 1.0   # s, of the first one
-SLACK_CALLS = 1.0       # percent of samples with a call that is not in the code
-SLACK_CALLS_COLD = 2.5  # of the first process of a language: code that is new has no names yet, and the run is short
-GAPS = 0.25             # percent of samples that may have a gap
-SLACK_GAPS = 1.0        # points
-NO_LINES = 0.5          # percent of samples whose leaf may lack its line: a text is compiled, and its first statement comes
-SLACK_NO_LINES = 1.0    # points
+# Bars, percent of samples.
+CALLS = 99.9            # without a call that is not in the code
+GAPS = 99.75            # without a gap
+LINES = 99.5            # whose leaf has its line: a text is compiled, and its first statement comes
 
 
 def is_incomplete(reason):
@@ -76,8 +70,8 @@ class Verdict:
     def moments_limit(self, samples):
         started = getattr(self.judge, "moment_seconds", None)
         if started is None:
-            return max(GRACE, int(self.all * MOMENTS_LIMIT / 100))
-        return int(max(GRACE, self.all * ENDS_LIMIT / 100) + started * START * runs.frequency_of(samples))
+            return counting.allowed(self.all, 100 - MOMENTS_LIMIT)
+        return int(counting.allowed(self.all, 100 - ENDS_LIMIT) + started * START * runs.frequency_of(samples))
 
     def add(self, sample, reason):
         self.all += sample.count
@@ -92,32 +86,26 @@ class Verdict:
     def reasons(self):
         return [(reason, n) for reason, n in self.counts.most_common() if reason != TRUE]
 
-    def problems(self, threshold, fewest=FEWEST, calls=0.0, gaps=GAPS, no_lines=NO_LINES, late_seconds=0.0):
-        """threshold: percent; calls, gaps, no_lines, late_seconds: as SLACK_CALLS, GAPS, NO_LINES, SLACK_LATE."""
+    def problems(self, threshold, fewest=FEWEST, late_seconds=0.0):
+        """threshold: percent; late_seconds: of the program's CPU time, in which its language need not be attached."""
         late = min(self.late, int(late_seconds * self.frequency))
         if self.all < fewest:
             yield f"{self.all} samples are too few to tell"
-        if self.incomplete > GRACE and self.percent(self.all - self.incomplete + late) < threshold:
+        if counting.is_missed(self.incomplete - late, self.all, threshold):
             yield f"{self.percent(self.all - self.incomplete):.2f} % complete stacks"
-        if self.all - self.true > GRACE and self.percent(self.true + late) < threshold:
+        if counting.is_missed(self.all - self.true - late, self.all, threshold):
             yield f"{self.percent(self.true):.2f} % true stacks"
         wrong = sum(n for reason, n in self.counts.items() if is_wrong_name(reason))
         if wrong:
             yield f"{wrong} samples with a name that never ran"
         never = sum(n for reason, n in self.counts.items() if NO_CALL in reason)
-        if never and self.percent(never) > calls:
+        if counting.is_missed(never, self.all, CALLS):
             yield f"{never} samples with a call that is not in the code"
         missing = sum(n for reason, n in self.counts.items() if reason.startswith(GAP))
-        if missing > GRACE and self.percent(missing) > gaps:
+        if counting.is_missed(missing, self.all, GAPS):
             yield f"{missing} samples with a gap: frames between two others are missing"
-        if self.without_line > GRACE and self.percent(self.without_line) > no_lines:
+        if counting.is_missed(self.without_line, self.all, LINES):
             yield f"{self.without_line} samples without a line where they were interrupted"
-
-    def slack_problems(self, threshold, fewest=FEWEST, cold=False):
-        """Far below the bar."""
-        calls, late = (SLACK_CALLS_COLD, SLACK_LATE_COLD) if cold else (SLACK_CALLS, SLACK_LATE)
-        return self.problems(threshold - SLACK, fewest, max(calls, self.percent(GRACE)), GAPS + SLACK_GAPS,
-                             NO_LINES + SLACK_NO_LINES, late)
 
     def amount_problems(self, frequency, lost):
         if self.judge.said.cpu is None:
@@ -142,14 +130,13 @@ class Verdict:
                 worst = [f"{n} {reason}" for reason, n in counts.most_common(3) if reason != TRUE]
                 print(f"    {name}: {100.0 * bad / whole:.1f} % of {whole} are not true: {'; '.join(worst)}")
 
-    def check(self, threshold, more=(), bars=False, examples=False, fewest=FEWEST, cold=False):
-        """Prints it, and raises Failed. more: other problems; bars: without slack; cold: the first process of a language."""
-        below = list(self.problems(threshold, fewest))
-        problems = [*(below if bars else self.slack_problems(threshold, fewest, cold)), *more]
+    def check(self, threshold, more=(), examples=False, fewest=FEWEST, late_seconds=0.0):
+        """Prints it, and raises Failed. more: other problems."""
+        problems = [*self.problems(threshold, fewest, late_seconds), *more]
         self.print_summary()
-        if below:
-            print("  below its bar: " + "; ".join(below))
-        if below or problems or examples:
+        if self.late:
+            print(f"  {self.late} samples before the language was attached, {late_seconds * self.frequency:.0f} of them explained")
+        if problems or examples:
             self.print_wrong()
         if problems:
             raise runs.Failed("; ".join(problems))

@@ -87,9 +87,8 @@ def record(options, path):
         environment["EBPF_PROFILER_PLUGINS_DIR"] = options.plugins
     command = [options.binary, "record", "-F", str(options.frequency), "-o", path, "--force",
                "--", *options.program]
-    with runs.turn():    # a run of a language may want to be alone
-        run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
-                             env=environment, timeout=options.seconds * 5 + 60)
+    run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
+                         env=environment, timeout=options.seconds * 5 + 60)
     if run.returncode in CANNOT and not os.path.exists(path):
         print(f"skip: {CANNOT[run.returncode]}: {run.stderr.strip().splitlines()[-1:]}")
         sys.exit(SKIP)

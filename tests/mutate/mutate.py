@@ -37,7 +37,7 @@ ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 LISTS = "tests/mutate/*.toml", "plugins/*/tests/mutate.toml"
 KEYS = "name", "file", "from", "to", "what", "tests"
 SUITES = "unit", "replay", "fuzz"
-LEFT_OUT = "once", "full"   # tests that are Python alone; tests of --full
+LEFT_OUT = "once", "full"   # tests without C code; tests of --full
 BUILDS = {"build": (), "build-sanitize": ("-Db_sanitize=address,undefined", "-Db_lundef=false")}
 
 

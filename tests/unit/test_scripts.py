@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The scripts that judge the rest, check-layers and count_tests.py, must be able to say no; `profile`
+The scripts that judge the rest, check-layers, count_tests.py and run_tests.py, must be able to say no; `profile`
 and `test` find their way to root.
 """
 import json
@@ -14,6 +14,9 @@ import tempfile
 import unittest
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.dont_write_bytecode = True  # this is a source tree
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import suites  # noqa: E402
 
 
 def run(script, *arguments):
@@ -130,83 +133,49 @@ class CheckLayers(unittest.TestCase):
 
 
 class CountTests(unittest.TestCase):
-    def count(self, *records, before=()):
+    def count(self, *records):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "unit.json")
             with open(path, "w", encoding="utf-8") as file:
                 file.writelines(json.dumps(record) + "\n" for record in records)
-            status, output = run("tools/count_tests.py", *before, path)
-            return status, output.splitlines()
+            status, output = run("tools/count_tests.py", path)
+            return status, [line for line in output.splitlines() if not line.startswith("slowest: ")]
 
     def test_outcomes_are_summed(self):
-        status, lines = self.count({"name": "p / a", "result": "OK", "stdout": ""},
-                                   {"name": "p / b", "result": "SKIP", "stdout": "skip: not root\n"})
-        self.assertEqual((status, lines[-1]), (0, "1 passed, 0 failed, 1 skipped"))
-        self.assertIn("skip: not root", lines[0])
+        cmocka = "[       OK ] x\n[  SKIPPED ] y\n[  FAILED  ] z\n[  FAILED  ] z\n"
+        for what, records, status, counts in (
+                ("programs", [{"name": "p / a", "result": "OK"}, {"name": "p / b", "result": "SKIP"}], 0, (1, 0, 1)),
+                ("functions of cmocka", [{"name": "a", "result": "FAIL", "stdout": cmocka}], 1, (1, 1, 1)),
+                ("skips of unittest", [{"name": "a", "result": "OK", "stderr": "OK (skipped=2)\n"},
+                                       {"name": "b", "result": "OK", "stderr": "OK\n"}], 0, (1, 0, 1)),
+                ("a crash", [{"name": "a", "result": "FAIL", "stdout": "[       OK ] x\n"}], 1, (1, 1, 0)),
+                ("no test", [], 1, (0, 1, 0)),
+                ("skips alone", [{"name": "a", "result": "SKIP"}], 1, (0, 0, 1))):
+            with self.subTest(what):
+                self.assertEqual(self.count(*records)[0], status)
+                self.assertEqual(self.count(*records)[1][-1], "%d passed, %d failed, %d skipped" % counts)
 
-    def test_cmocka_functions_are_counted(self):
-        text = "[       OK ] x\n[  SKIPPED ] y\n[  FAILED  ] z\n[  FAILED  ] z\n"
-        status, lines = self.count({"name": "a", "result": "FAIL", "stdout": text})
-        self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 1 skipped"))
+    def test_a_skip_says_why(self):
+        self.assertIn("skip: not root", self.count({"name": "b", "result": "SKIP", "stdout": "skip: not root\n"})[1][0])
 
-    def test_skips_of_unittest_are_counted(self):
-        text = "Ran 3 tests in 0.1s\n\nOK (skipped=2)\n"
-        status, lines = self.count({"name": "a", "result": "OK", "stderr": text},
-                                   {"name": "b", "result": "OK", "stderr": "OK\n"})
-        self.assertEqual((status, lines[-1]), (0, "1 passed, 0 failed, 1 skipped"))
-
-    def test_a_crash_is_a_failure(self):
-        status, lines = self.count({"name": "a", "result": "FAIL", "stdout": "[       OK ] x\n"})
-        self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 0 skipped"))
-
-    def test_a_failed_case_is_shown_with_what_it_printed_last(self):
-        lots = "".join(f"line {i}\n" for i in range(100))
+    def test_a_failure_is_shown_with_what_it_printed_last(self):
+        lots = "".join(f"line {i}\n" for i in range(200))
         text = ("[ RUN      ] x\nof x\n[       OK ] x\n"
                 f"[ RUN      ] y\n{lots}why y failed\n[   FAILED ] y\n"
                 "[ RUN      ] z\nof z\n[       OK ] z\n[  FAILED  ] y\n")
         _, lines = self.count({"name": "a", "result": "FAIL", "stdout": text},
-                              {"name": "b", "result": "SKIP", "stdout": "skip: not root\n"})
-        self.assertEqual(lines[:2], ["skipped: unit: b: skip: not root", "failed: unit: a.y"])
-        self.assertEqual(lines[2], "    line 72")
-        self.assertEqual(lines[-3:-1], ["    why y failed", "    [   FAILED ] y"])
-        self.assertEqual(len(lines), 2 + 30 + 1)
+                              {"name": "b", "result": "TIMEOUT", "stdout": "x" * 5000})
+        self.assertEqual(lines[:2], ["failed: unit: a.y", "    line 102"])
+        self.assertEqual(lines[100:], ["    why y failed", "    [   FAILED ] y", "failed: unit: b: TIMEOUT",
+                                       "    " + "x" * 300, "2 passed, 2 failed, 0 skipped"])
 
-    def test_a_failed_program_is_shown_with_what_it_printed_last(self):
-        text = "x" * 5000 + "\n" + "[ RUN      ] y\nof y\n"
-        _, lines = self.count({"name": "a", "result": "TIMEOUT", "stdout": text},
-                              {"name": "b", "result": "FAIL"})
-        self.assertEqual(lines, ["failed: unit: a: TIMEOUT", "    " + "x" * 300,
-                                 "    [ RUN      ] y", "    of y", "failed: unit: b: FAIL",
-                                 "0 passed, 2 failed, 0 skipped"])
-
-    def test_what_was_run_again_is_named(self):
-        text = "[    AGAIN ] y: load 7.0\n[       OK ] y\n"
-        status, lines = self.count({"name": "p / a", "result": "OK", "stdout": text})
-        self.assertEqual((status, lines), (0, ["repeated: unit: a: y: load 7.0", "1 passed, 0 failed, 0 skipped"]))
-
-    def test_the_second_run_decides(self):
-        said = {"stdout": "why it failed\n"}
-        for result, outcome in ("OK", "1 passed, 0 failed, 0 skipped"), ("FAIL", "0 passed, 1 failed, 0 skipped"):
-            with self.subTest(result=result):
-                _, lines = self.count({"name": "p / a", "result": "FAIL", **said}, {"again": "load 7.0"},
-                                      {"name": "p / a", "result": result})
-                self.assertEqual(lines[0], "repeated: unit: a: load 7.0; it had failed: why it failed")
-                self.assertEqual(lines[-1], outcome)
-
-    def test_what_is_to_be_run_again(self):
-        failed = [{"name": f"p / t{i}", "result": "FAIL"} for i in range(10)]
-        others = [{"name": "p / good", "result": "OK"}, {"name": "p / skipped", "result": "SKIP"},
-                  {"name": "p / itself", "result": "FAIL", "stdout": "[    AGAIN ] y: load 7.0\n"}]
-        names = " ".join(f"t{i}" for i in range(10))
-        for records, again in ((failed + others, names), (failed + [{"name": "p / more", "result": "FAIL"}], ""), (others, "")):
-            with self.subTest(records=len(records)):
-                self.assertEqual(self.count(*records, before=["--failed"])[1], [again])
-
-    def test_no_tests_are_a_failure(self):
-        self.assertEqual(self.count()[1][-1], "0 passed, 1 failed, 0 skipped")
-
-    def test_only_skips_are_no_success(self):
-        self.assertEqual(self.count({"name": "a", "result": "SKIP"})[0], 1)
+    def test_the_slowest_are_named(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "live.json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.writelines(json.dumps({"name": f"p / t{i}", "result": "OK", "duration": i}) + "\n" for i in range(12))
+            lines = run("tools/count_tests.py", path)[1].splitlines()
+        self.assertEqual(lines[0], "slowest: " + ", ".join(f"live: t{i} {i} s" for i in range(11, 1, -1)))
 
 
 class Build(unittest.TestCase):
@@ -264,12 +233,7 @@ class Build(unittest.TestCase):
 
 
 class Suites(unittest.TestCase):
-    """What tools/suites.py says a changed path is tested by."""
-
-    def changed(self, *paths):
-        done = subprocess.run([sys.executable, os.path.join(ROOT, "tools/suites.py"), "changed"], input="\n".join(paths),
-                              capture_output=True, text=True, check=True)
-        return done.stdout.split()
+    """What tools/suites.py says is to be run."""
 
     def test_each_path_of_the_tree_has_some(self):
         listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True,
@@ -277,9 +241,6 @@ class Suites(unittest.TestCase):
         if listed.returncode:
             self.skipTest("no git repository")
         self.assertGreater(len(listed.stdout.splitlines()), 500)
-        sys.dont_write_bytecode = True  # this is a source tree
-        sys.path.insert(0, os.path.join(ROOT, "tools"))
-        import suites  # pylint: disable=import-outside-toplevel
         for path in listed.stdout.splitlines():
             self.assertTrue(suites.words_of(path), f"{path}: no suite; add a row to SUITES_OF in tools/suites.py")
 
@@ -290,7 +251,91 @@ class Suites(unittest.TestCase):
                               (["bpf/core.bpf.c"], every), (["core/walk/walk.c"], every), (["never/seen"], every),
                               (["tests/fuzz/driver.c", "plugins/template/tests/meson.build"], ["fuzz", "template"])):
             with self.subTest(paths=paths):
-                self.assertEqual(self.changed(*paths), wanted)
+                self.assertEqual(suites.changed(paths), wanted)
+
+    def test_words(self):
+        every = "unit replay fuzz abi live"
+        for arguments, wanted in ((("--full",), f"root full whole {every} partly languages"),
+                                  ((), f"root default whole {every} partly languages"),
+                                  (("fuzz", "unit"), "user default whole unit fuzz partly languages"),
+                                  (("template",), f"root default whole partly {every} languages template"),
+                                  (("unit", "template"), "user default whole partly unit languages template")):
+            with self.subTest(arguments=arguments):
+                plan = suites.plan_of(arguments)
+                self.assertEqual(plan.words(), wanted)
+                self.assertEqual(suites.Plan.of_words(wanted.split()).words(), wanted)
+
+    def test_tests_of_a_build(self):
+        tests = [{"name": name, "suite": ["p:" + suite for suite in of.split()], "cmd": ["python3", path], "depends": []}
+                 for name, of, path in (
+                     ("of_snake", "unit", "/x/plugins/snake/tests/a"), ("of_all", "unit", "/x/tests/a"),
+                     ("alone", "unit once", "/x/tests/a"), ("long", "unit full", "/x/plugins/snake/tests/a"),
+                     ("live_snake", "live", "/x/plugins/snake/tests/live/a"), ("live_long", "live full", "/x/tests/live/a"))]
+
+        def names(suite, is_sanitized, full=False, languages=None):
+            build = suites.Build.__new__(suites.Build)
+            build.tests, build.is_sanitized = tests, is_sanitized
+            return [test["name"] for test in build.tests_in(suite, full, languages)]
+        self.assertEqual(names("unit", True), ["of_snake", "of_all"])
+        self.assertEqual(names("unit", False), ["alone"])
+        self.assertEqual(names("live", True), [])
+        self.assertEqual(names("live", False), ["live_snake"])
+        self.assertEqual(names("live", False, True), ["live_snake", "live_long"])
+        self.assertEqual(names("unit", True, True, ["snake"]), ["of_snake", "long"])
+
+
+class RunTests(unittest.TestCase):
+    """What tools/run_tests.py makes of what meson and ninja print; the builds are fakes."""
+
+    MESON = """#!/bin/sh
+[ "$1" = introspect ] && { [ "$2" != --tests ] && echo "[]" || cat "$FAKE_TESTS"; exit; }
+[ "$1" = setup ] && exit 0
+directory=$3
+mkdir -p "$directory/meson-logs"
+echo "1/2 p:unit / good OK 0.10s"
+echo "2/2 p:unit / bad $FAKE_RESULT 0.20s"
+printf '%s\n' '{"name": "p / good", "result": "OK", "duration": 0.1}' \
+	"{\"name\": \"p / bad\", \"result\": \"$FAKE_RESULT\", \"duration\": 0.2, \"stdout\": \"why\"}" \
+	>"$directory/meson-logs/testlog.json"
+"""
+
+    def call(self, result="OK", ninja="exit 0"):
+        with tempfile.TemporaryDirectory() as top:
+            build = os.path.join(top, "build")
+            for name, text in ("bin/meson", self.MESON), ("bin/ninja", f"#!/bin/sh\necho '[1/1] CC x'\n{ninja}\n"), \
+                    ("tests", json.dumps([{"name": "good", "suite": ["p:unit"], "cmd": ["a"], "depends": ["x"]}])), \
+                    ("build/build.ninja", ""), ("build-sanitize/build.ninja", ""), \
+                    ("build/meson-info/intro-tests.json", "[1]"), ("build/lists.txt", ""):
+                os.makedirs(os.path.dirname(os.path.join(top, name)), exist_ok=True)
+                with open(os.path.join(top, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.chmod(os.path.join(top, name), 0o755)
+            build_py = os.path.join(ROOT, "tools/run_tests.py")
+            done = subprocess.run([sys.executable, build_py, build, *suites.plan_of(["unit"]).words().split()],
+                                  env=dict(os.environ, PATH=os.path.join(top, "bin") + ":" + os.environ["PATH"],
+                                           FAKE_TESTS=os.path.join(top, "tests"), FAKE_RESULT=result),
+                                  capture_output=True, text=True, check=False)
+            with open(os.path.join(build, "test.log"), encoding="utf-8") as file:
+                return done.returncode, done.stdout.splitlines(), done.stderr, file.read()
+
+    def test_a_run(self):
+        status, lines, errors, log = self.call()
+        self.assertEqual((status, lines[-1]), (0, "2 passed, 0 failed, 0 skipped"), errors)
+        self.assertRegex(errors, r"test: unit: 1 tests in \d+ s\n")
+        self.assertIn("unit: 2/2 p:unit / bad OK", log)
+        self.assertRegex(lines[-2], r"^all that was printed: .*/test\.log$")
+
+    def test_one_failure_is_red_at_once(self):
+        status, lines, errors, _ = self.call("FAIL")
+        self.assertEqual((status, lines[-1]), (1, "1 passed, 1 failed, 0 skipped"))
+        self.assertIn("failed: unit: bad: FAIL", lines)
+        self.assertIn("    why", lines)
+        self.assertIn("1 failed", errors)
+
+    def test_what_does_not_compile_is_red(self):
+        status, lines, _, log = self.call(ninja="echo broken; exit 1")
+        self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed, 0 skipped"))
+        self.assertIn("broken", log)
 
 
 class Door(unittest.TestCase):
@@ -305,11 +350,10 @@ class Door(unittest.TestCase):
         "bin/sudo": 'echo "sudo $*"; FAKE_UID=0 SUDO_UID=1234 SUDO_GID=5678 exec "$@"',
         "bin/chown": 'echo "chown $*"',
         "bin/hostname": "echo example",
-        "bin/meson": 'echo "meson $*" >&2; [ "$1" != introspect ] || echo "$FAKE_TESTS"',
-        "bin/git": '[ "$3" != diff ] || echo plugins/snake/snake.c; [ "$3" != merge-base ] || echo fork',
+        "bin/git": "exit 1",
         "tree/plugins/snake/tests/live/check": "",
     }
-    TOOLS = ("sh", "dirname", "date", "env", "mktemp", "rm", "cp", "python3", "seq", "tr", "nproc")
+    TOOLS = ("sh", "dirname", "date", "env", "mktemp", "rm", "cp", "seq", "tr", "nproc")
 
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -317,12 +361,12 @@ class Door(unittest.TestCase):
         self.top = directory.name
         for name, text in self.FAKES.items():
             self.write(name, text)
-        for name in ("scripts/common.sh", "scripts/profile", "scripts/test", "tools/count_tests.py",
-                     "tools/suites.py"):
+        for name in "scripts/common.sh", "scripts/profile", "scripts/test", "tools/suites.py":
             os.makedirs(os.path.dirname(self.path("tree", name)), exist_ok=True)
             shutil.copy(os.path.join(ROOT, name), self.path("tree", name))
         for tool in self.TOOLS:
             os.symlink(shutil.which(tool), self.path("bin", tool))
+        self.write("bin/python3", f'case $1 in */run_tests.py) echo "$*" ;; *) exec {sys.executable} "$@" ;; esac')
         os.mkdir(self.path("work"))
 
     def path(self, *parts):
@@ -376,27 +420,16 @@ class Door(unittest.TestCase):
         self.assertIn("sudo env", self.call("test")[1][0])
         self.assertIn("sudo env", self.call("test", "abi", "live")[1][0])
         self.assertIn("sudo env", self.call("test", "--full", "fuzz")[1][0])
-        self.assertEqual(self.call("test", "abi", "fuzz")[1][0], "deps")
-        self.assertEqual(self.call("test", "abi", "snake")[1][0], "deps")
+        for words in ("abi", "fuzz"), ("abi", "snake"):
+            output = self.call("test", *words)[1]
+            self.assertEqual(output[0], "deps")
+            self.assertIn(" ".join(words[:1]), output[1])
 
     def test_unknown_words_are_one_sentence(self):
         status, output, errors = self.call("test", "unit", "nonsense")
         self.assertEqual((status, output, len(errors)), (2, [], 1))
         self.assertEqual(errors[0], "test: unknown word nonsense: say suites (unit, replay, fuzz, abi, live), languages "
                                     "(snake), --full or --changed [BASE]")
-
-    def test_a_language_alone(self):
-        tests = [{"name": name, "suite": ["p:" + suite], "cmd": ["python3", path]} for name, suite, path in (
-            ("of_snake", "unit", "/x/plugins/snake/tests/a"), ("of_all", "unit", "/x/tests/a"),
-            ("of_other", "unit", "/x/plugins/other/tests/a"), ("live_snake", "live", "/x/plugins/snake/tests/live/a"))]
-        for words, wanted in ((["snake"], ["of_snake", "live_snake", "of_snake"]), (["unit", "snake"], ["of_snake"] * 2),
-                              (["--changed"], ["of_snake", "live_snake", "of_snake"]),
-                              (["--changed", "base", "live"], ["of_snake", "all", "of_snake"])):
-            with self.subTest(words=words):
-                errors = self.call("test", *words, uid=0, FAKE_TESTS=json.dumps(tests))[2]
-                run = [[word for word in line.split() if word.startswith(("of_", "live_"))] or ["all"]
-                       for line in errors if line.startswith("meson test")]
-                self.assertEqual(run, [[name] for name in wanted], errors)
 
     def test_root_builds_apart_in_a_users_tree(self):
         if os.geteuid() != 0:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles programs/burner, built by every Go of this machine, and judges each stack (judge_go.py).
 
-Flags, output and exit status: tests/kit/language.py. Quick: what Debian has and the newest that is found, one build of
-each, so that what matters is in one of them; --full: all that are found, in all builds (goes.py).
+Flags, output and exit status: tests/kit/language.py. By default the newest builds it, with cgo; --full: all that are
+found, in all builds (goes.py).
 """
 import os
 import sys
@@ -13,8 +13,7 @@ import judge_go
 import language
 import source_go
 
-QUICK = {15: "plain", 19: "cgo_pie_stripped", 24: "c_shared"}   # 1.N: a build
-NEWEST = "cgo"          # of one that is newer
+DEFAULT = "cgo"
 
 
 class Goes(language.Check):
@@ -23,7 +22,7 @@ class Goes(language.Check):
 
     @classmethod
     def add_flags(cls, made):
-        made.add_argument("--build", action="store_true", help="only builds them: the next time that is quick")
+        made.add_argument("--build", action="store_true", help="only builds them: the next time that takes a second")
 
     def record(self, case):
         return self.before(case) if self.options.build else super().record(case)
@@ -50,26 +49,14 @@ class Goes(language.Check):
     def lacking(self, case, judge):
         return judge.problems(goes.BUILDS[case.label].lacks)
 
-    def chosen(self, found):
-        first = language.first_of_each(found, goes.minor, sorted(map(goes.minor, found)))
-        for number, label in QUICK.items():
-            if number in first:
-                yield first[number], label
-            else:
-                language.skip(f"go_1_{number}", "no such Go here")
-        if first and max(first) > max(QUICK):
-            yield first[max(first)], NEWEST
-        else:
-            language.skip("go_newest", f"no Go newer than 1.{max(QUICK)} here")
+    def default_cases(self):
+        yield language.Case(self.newest(), DEFAULT)
 
     def cases(self):
-        found = goes.find(language.skip_runtime)
-        both = self.chosen(found)
-        if self.options.full:
-            both = [(runtime, label) for runtime in found for label, what in goes.BUILDS.items()
-                    if goes.minor(runtime) >= what.oldest]
-        for runtime, label in both:
-            yield language.Case(runtime, label, threshold=goes.BUILDS[label].bar)
+        for runtime in self.find():
+            for label, what in goes.BUILDS.items():
+                if goes.minor(runtime) >= what.oldest:
+                    yield language.Case(runtime, label, threshold=what.bar)
 
 
 if __name__ == "__main__":

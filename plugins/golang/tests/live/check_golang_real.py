@@ -6,8 +6,7 @@ name and a line.
 caddy (files, compressed, and templates) and prometheus (which watches itself), asked over the loopback; gopls, as it
 checks its own language's packages; hugo, which calls C; and `go build` with nothing built before: some hundred
 processes of compiler, assembler and linker. They are Debian's, with its Go (tests/runtimes/install -l golang
-golang1.24 golang-programs). Flags, output and exit status: tests/kit/language.py; --seconds are of CPU time. Without
---bars a share may be a point below its bar.
+golang1.24 golang-programs). Flags, output and exit status: tests/kit/language.py; --seconds are of CPU time.
 """
 import os
 import re
@@ -27,7 +26,7 @@ FILES = {"go", "compile", "asm", "link", "cgo", "vet", "buildid", "pack", "promt
 class Programs(programs.Programs):
     language, programs = goes.LANGUAGE, programs_go.ALL
     groups = (("golang1.24", "golang-programs"),) * 2
-    threshold, slack, fewest = 99.5, 1.0, 500
+    threshold, fewest = 99.5, 500
 
     def prepare(self):
         self.wall = 120 + programs.WALL * self.options.seconds

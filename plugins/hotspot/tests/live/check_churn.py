@@ -6,8 +6,7 @@
 
 Each runs on a thread of its own, which it prints, so each frame of theirs has one right name: that one,
 or none where the class was gone before it was named. Interpreted alone, compiled at once, and that in a
-code cache that is too small for all of it. The oldest and the newest release in each way, those between in one
-of them in turn; --full: all in each.
+code cache that is too small for all of it. By default the newest release; --full: all.
 """
 import collections
 import sys
@@ -53,6 +52,7 @@ def judge(samples, classes):
 
 class Churn(javas.Repeated):
     seconds = 4, 4
+    ways = WAYS
 
     def command(self, case, seconds):
         return case.runtime.argv([*WAYS[case.label], "-cp", self.directory, "Churn", str(seconds)], self.directory)
@@ -66,8 +66,6 @@ class Churn(javas.Repeated):
         if wrong or len(classes) < FEWEST_CLASSES or right < FEWEST_NAMES:
             raise language.Failed("names are wrong" if wrong else "too few to tell")
 
-    def ways(self, at, of):
-        return WAYS if self.options.full or at in (0, of - 1) else [list(WAYS)[at % len(WAYS)]]
 
 
 if __name__ == "__main__":

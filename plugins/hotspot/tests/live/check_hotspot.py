@@ -50,20 +50,23 @@ class Javas(javas.Javas):
     def may_lack(self, case, scenario, _why):
         return scenario == "foreign" or javas.major(case.runtime) < NEWER.get(scenario, 0)
 
+    def find(self):
+        return javas.find(language.skip_runtime)
+
     def cases(self):
-        found, full = javas.find(language.skip_runtime), self.options.full
-        quick = javas.one_of_each(found)
-        for number in sorted({*javas.QUICK} - {*map(javas.major, quick)}):
+        found = self.find()
+        one_of_each = javas.one_of_each(found)
+        for number in sorted({*javas.RELEASES} - {*map(javas.major, one_of_each)}):
             language.skip(f"hotspot_{number}", "no such runtime here")
-        for runtime in found if full else quick:
+        for runtime in found:
             yield language.Case(runtime)
             yield self.started(runtime)
-            for label in javas.FLAGS if full else javas.QUICK_FLAGS.get(javas.major(runtime), ()):
-                yield language.Case(runtime, label, tuple(javas.FLAGS[label]),
+            for label, options in javas.FLAGS.items():
+                yield language.Case(runtime, label, tuple(options),
                                     seconds=javas.SLOW_SECONDS if label in javas.SLOW else 0)
-            if javas.major(runtime) >= 17 if full else runtime is quick[-1]:
+            if javas.major(runtime) >= 17:
                 yield language.Case(runtime, ARCHIVE)
-        for runtime in quick if full else quick[-2:]:
+        for runtime in one_of_each:
             yield self.attached(runtime)
             if runtime.root:
                 yield self.contained(runtime, ("many", "turns", "deep500"))

@@ -38,6 +38,7 @@ def judge(samples):
 
 class Redefined(javas.Repeated):
     seconds = 3, 3
+    ways = WAYS
 
     def prepare(self):
         super().prepare()
@@ -58,8 +59,6 @@ class Redefined(javas.Repeated):
         if times < FEWEST_REDEFINED or sum(right.values()) < FEWEST or min(right[1], right[2]) < FEWEST_EACH:
             raise language.Failed("too few to tell")
 
-    def ways(self, at, of):
-        return WAYS if self.options.full else ["tiered"]
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import language  # noqa: E402
 import runtimes  # noqa: E402
 from runs import Failed, Skipped  # noqa: E402
 
-QUICK = (8, 11, 17, 21, 25, 28)  # the releases of a quick run
+RELEASES = (8, 11, 17, 21, 25, 28)  # what each run that looks at one of each looks for
 FLAGS = {   # of runs; label: options; what a JVM does not take is a skip
     "int": ["-Xint"],
     "comp": ["-Xcomp"],
@@ -42,7 +42,6 @@ FLAGS = {   # of runs; label: options; what a JVM does not take is a skip
     "frame_pointers": ["-XX:+PreserveFramePointer"],
     "big_heap": ["-Xmx1g", "-XX:-UseCompressedOops"],
 }
-QUICK_FLAGS = {8: ["c1"], 11: ["c2"], 17: ["int"], 21: ["one_heap"], 25: ["z"], 28: ["shenandoah"]}
 SLOW_SECONDS = 4
 SLOW = ("int", "comp")
 RELEASE = 8  # of the class files: what the oldest runtime takes
@@ -66,8 +65,8 @@ def major(runtime):
 
 
 def one_of_each(found):
-    """For a quick run: a runtime of each of these releases, with a root where there is one."""
-    return list(language.first_of_each(sorted(found, key=lambda r: not r.root), major, QUICK).values())
+    """A runtime of each of these releases, with a root where there is one."""
+    return list(language.first_of_each(sorted(found, key=lambda r: not r.root), major, RELEASES).values())
 
 
 def options_of(runtime):
@@ -209,11 +208,16 @@ class Repeated(language.Check):
     def sleeper(self, case):
         return sleeper(case.runtime.argv([], self.directory), self.directory)
 
+    def find(self):
+        return one_of_each(find())
+
     def cases(self):
-        found = one_of_each(find())
-        for at, runtime in enumerate(found):
+        for runtime in self.find():
             if self.options.major in (None, major(runtime)):
-                yield from (language.Case(runtime, way) for way in self.ways(at, len(found)))
+                yield from (language.Case(runtime, way) for way in self.ways)
+
+    def default_cases(self):
+        return (language.Case(self.newest(), way) for way in self.ways)
 
 
 class Javas(language.Check):

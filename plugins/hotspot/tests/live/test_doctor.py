@@ -61,7 +61,7 @@ class Doctor(unittest.TestCase):
         return self.fail(f"{process.args}: not seen by doctor, exit {process.poll()}")
 
     def test_says_what_the_flag_is(self):
-        for release in sorted(set(javas.QUICK) - {javas.major(r) for r in self.found}):
+        for release in sorted(set(javas.RELEASES) - {javas.major(r) for r in self.found}):
             print(f"  no JVM of this release here\n[  SKIPPED ] hotspot_{release}")
         for runtime in self.found:
             for name, options in OPTIONS.items():

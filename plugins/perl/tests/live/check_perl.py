@@ -59,11 +59,8 @@ class Perls(language.Check):
         callers.print_figures(verdict, callers.Judge(run.known.without_nearer(), callers.Said(run.text)))
 
     def cases(self):
-        found = perls.find(language.skip_runtime)
-        quick, full = perls.one_of_each(found), self.options.full
-        yield from map(language.Case, found if full else quick)
-        # Each way once with the oldest that has a root, once with the newest.
-        for runtime in found if full else [*[r for r in quick if r.root][:1], *quick[-1:]]:
+        for runtime in self.find():
+            yield language.Case(runtime)
             yield self.started(runtime)
             yield language.Case(runtime, "debugger", tuple(perls.DEBUGGED))
             yield language.Case(runtime, ASIDE, words=("--only=fleeting,texts",), seconds=4)

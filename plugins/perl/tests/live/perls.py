@@ -18,7 +18,7 @@ def minor(runtime):
 
 
 def one_of_each(found):
-    """For a quick run: of each minor release the static one and the one on libperl, no debug builds."""
+    """Of each minor release the static one and the one on libperl, no debug builds."""
     chosen = {}
     for runtime in sorted(found, key=lambda r: r.source == "perl-programs"):
         if "debug" not in runtime.flavors:

@@ -6,6 +6,7 @@ import os
 import unittest
 
 import callers
+import language
 import perls
 from verdicts import TRUE
 
@@ -173,7 +174,7 @@ class Observed(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        found = perls.one_of_each(perls.find())
+        found = language.looked_at(perls.one_of_each(perls.find()))
         if not found:
             raise unittest.SkipTest("no Perl here")
         cls.known = [(runtime, options, perls.ask(runtime, *words, options=options)) for runtime in found

@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 import perls
+import language
 
 PRINT = os.environ.get("PRINT_XS", "")
 LEAST = 99.0    # percent of the functions that have their names
@@ -92,7 +93,7 @@ class Objects(unittest.TestCase):
         self.assertGreaterEqual(100 * (n - len(missing)) / n, LEAST)
 
     def test_each_perl(self):
-        found = perls.one_of_each(perls.find())
+        found = language.looked_at(perls.one_of_each(perls.find()))
         if not PRINT or not found:
             self.skipTest("no Perl, or nothing built")
         for runtime in found:

@@ -83,19 +83,15 @@ class PHPs(language.Check):
 
     def cases(self):
         static, found = [], []
-        for runtime in phps.find(language.skip_runtime):
+        for runtime in self.find():
             (static if "static" in runtime.flavors else found).append(runtime)
-        quick, full = phps.one_of_each(found), self.options.full
         zts = [r for r in found if "zts" in r.flavors]
-        yield from map(language.Case, found if full else quick)
-        for runtime in found if full else quick[-1:]:
+        for runtime in found:
+            yield language.Case(runtime)
             if runtime.numbers >= JIT_FROM and not {"zts", "clang"} & {*runtime.flavors}:
                 yield language.Case(runtime, "function", phps.opcache(runtime, "function"))
                 yield language.Case(runtime, "tracing", phps.opcache(runtime, "tracing"))
-        for runtime in found if full else [*quick[:1], *quick[-1:]]:
             yield language.Case(runtime, OPCACHE, phps.opcache(runtime))
-            if runtime is quick[0] and not full:
-                continue
             yield self.started(runtime)
             yield language.Case(runtime, ASIDE, words=("--only=fleeting,texts",))
             yield language.Case(runtime, FORKS, words=("--only=forks",))
@@ -104,7 +100,7 @@ class PHPs(language.Check):
             if runtime.root:
                 yield self.contained(runtime, ("--only=" + IN_CONTAINER,))
         # It is shown: parts of its C library have no rules.
-        yield from (language.Case(runtime, threshold=STATIC_THRESHOLD) for runtime in static if full)
+        yield from (language.Case(runtime, threshold=STATIC_THRESHOLD) for runtime in static)
         yield from (language.Case(runtime, EMBEDDED) for runtime in found if phps.library(runtime))
         yield from (language.Case(runtime, THREADS) for runtime in zts if phps.library(runtime))
 

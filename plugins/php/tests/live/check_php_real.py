@@ -27,7 +27,6 @@ class Programs(programs.Programs):
     language, programs = phps.LANGUAGE, programs_php.ALL
     groups = ((programs_php.GROUP, "php-cs-fixer"),) * 2
     seconds = 8, 8
-    slack = 2.0     # a machine that is busy attaches later to programs of 0.1 s
 
     @classmethod
     def add_flags(cls, made):
@@ -83,7 +82,7 @@ class Programs(programs.Programs):
         share, least = (found.with_kind("start"), TO_START) if self.is_short else (found.with_kind("PHP"), WITH_PHP)
         if found.with_kind("freed") > 100 - (NAMED if self.is_scripts else 97):
             yield f"{found.with_kind('freed'):.2f} % have a frame without a name"
-        if share < least - (0 if self.options.bars else self.slack):
+        if found.misses(share, least):
             yield f"{share:.2f} % have {backtraces.MAIN if self.is_short else 'PHP frames'}, not {least:.0f}"
 
     def text_of(self, frames):

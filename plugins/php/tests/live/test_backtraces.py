@@ -11,6 +11,7 @@ import unittest
 import backtraces
 import phps
 import changes
+import language
 import stacks
 from backtraces import Frame
 from verdicts import TRUE
@@ -45,7 +46,7 @@ def frames_of(steps):
 def known_stacks(ways=("",)):
     """[(runtime's name, judge, steps)]"""
     found, pick = [], random.Random(1)
-    for runtime in phps.one_of_each(phps.find()):
+    for runtime in language.looked_at(phps.one_of_each(phps.find())):
         for options in ((), phps.opcache(runtime)):
             judge = backtraces.Judge(phps.ask(runtime, options=options))
             stacks_of = [steps for _, steps in judge.known.stacks if len(steps) <= DEEPEST]

@@ -21,8 +21,14 @@ class Pythons(language.Check):
     seconds = 2, 5
     Case = pythons.Case
 
+    def find(self):
+        found = [r for r in super().find() if r.numbers >= pythons.OLDEST]
+        if not any(r.source == "pyenv" for r in found):
+            language.skip("pyenv", "not installed, or has no Python")
+        return found
+
     def cases(self):
-        return pythons.cases(self.options, self.options.keep or self.directory)
+        return pythons.cases(self.find(), self.options.keep or self.directory)
 
     def run(self, case, *arguments):
         return self.language.run(case.argv(*arguments), 160)

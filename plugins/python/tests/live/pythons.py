@@ -44,16 +44,6 @@ class Case(language.Case):
         return [sys.executable, START, self.start, *command] if self.start else command
 
 
-def worth_it(found):
-    """For a quick run: each version and flavour once, no debug builds."""
-    seen = set()
-    for runtime in found:
-        key = runtime.version, runtime.flavors
-        if key not in seen and "debug" not in runtime.flavors:
-            seen.add(key)
-            yield runtime
-
-
 def embed(found, directory):
     """(runtime, how to run it inside a program that loads libpython late)."""
     compiler = shutil.which("cc") or shutil.which("gcc")
@@ -71,36 +61,23 @@ def embed(found, directory):
         yield runtime, (program, os.path.realpath(library[0]))
 
 
-def special_cases(found, full, directory):
-    """Runs that need not be made with every runtime, unless all of it is wanted."""
+def cases(found, directory):
     with_root = [r for r in found if r.root]
     alone = [r for r in found if not r.root and "static" in r.flavors]
-    newest = slice(None) if full else slice(-1, None)
     for way in ("container", "ldso"):
-        yield from (Case(r, way, way=way) for r in with_root[newest])
+        yield from (Case(r, way, way=way) for r in with_root)
     for start in ("ldso", "deleted"):
-        yield from (Case(r, start, start=start) for r in alone[newest])
-    for runtime, host in list(embed(found, directory))[newest]:
+        yield from (Case(r, start, start=start) for r in alone)
+    for runtime, host in embed(found, directory):
         yield Case(runtime, "embedded", host=host)
-    for runtime in found[newest]:
+    for runtime in found:
+        yield Case(runtime)
         yield Case(runtime, "fork", mode="fork")
         yield Case(runtime, "attached", attach=True, seconds=language.ATTACHED_SECONDS)
         yield Case(runtime, "command", text=True, words=("recursion", "classes", "callbacks"))
-    for runtime in [r for r in found if r.numbers >= (3, 12)][newest]:
-        environment = (*runtime.environment, TRAMPOLINES)
-        yield Case(dataclasses.replace(runtime, environment=environment), "trampolines")
-    for runtime in found if full else found[::7]:
         yield Case(runtime, "transient", words=("transient", "calls"))
         yield Case(runtime, "deep", words=("deep",))
-    for runtime in found if full else found[4::5]:
         yield Case(runtime, "sub", words=("subinterpreter",))
-
-
-def cases(options, directory):
-    found = LANGUAGE.find(language.skip_runtime)
-    found = [r for r in found if r.numbers >= OLDEST]
-    if not any(r.source == "pyenv" for r in found):
-        skip("pyenv", "not installed, or has no Python")
-    found = found if options.full else list(worth_it(found))
-    yield from (Case(r) for r in found)
-    yield from special_cases(found, options.full, directory)
+    for runtime in [r for r in found if r.numbers >= (3, 12)]:
+        environment = (*runtime.environment, TRAMPOLINES)
+        yield Case(dataclasses.replace(runtime, environment=environment), "trampolines")

@@ -85,12 +85,10 @@ class Rubies(language.Check):
             yield f"the collector has {share:.1f} % of the samples, {want:.1f} % of the time"
 
     def cases(self):
-        found = rubies.find(language.skip_runtime)
-        quick, full = rubies.one_of_each(found), self.options.full
-        yield from map(language.Case, found if full else quick)
-        plain = [r for r in quick if "yjit" not in r.flavors]
+        found = self.find()
         of_host = [r for r in found if not r.root and r.flavors == ("libruby",)]
-        for runtime in found if full else [*plain[:1], *plain[-1:]]:
+        for runtime in found:
+            yield language.Case(runtime)
             yield self.started(runtime)
             yield language.Case(runtime, ASIDE, words=("--only=fleeting,texts",))
             yield language.Case(runtime, FORKS, words=("--only=forks",))
@@ -101,8 +99,7 @@ class Rubies(language.Check):
             if runtime.root:
                 yield self.contained(runtime, ("--only=" + IN_CONTAINER,))
         yield from (language.Case(runtime, EMBEDDED) for runtime in of_host[:1])
-        if full:
-            yield from self.of_mjit(of_host)
+        yield from self.of_mjit(of_host)
 
     def of_mjit(self, of_host):
         """It compiles what it makes by the system's compiler: of the host alone."""

@@ -24,7 +24,6 @@ class Programs(programs.Programs):
     language, programs = rubies.LANGUAGE, programs_ruby.ALL
     groups = ((programs_ruby.GROUP,),) * 2
     seconds = 8, 8
-    slack = 2.0     # a machine that is busy attaches later to programs of 50 ms
 
     def prepare(self):
         if not os.path.exists(programs_ruby.ROOT + "/usr/bin/jekyll"):
@@ -72,7 +71,7 @@ class Programs(programs.Programs):
         most = GONE_OF_REQUESTS if self.is_server else GONE
         if found.with_kind("gone") > most:
             yield f"{found.with_kind('gone'):.2f} % have a frame without a name, not {most:.0f} at most"
-        if share < least - (0 if self.options.bars else self.slack):
+        if found.misses(share, least):
             yield f"{share:.2f} % have {' or '.join(START) if self.is_short else 'Ruby frames'}, not {least:.0f}"
 
     def text_of(self, frames):

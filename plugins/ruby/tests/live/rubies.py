@@ -15,7 +15,7 @@ PLAIN = "--disable=gems"
 
 
 def one_of_each(found):
-    """For a quick run: of each minor release with and without YJIT the first, those that have a root first."""
+    """Of each minor release with and without YJIT the first, those that have a root first."""
     chosen = {}
     for runtime in sorted(found, key=lambda r: not r.root):
         chosen.setdefault((runtime.numbers[:2], "yjit" in runtime.flavors), runtime)

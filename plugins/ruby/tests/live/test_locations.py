@@ -7,6 +7,7 @@ import sys
 import unittest
 
 import locations
+import language
 import rubies
 import stacks
 import verdicts
@@ -66,7 +67,7 @@ class TheJudge(unittest.TestCase):
                 self.assertNotEqual(judge.judge(wrong), verdicts.TRUE, f"{what}: {locations.Judge.text_of(wrong)}")
 
     def test_each_ruby(self):
-        for runtime in rubies.one_of_each(rubies.find()):
+        for runtime in language.looked_at(rubies.one_of_each(rubies.find())):
             with self.subTest(runtime.name):
                 self.check(runtime)
 

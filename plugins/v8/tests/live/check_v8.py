@@ -46,17 +46,17 @@ class Nodes(language.Check):
         return {name: cpu for name, cpu in judge.said.work.items() if cpu == cpu and name not in OUTSIDE}
 
     def cases(self):
-        found, full = nodes.find(language.skip_runtime), self.options.full
-        quick = nodes.one_of_each(found)
-        for number in sorted({*nodes.QUICK} - {*map(nodes.major, quick)}):
+        found = self.find()
+        one_of_each = nodes.one_of_each(found)
+        for number in sorted({*nodes.MAJORS} - {*map(nodes.major, one_of_each)}):
             language.skip(f"v8_node_{number}", "no such runtime here")
-        for runtime in found if full else quick:
+        for runtime in found:
             yield language.Case(runtime)
             yield self.started(runtime)
-            for label in nodes.FLAGS if full else nodes.QUICK_FLAGS[nodes.major(runtime)]:
-                yield language.Case(runtime, label, tuple(nodes.FLAGS[label]),
+            for label, options in nodes.FLAGS.items():
+                yield language.Case(runtime, label, tuple(options),
                                     seconds=nodes.SLOW_SECONDS if label in nodes.SLOW else 0)
-        for runtime in quick if full else quick[-2:]:
+        for runtime in one_of_each:
             yield language.Case(runtime, "lazy", words=("--lazy",))    # V8 is not asked for lines before
             yield self.attached(runtime)
             if runtime.root:

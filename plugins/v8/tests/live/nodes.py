@@ -7,7 +7,7 @@ import subprocess
 import calls    # and with it where the kit is
 import language
 
-QUICK = (8, 12, 16, 18, 20, 22, 24, 26)  # major numbers of a quick run
+MAJORS = (8, 12, 16, 18, 20, 22, 24, 26)  # what each run that looks at one of each looks for
 THREADS = 12                             # of this major number on, workers need no flag
 STATIC_BLOCKS = 16, 11                   # newer.js: what it needs last is of this release
 FLAGS = {   # of runs; label: options; what a Node does not take is a skip
@@ -26,8 +26,6 @@ FLAGS = {   # of runs; label: options; what a Node does not take is a skip
     "wasm_baseline": ["--liftoff", "--no-wasm-tier-up"],
     "wasm_optimized": ["--no-liftoff"],
 }
-QUICK_FLAGS = {8: ["no_opt"], 12: ["jitless"], 16: ["sparkplug"], 18: ["native_stack"], 20: ["no_short_calls"],
-               22: ["maglev"], 24: ["interpreted"], 26: ["small_young"]}
 SLOW_SECONDS = 4
 SLOW = ("jitless", "interpreted", "no_opt", "always_opt", "always_turbofan")
 WITHOUT_WASM = ("jitless",)     # Node's documentation, "--jitless"; newer ones interpret it
@@ -43,9 +41,9 @@ def major(runtime):
 
 
 def one_of_each(found):
-    """For a quick run: one of each of these majors, Debian's where there is one."""
+    """One of each of these majors, Debian's where there is one."""
     found = sorted(found, key=lambda r: (r.flavors[-1] != "libnode", r.source == "host"))
-    return list(language.first_of_each(found, major, QUICK).values())
+    return list(language.first_of_each(found, major, MAJORS).values())
 
 
 # --- programs -------------------------------------------------------------------------------------

@@ -7,8 +7,7 @@ and a name, and what is wrong with the rest.
 
 npm itself, TypeScript's compiler, rollup, an HTTP server (node:http, fastify, express) with its client, and two
 programs in WebAssembly (esbuild, which is Go, and SQLite, which is C). By hand. The packages come by npm, into the
-cache; what cannot be had is a skip. Processes of a program are judged together, from their first sample on. Without
---bars a share may be a point below its bar.
+cache; what cannot be had is a skip. Processes of a program are judged together, from their first sample on.
 """
 import os
 import re
@@ -111,7 +110,7 @@ class Real(programs.Programs):
     language = nodes.LANGUAGE
     programs = {name: lambda check, directory, fn=fn: ["sh", "-c", 'cd "$0" && exec "$@"', check.options.cache,
                                                        *fn(check, directory)] for name, fn in ALL.items()}
-    slack, fewest = 1.0, 1500
+    fewest = 1500
 
     @classmethod
     def add_flags(cls, made):

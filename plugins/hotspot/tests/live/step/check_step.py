@@ -5,7 +5,7 @@
     check_step.py --step step_hotspot [--plugins DIR] [--quick] [--only WORD] [-n N] [--flags="FLAG.."]
                   [--percent P]
 
-Runs what tests/runtimes has installed; --quick: one of each release that it names quick, with the
+Runs what tests/runtimes has installed; --quick: one of each release, with the
 compilers as they are, and the oldest and the newest with each compiler alone and with none. A run fails below P percent of right callers (99.9).
 Exit status 77 when there is no runtime, no javac, or no right to trace.
 """
@@ -19,10 +19,10 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # this is a source tree
-TREE = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), *[".."] * 5))
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 import javas  # noqa: E402
 
+TREE = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), *[".."] * 5))
 ENTER = os.path.join(TREE, "tests/runtimes/enter.py")
 ROOTS = os.environ.get("EBPF_PROFILER_RUNTIMES", "/var/tmp/ebpf-profiler-runtimes")
 SKIP = 77
@@ -135,11 +135,11 @@ def runtimes():
 
 
 def quick(found):
-    """One runtime of each release in groups.txt, and the flags it is started with."""
-    with open(os.path.join(TREE, "plugins/hotspot/tests/runtimes/groups.txt"), encoding="utf-8") as groups:
-        words = [line.split() for line in groups]
-    names = {f"{w[0][3:].split('-')[0]}-{w[2]}" for w in words if len(w) > 2 and w[1] == "quick"}
-    chosen = sorted((r for r in found if r[0] in names), key=lambda r: int(r[0].split("-")[0]))
+    """The first runtime of each release, and the flags it is started with."""
+    first = {}
+    for runtime in found:
+        first.setdefault(int(runtime[0].split("-")[0]), runtime)
+    chosen = [first[release] for release in sorted(first)]
     for i, runtime in enumerate(chosen):
         yield runtime, [""] + (ALONE if i in (0, len(chosen) - 1) else [])
 
