@@ -55,7 +55,8 @@ class Screen:
 
     def move(self, step, done, whole):
         with self.lock:
-            self.done[step] = done / max(whole, 1)
+            if step in self.weights:
+                self.done[step] = done / max(whole, 1)
             self.running[step] = f"{step} {done} of {whole}"
             if self.moves:
                 width = shutil.get_terminal_size().columns - 1
@@ -75,7 +76,8 @@ class Screen:
 
     def end(self, step, text):
         with self.lock:
-            self.done[step] = 1.0
+            if step in self.weights:
+                self.done[step] = 1.0
             self.running.pop(step, None)
         self.say(text)
 
@@ -238,7 +240,10 @@ def main(build, words):
     os.makedirs(build, exist_ok=True)
     path = os.path.join(build, "test.log")
     with open(path, "w", encoding="utf-8") as log, tempfile.TemporaryDirectory() as results:
-        screen = Screen(log, dict(SECONDS))
+        wanted = {*plan.whole, *plan.partly}
+        steps = {*wanted, "build", *(["build-sanitize"] if wanted & {*suites.SANITIZED} else []),
+                 *(["once"] if "unit" in wanted else []), *(["runtimes"] if "live" in plan.whole else [])}
+        screen = Screen(log, {step: seconds for step, seconds in SECONDS.items() if step in steps})
         run = Run(build, plan, screen, results)
         run.all()
         status = count_tests.print_all(run.records, path)

@@ -166,7 +166,7 @@ class CountTests(unittest.TestCase):
         _, lines = self.count({"name": "a", "result": "FAIL", "stdout": text},
                               {"name": "b", "result": "TIMEOUT", "stdout": "x" * 5000})
         self.assertEqual(lines[:2], ["failed: unit: a.y", "    line 102"])
-        self.assertEqual(lines[100:], ["    why y failed", "    [   FAILED ] y", "failed: unit: b: TIMEOUT",
+        self.assertEqual(lines[99:], ["    why y failed", "    [   FAILED ] y", "failed: unit: b: TIMEOUT",
                                        "    " + "x" * 300, "2 passed, 2 failed, 0 skipped"])
 
     def test_the_slowest_are_named(self):
@@ -288,14 +288,14 @@ class RunTests(unittest.TestCase):
     """What tools/run_tests.py makes of what meson and ninja print; the builds are fakes."""
 
     MESON = """#!/bin/sh
-[ "$1" = introspect ] && { [ "$2" != --tests ] && echo "[]" || cat "$FAKE_TESTS"; exit; }
+[ "$1" = introspect ] && { [ "$2" != --tests ] && echo '[{"id": "x", "filename": ["/x"]}]' || cat "$FAKE_TESTS"; exit; }
 [ "$1" = setup ] && exit 0
 directory=$3
 mkdir -p "$directory/meson-logs"
 echo "1/2 p:unit / good OK 0.10s"
 echo "2/2 p:unit / bad $FAKE_RESULT 0.20s"
 printf '%s\n' '{"name": "p / good", "result": "OK", "duration": 0.1}' \
-	"{\"name\": \"p / bad\", \"result\": \"$FAKE_RESULT\", \"duration\": 0.2, \"stdout\": \"why\"}" \
+	"{\\"name\\": \\"p / bad\\", \\"result\\": \\"$FAKE_RESULT\\", \\"duration\\": 0.2, \\"stdout\\": \\"why\\"}" \
 	>"$directory/meson-logs/testlog.json"
 """
 
