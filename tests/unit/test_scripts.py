@@ -207,14 +207,26 @@ class Build(unittest.TestCase):
                 [line.split()[1:] for line in done.stderr.splitlines() if line.startswith("meson configure")]
 
     def test_a_new_directory_has_tests_unless_it_is_for_the_product(self):
-        self.assertEqual(self.call(), [["setup", "-Dtests=true"]])
-        self.assertEqual(self.call("--product", "-Dx=y"), [["setup", "-Dtests=false", "-Dx=y"]])
+        self.assertEqual(self.call(), [["setup", "-Dtests=enabled"]])
+        self.assertEqual(self.call("--product", "-Dx=y"), [["setup", "-Dtests=disabled", "-Dx=y"]])
 
     def test_tests_are_added_once_and_never_taken_away(self):
-        self.assertIn("-Dtests=true", self.call(tests="[]")[0])
+        self.assertIn("-Dtests=enabled", self.call(tests="[]")[0])
         self.assertEqual(self.call(tests='[{"name": "a"}]'), [])
         self.assertEqual(self.call("--product", tests="[]"), [])
         self.assertEqual(self.call("--product", tests='[{"name": "a"}]'), [])
+
+    def test_meson_alone_leaves_the_tests_out_where_cmocka_is_missing(self):
+        with tempfile.TemporaryDirectory() as top:
+            pkg_config, build = os.path.join(top, "pkg-config"), os.path.join(top, "build")
+            with open(pkg_config, "w", encoding="utf-8") as file:
+                file.write(f'#!/bin/sh\ncase "$*" in *cmocka*) exit 1 ;; esac\nexec {shutil.which("pkg-config")} "$@"\n')
+            os.chmod(pkg_config, 0o755)
+            done = subprocess.run(["meson", "setup", build, ROOT], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "PKG_CONFIG": pkg_config, "CMAKE": "/bin/false"})
+            self.assertEqual(done.returncode, 0, done.stdout[-1000:])
+            with open(os.path.join(build, "meson-info/intro-tests.json"), encoding="utf-8") as file:
+                self.assertEqual(json.load(file), [])
 
     def test_lists_that_nobody_chose_are_those_of_the_source(self):
         def configured(value, chosen="", ours=""):
