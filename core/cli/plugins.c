@@ -174,7 +174,7 @@ static enum ep_exit check_probe(const struct ep_unwinder_ops *ops)
 		say("fail", "probe", "/proc/self/exe: %s", ep_strerror(r));
 		return EP_EXIT_FAILED;
 	}
-	ep_elf_file_init(&file, elf, "", "/usr/sbin/ebpf-profiler");
+	ep_elf_file_init(&file, elf, "", "/usr/bin/ebpf-profiler");
 	start_ns = ep_clock_mono_ns();
 	r = ops->probe(ep_unwinder_host_get(), &file.file, &executable);
 	us = (ep_clock_mono_ns() - start_ns) / 1000;
@@ -329,7 +329,7 @@ static int check(const char *path)
  */
 static void find_templates(char path[PATH_MAX])
 {
-	static const char place[] = "/" EP_SBIN_DIR "/ebpf-profiler";
+	static const char place[] = "/" EP_BIN_DIR "/ebpf-profiler";
 	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
 	size_t prefix = len > 0 ? (size_t)len : 0;
 

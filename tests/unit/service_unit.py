@@ -32,6 +32,9 @@ class Unit(unittest.TestCase):
     def test_nothing_hides_processes(self):
         self.assertEqual([name for name in NEVER if name in settings()], [])
 
+    def test_it_starts_the_program_of_all_users(self):
+        self.assertRegex(settings()["ExecStart"], "^/.*/bin/ebpf-profiler --config /")
+
     def test_capabilities_are_those_that_the_agent_keeps(self):
         with open(os.path.join(ROOT, "core", "cli", "parts", "privileges.c"), encoding="utf-8") as file:
             kept = set(re.findall(r"\bCAP_[A-Z_]+\b", file.read().split("uint64_t ep_privileges_kept")[1].split("\n}\n")[0]))
