@@ -247,6 +247,7 @@ static enum ep_exit convert_files(const struct ep_convert_args *args)
 	struct ep_config_file *config = ep_cmd_load_config(NULL);
 	struct convert convert = {.args = args};
 	enum ep_exit status;
+	int r;
 
 	if (!config)
 		return EP_EXIT_USAGE;
@@ -263,8 +264,9 @@ static enum ep_exit convert_files(const struct ep_convert_args *args)
 	if (finish_outputs(&convert) < 0 && status == EP_EXIT_OK)
 		status = EP_EXIT_FAILED;
 	say_written(&convert);
-	if (ep_output_files_finish(&convert.files) < 0 && status == EP_EXIT_OK)
-		status = EP_EXIT_FAILED;
+	r = ep_output_files_finish(&convert.files);
+	if (r < 0 && status == EP_EXIT_OK)
+		status = r == -EPIPE ? EP_EXIT_PIPE : EP_EXIT_FAILED;
 	ep_config_free(config);
 	return status;
 }

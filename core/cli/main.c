@@ -116,5 +116,5 @@ int main(int argc, char **argv)
 		return EP_EXIT_FAILED;
 	status = run(&args);
 	ep_readers_end();
-	return ep_start_up_flush() < 0 && status == EP_EXIT_OK ? EP_EXIT_FAILED : status;
+	return ep_start_up_finish(status);
 }

@@ -415,8 +415,10 @@ static int final_status(const struct record *record)
 
 static int finish(struct record *record)
 {
-	if (ep_output_files_finish(&record->files) < 0)
-		record->status = EP_EXIT_FAILED;
+	int r = ep_output_files_finish(&record->files);
+
+	if (r < 0)
+		record->status = r == -EPIPE ? EP_EXIT_PIPE : EP_EXIT_FAILED;
 	ep_cmd_say_refused_calls();
 	return final_status(record);
 }

@@ -35,8 +35,8 @@ static enum ep_exit print(const struct ep_report_args *options, const struct ep_
 			report.function);
 		return EP_EXIT_FAILED;
 	}
-	if (r == -EIO) /* a pager that was left early is no error */
-		return errno == EPIPE ? EP_EXIT_OK : EP_EXIT_FAILED;
+	if (r == -EIO) /* the end of main says why */
+		return EP_EXIT_FAILED;
 	if (r < 0)
 		fprintf(stderr, "ebpf-profiler: %s\n", ep_strerror(r));
 	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;

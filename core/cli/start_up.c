@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,9 @@
 #define THREADS 4
 /* A session has about a hundred; with fewer than these not even an event loop starts. */
 #define MIN_FILES 64
+
+/* How SIGPIPE was when we were started: a disposition is the process's as well. */
+static bool pipe_was_ignored;
 
 /*
  * Else the next file that is opened is taken for a standard stream: libuv refuses to close it with an
@@ -34,7 +38,7 @@ void ep_start_up_streams(void)
 		if (fd != (int)i && fd >= 0)
 			close(fd);
 	}
-	(void)signal(SIGPIPE, SIG_IGN);
+	pipe_was_ignored = signal(SIGPIPE, SIG_IGN) == SIG_IGN;
 	(void)signal(SIGXFSZ, SIG_IGN); /* a write over RLIMIT_FSIZE is then EFBIG */
 }
 
@@ -99,22 +103,45 @@ int ep_start_up_check(void)
 	return r;
 }
 
-int ep_start_up_flush(void)
+/* poll(2): the writing end of a pipe has POLLERR once nobody has the reading end. */
+static bool reader_has_gone(void)
 {
-	int r = fflush(stdout) != 0 ? -errno : ferror(stdout) ? -EIO : 0;
+	struct pollfd out = {.fd = STDOUT_FILENO};
 
-	if (r == -EPIPE) /* who reads no more wants no more */
+	return poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
+}
+
+/* An earlier write may have failed: stdio does not keep why. */
+static int flush(void)
+{
+	if (fflush(stdout) != 0)
+		return -errno;
+	if (!ferror(stdout))
 		return 0;
-	if (r < 0)
+	return reader_has_gone() ? -EPIPE : -EIO;
+}
+
+int ep_start_up_finish(int status)
+{
+	int r = flush();
+
+	if (r < 0 && r != -EPIPE) {
 		fprintf(stderr, "ebpf-profiler: standard output: %s\n", ep_strerror(r));
-	return r;
+		status = status == EP_EXIT_OK ? EP_EXIT_FAILED : status;
+	}
+	if (r != -EPIPE && status != EP_EXIT_PIPE)
+		return status;
+	if (!pipe_was_ignored) {
+		(void)signal(SIGPIPE, SIG_DFL);
+		(void)raise(SIGPIPE);
+	}
+	return 128 + SIGPIPE;
 }
 
 _Noreturn void ep_start_up_leave(int status)
 {
 	ep_readers_end();
-	if (ep_start_up_flush() < 0 && status == EP_EXIT_OK)
-		status = EP_EXIT_FAILED;
+	status = ep_start_up_finish(status);
 	fflush(stderr);
 	_exit(status);
 }

@@ -6,12 +6,17 @@
 #ifndef EP_CLI_START_UP_H
 #define EP_CLI_START_UP_H
 
-/* First of all: descriptors 0 to 2 are open, and a signal of a failed write does not end us. */
+/* First of all: descriptors 0 to 2 are open, and no signal ends us in a write that fails. */
 void ep_start_up_streams(void);
 /* 0, or a negative errno after one line on stderr: there are too few threads or files for us. */
 int ep_start_up_check(void);
-/* What was printed has been written. 0, or a negative errno after one line on stderr. */
-int ep_start_up_flush(void);
+/*
+ * What was printed has been written. Returns `status`, or a failure after one line on stderr. If
+ * the reader of standard output has gone, SIGPIPE ends us here, as it ends grep: silently, but
+ * after temporary files were removed. If SIGPIPE was ignored when we started, we return the status
+ * that shells give it.
+ */
+int ep_start_up_finish(int status);
 /*
  * Ends the process with that status, or a failure of the above, without waiting for its other threads: what they are
  * at ends with it, and the kernel takes back what they and we have.

@@ -87,7 +87,7 @@ int ep_stdout_file_finish(const char *path)
 {
 	int r = ep_stdout_file_finish_to(path, STDOUT_FILENO);
 
-	if (r < 0 && r != -EPIPE) /* who reads no more knows why */
+	if (r < 0 && r != -EPIPE)
 		fprintf(stderr, "ebpf-profiler: standard output: %s: the profile is not there\n", ep_strerror(r));
 	return r;
 }

@@ -146,7 +146,7 @@ static void write_screen(struct top *top)
 		ssize_t n = write(STDOUT_FILENO, pos, left);
 
 		if (n < 0 && errno != EINTR && errno != EAGAIN) {
-			top->status = errno == EPIPE ? EP_EXIT_OK : EP_EXIT_FAILED;
+			top->status = errno == EPIPE ? EP_EXIT_PIPE : EP_EXIT_FAILED;
 			end(top);
 			return;
 		}

@@ -10,6 +10,7 @@ import json
 import os
 import pty
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -283,6 +284,30 @@ class Convert(Case):
         with open(self.at("cut.pprof"), "wb") as file:
             file.write(data[:-3])
         self.fails(1, "report", self.at("cut.pprof"))
+
+
+class Pipe(Case):
+    def test_a_reader_that_goes_away_ends_every_command_silently(self):
+        profile = made.Pprof()
+        for i in range(2000):   # more than stdio and a pipe hold
+            profile.sample([profile.location(f"function_{i}_with_a_name", "a.c", i)], i + 1)
+        one, two = profile.write(self.at("one.pb.gz")), self.path
+        commands = [["--version"], ["plugins"], ["doctor"], ["report", "-n", "0", one], ["report", "--json", one],
+                    ["diff", "-n", "0", one, two]]
+        if has_plugin("x.folded"):
+            commands.append(["convert", one, "-f", "folded", "-o", "-"])
+        environment = {**os.environ, "TMPDIR": self.directory}
+        os.chmod(self.directory, 0o777)
+        for command in commands:
+            for ignored, status in ((False, -signal.SIGPIPE), (True, 128 + signal.SIGPIPE)):
+                with self.subTest(command=command[0], ignored=ignored):
+                    reading, writing = os.pipe()
+                    os.close(reading)
+                    done = subprocess.run([BINARY, *command], stdout=writing, stderr=subprocess.PIPE, check=False,
+                                          restore_signals=not ignored, env=environment, timeout=120)
+                    os.close(writing)
+                    self.assertEqual((done.returncode, done.stderr), (status, b""))
+        self.assertEqual([name for name in os.listdir(self.directory) if name.startswith("ebpf-profiler")], [])
 
 
 class Symbols(Case):

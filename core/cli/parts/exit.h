@@ -14,6 +14,8 @@ enum ep_exit {
 	/* As shells have it, of a command that is to be run. */
 	EP_EXIT_CANNOT_RUN = 126,
 	EP_EXIT_NOT_FOUND = 127,
+	/* No status: the reader of standard output has gone, SIGPIPE ends us (start_up.h). */
+	EP_EXIT_PIPE = 0x100,
 };
 
 #endif
