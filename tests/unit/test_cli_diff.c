@@ -170,6 +170,17 @@ EP_TEST(absolute_amounts_are_in_per_cent_of_a_cpu)
 	assert_non_null(ep_diff_worst(movers, true, 5, &low));
 }
 
+EP_TEST(a_mover_that_shows_as_nothing_is_not_listed)
+{
+	static const struct share one[] = {{"hot", 1000000}}, more[] = {{"hot", 1000000}, {"tiny", 45}};
+	ep_cleanup(ep_movers_freep) struct ep_movers *movers = movers_of(one, 1, more, 2, false);
+	ep_autofree char *text = print(movers, false, false);
+
+	assert_non_null(strstr(text, " of 3 functions differ"));
+	assert_null(strstr(text, "tiny"));
+	assert_non_null(strstr(text, "  and 1 more (-n 0 for all)\n"));
+}
+
 EP_TEST(no_difference_is_said)
 {
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers =

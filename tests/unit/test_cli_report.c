@@ -58,6 +58,25 @@ EP_TEST(a_table_of_functions)
 	ep_batch_unref(batch);
 }
 
+EP_TEST(what_shows_as_nothing_is_listed_on_demand)
+{
+	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = view_batch(false);
+	struct ep_batch light = *batch;
+	uint64_t weights[] = {1000000, 40, 0, 40}; /* parse; inlined and spin; spin; sys_write */
+	char *text;
+
+	assert_int_equal(light.n_samples, EP_LEN(weights));
+	light.sample_weight_ns = weights;
+	text = print(&light, (struct ep_report){.rows = 4}, 0);
+	assert_non_null(strstr(text, "    0.00 %  100.00 %     0.0 ms  main"));
+	assert_null(strstr(text, "sys_write"));
+	assert_non_null(strstr(text, "  and 4 more: -n 0 shows all\n"));
+	free(text);
+	text = print(&light, (struct ep_report){0}, 0);
+	assert_non_null(strstr(text, "    0.00 %    0.00 %     0.0 ms  sys_write\n"));
+	free(text);
+}
+
 EP_TEST(tables_of_samples)
 {
 	struct ep_batch *batch = view_batch(true);

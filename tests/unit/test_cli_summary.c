@@ -195,6 +195,19 @@ EP_TEST(shares_are_of_cpu_time)
 	assert_non_null(strstr(text, "25 samples lost (20.00 % of the ticks due)\n"));
 }
 
+EP_TEST(functions_that_show_as_nothing_are_not_listed)
+{
+	static const uint64_t weight_ns[] = {400000000, 80000000, 320000000, 8000, 200000000};
+	struct ep_batch light = batch;
+	const struct ep_batch *batches[] = {&light};
+	ep_autofree char *text = NULL;
+
+	light.sample_weight_ns = weight_ns;
+	text = print(batches, 1, &(struct ep_summary_info){0});
+	assert_non_null(strstr(text, "    0.00 %   80.00 %  main\n"));
+	assert_null(strstr(text, "inlined"));
+}
+
 /* The second stack's `main` is an address that is in no file; in the third, which is cut off, it is not counted. */
 EP_TEST(code_of_no_file_is_a_share_of_what_is_complete)
 {

@@ -85,6 +85,21 @@ EP_TEST(a_table_is_text_where_there_is_no_terminal)
 				  "\n");
 }
 
+EP_TEST(what_shows_as_nothing_is_not_listed)
+{
+	static const uint64_t weights[] = {100000000, 4000};
+	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();
+	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
+	struct ep_batch light = *batch;
+	ep_autofree char *text = NULL;
+
+	light.sample_weight_ns = weights;
+	assert_int_equal(ep_top_view_init(&view), 0);
+	text = draw(&view, &light, 0, 0);
+	assert_non_null(strstr(text, "  0.00 %  100.00 %  main\n"));
+	assert_null(strstr(text, "evil"));
+}
+
 EP_TEST(keys_sort_and_group)
 {
 	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();

@@ -62,10 +62,17 @@ static void print_row(FILE *out, const struct ep_mover *mover, const struct ep_m
 			       : "[no name]");
 }
 
+static bool shows_nothing(const struct ep_movers_change *change, double times)
+{
+	return ep_text_is_zero(change->a * times) && ep_text_is_zero(change->b * times) &&
+	       ep_text_is_zero((change->b - change->a) * times);
+}
+
 /* One table: of what moved, those with this fate. What calls nothing is in the first alone. */
 static void print_table(FILE *out, const struct ep_movers *movers, const struct ep_diff_print *print,
 			enum ep_mover_fate fate, bool total, const char *heading)
 {
+	struct scale scale = scale_of(movers, print->absolute);
 	const struct ep_mover *mover;
 	uint32_t rows = 0, left = 0;
 
@@ -75,13 +82,13 @@ static void print_table(FILE *out, const struct ep_movers *movers, const struct 
 		if (!change->moved || ep_mover_fate(mover) != fate ||
 		    (fate == EP_MOVER_STAYS && total && ep_mover_is_leaf(mover)))
 			continue;
-		if (print->rows && rows == print->rows) {
+		if (print->rows && (rows == print->rows || shows_nothing(change, scale.times))) {
 			left++;
 			continue;
 		}
 		if (rows++ == 0)
 			print_heading(out, print, heading);
-		print_row(out, mover, change, scale_of(movers, print->absolute), print->width);
+		print_row(out, mover, change, scale, print->width);
 	}
 	if (left)
 		fprintf(out, "  and %u more (-n 0 for all)\n", left);

@@ -291,6 +291,8 @@ int ep_report_text_table(const struct ep_report *report, const struct ep_tally *
 	ep_vec_each (&tally->rows, row) {
 		if (report->rows && n == report->rows)
 			break;
+		if (report->rows && ep_text_is_zero(percent(row->total, tally->weight)))
+			continue; /* self is no more */
 		if (tally->by < EP_TALLY_PROCESS)
 			print_frame_row(report, tally, row);
 		else

@@ -134,17 +134,20 @@ static void print_names(FILE *out, struct ep_shares *shares)
 static void print_functions(FILE *out, const struct ep_shares *shares,
 			    const struct ep_summary_info *info)
 {
-	const struct ep_share_function *function = shares->functions.data;
+	const struct ep_share_function *function;
+	size_t n = 0;
 	char buf[EP_TEXT_BYTES];
 
-	for (size_t i = 0; i < EP_MIN(shares->functions.len, (size_t)TOP_FUNCTIONS); i++) {
-		const char *name = ep_strings_get(shares->names, function[i].name);
+	ep_vec_each(&shares->functions, function) {
+		const char *name = ep_strings_get(shares->names, function->name);
+		double self = percent(function->self_ns, shares->cpu_ns);
+		double total = percent(function->total_ns, shares->cpu_ns);
 
-		if (function[i].total_ns == 0)
+		if (ep_text_is_zero(self) && ep_text_is_zero(total))
+			continue;
+		if (n++ == TOP_FUNCTIONS)
 			break;
-		fprintf(out, "  %6.2f %%  %6.2f %%  %s\n",
-			percent(function[i].self_ns, shares->cpu_ns),
-			percent(function[i].total_ns, shares->cpu_ns),
+		fprintf(out, "  %6.2f %%  %6.2f %%  %s\n", self, total,
 			name[0] ? ep_text_fit(name, info->width - 22, buf) : "[other names]");
 	}
 }

@@ -13,6 +13,12 @@
  */
 const char *ep_text_fit(const char *text, unsigned int columns, char *buf);
 
+/* Printed as "0.00". */
+static inline bool ep_text_is_zero(double value)
+{
+	return value < 0.005 && value > -0.005;
+}
+
 /* As one word of a shell: quoted where it must be. Needs EP_TEXT_BYTES * 4. Returns buf. */
 const char *ep_text_shell(const char *text, char *buf, size_t size);
 

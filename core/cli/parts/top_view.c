@@ -462,7 +462,8 @@ static void put_table(struct drawing *drawing, const struct sums *sums)
 	ep_vec_each(&sums->rows, row) {
 		if (drawing->row >= room)
 			break;
-		put_row(drawing, sums, row);
+		if (!ep_text_is_zero(percent(row->total, sums->all_weight)))
+			put_row(drawing, sums, row);
 	}
 }
 
