@@ -5,7 +5,7 @@
  * address, rbp and rsp must come out equal. Of the other registers, those that our rule says are
  * kept must be unchanged for libdw too, and rbx must be where the rule says it is saved.
  *
- *	diff_unwind_libdw [-v] --all | FILE_OR_DIRECTORY...
+ *	diff_unwind_libdw --all | FILE_OR_DIRECTORY...
  *
  * Of Go programs, whose rules are from their function table, the CFA is compared with their .debug_frame,
  * where that is what the rule hangs on rsp for: it says nothing of rbp, and what the runtime's own functions
@@ -43,10 +43,7 @@ struct fde {
 
 struct totals {
 	uint64_t files, no_cfi, rows, differences, unsupported, refused, fdes, bad_fdes;
-	uint64_t by_reg[N_REGS], by_deref[N_REGS], plt, stop, signal;
-	uint64_t ra_in_reg, fp_odd, cfa_odd;
 	uint64_t by_name; /* rules of functions that are known by name, which .debug_frame does not tell */
-	uint64_t lost, lost_early; /* rows that lose the callee's registers; with all unchanged */
 	char exprs[MAX_EXPR][96];
 	uint64_t expr_counts[MAX_EXPR];
 };
@@ -61,8 +58,6 @@ struct compare {
 	uint64_t shown;
 	struct totals *totals;
 };
-
-static bool verbose;
 
 /* ---- a machine state that two ways of unwinding can be run on ---- */
 
@@ -426,44 +421,12 @@ static bool should_be_supported(struct compare *c, Dwarf_Frame *frame, uint64_t 
 	return true;
 }
 
-static void count_rule(struct compare *c, uint32_t number, uint64_t start, uint64_t end)
-{
-	struct totals *t = c->totals;
-	const struct ep_rule *rule;
-
-	if (number & EP_RULE_IMMEDIATE) {
-		t->by_reg[number & EP_RULE_BASE_FP ? RBP : RSP]++;
-		return;
-	}
-	t->stop += number == EP_RULE_STOP;
-	t->signal += number == EP_RULE_SIGNAL;
-	if (number < EP_RULE_FIRST_TABLE)
-		return;
-	rule = &c->table->rules[number - EP_RULE_FIRST_TABLE];
-	t->plt += rule->cfa_kind == EP_CFA_PLT;
-	if (rule->cfa_kind == EP_CFA_DEREF)
-		t->by_deref[rule->cfa_reg]++;
-	else if (rule->cfa_kind == EP_CFA_REG)
-		t->by_reg[rule->cfa_reg]++;
-	t->ra_in_reg += rule->ra_kind == EP_REG_IN_REG;
-	t->fp_odd += rule->fp_kind != EP_REG_SAME && rule->fp_kind != EP_REG_AT_CFA;
-	t->cfa_odd++;
-	if (verbose)
-		printf("rule %s 0x%" PRIx64 " 0x%" PRIx64 " cfa %u r%u%+d %+d  ra %u r%u %+d  fp %u r%u %+d\n", c->path, start, end,
-		       rule->cfa_kind, rule->cfa_reg, rule->cfa_off, rule->cfa_add, rule->ra_kind,
-		       rule->ra_reg, rule->ra_off, rule->fp_kind, rule->fp_reg, rule->fp_off);
-}
-
 /*
  * What was saved and lies below the stack pointer has been popped, in front of a return. The rule
  * may lose what libdw keeps: registers share a bit, and it is set some instructions early.
  */
-static bool same_others(struct compare *c, const struct caller *ours, const struct caller *libdw)
+static bool same_others(const struct caller *ours, const struct caller *libdw)
 {
-	bool lost = !(ours->kept & EP_CALLEE_REGS & ~(1u << RBX));
-
-	c->totals->lost += lost;
-	c->totals->lost_early += lost && (libdw->kept & EP_CALLEE_REGS) == EP_CALLEE_REGS;
 	return !(ours->kept & ~libdw->kept & ~libdw->below_sp) &&
 	       (ours->rbx.status == UNKNOWN || same(ours->rbx, libdw->rbx));
 }
@@ -499,7 +462,7 @@ static void compare_callers(struct compare *c, uint64_t pc, uint32_t rule, const
 		difference(c, pc, rule, "return address");
 	else if (!has_functions(c) && !same(ours->fp, libdw->fp))
 		difference(c, pc, rule, "rbp");
-	else if (!same_others(c, ours, libdw))
+	else if (!same_others(ours, libdw))
 		difference(c, pc, rule, "registers that are kept");
 }
 
@@ -570,7 +533,6 @@ static void compare_row(struct compare *c, Dwarf_Frame *frame, uint64_t start, u
 			if (run_end - pc > 12)
 				compare_at(c, frame, (pc & ~15ull) + 10 >= pc ? (pc & ~15ull) + 10 : pc, rule);
 		}
-		count_rule(c, rule, pc, run_end);
 		pc = run_end;
 	}
 	c->totals->rows++;
@@ -589,8 +551,6 @@ static void compare_fde(struct compare *c, uint64_t start, uint64_t end)
 			uint32_t rule = ep_unwind_table_run(c->table, pc, &run_end);
 
 			c->totals->refused++;
-			if (verbose)
-				printf("libdw refuses %s 0x%" PRIx64 ": %s\n", c->path, pc, dwarf_errmsg(-1));
 			if (rule != EP_RULE_NONE && rule != EP_RULE_UNSUPPORTED)
 				difference(c, pc, rule, "libdw refuses, we do not");
 			return;
@@ -800,33 +760,11 @@ static int walk(struct totals *totals, char **paths)
 	return 0;
 }
 
-static void print_registers(const struct totals *t)
-{
-	static const char *const names[N_REGS] = { "rax", "rdx", "rcx", "rbx", "rsi", "rdi",
-						   "rbp", "rsp", "r8",	"r9",  "r10", "r11",
-						   "r12", "r13", "r14", "r15", "rip" };
-
-	printf("rows by what the CFA starts from:");
-	for (int i = 0; i < N_REGS; i++) {
-		if (t->by_reg[i])
-			printf(" %s %" PRIu64, names[i], t->by_reg[i]);
-		if (t->by_deref[i])
-			printf(" *(%s) %" PRIu64, names[i], t->by_deref[i]);
-	}
-	printf(" plt %" PRIu64 "; stop %" PRIu64 " signal %" PRIu64 "\n", t->plt, t->stop, t->signal);
-	printf("rows by table rules %" PRIu64 ", return address in a register %" PRIu64
-	       ", rbp neither unchanged nor at the CFA %" PRIu64 "\n",
-	       t->cfa_odd, t->ra_in_reg, t->fp_odd);
-	printf("rows by what a function is, not compared: %" PRIu64 "\n", t->by_name);
-	printf("comparisons that lose rbx and r12 to r15 %" PRIu64 ", before one of them is saved or "
-	       "when all are restored %" PRIu64 "\n", t->lost, t->lost_early);
-}
-
 static int report(const struct totals *t)
 {
 	for (size_t i = 0; i < MAX_EXPR && t->expr_counts[i]; i++)
 		printf("unsupported: %" PRIu64 " rows: %s\n", t->expr_counts[i], t->exprs[i]);
-	print_registers(t);
+	printf("rows by what a function is, not compared: %" PRIu64 "\n", t->by_name);
 	printf("%" PRIu64 " files (%" PRIu64 " without CFI), %" PRIu64 " FDEs, %" PRIu64
 	       " rows compared, %" PRIu64 " differences, %" PRIu64 " unsupported, %" PRIu64
 	       " refused by libdw, %" PRIu64 " FDEs not decoded\n",
@@ -842,19 +780,14 @@ int main(int argc, char **argv)
 	static char lib[] = "/usr/lib", bin[] = "/usr/bin";
 	char *all[] = { lib, bin, NULL };
 	struct totals totals = { 0 };
-	int arg = 1;
 
-	if (arg < argc && strcmp(argv[arg], "-v") == 0) {
-		verbose = true;
-		arg++;
-	}
-	if (arg >= argc) {
-		fprintf(stderr, "usage: %s [-v] --all | FILE_OR_DIRECTORY...\n", argv[0]);
+	if (argc < 2) {
+		fprintf(stderr, "usage: %s --all | FILE_OR_DIRECTORY...\n", argv[0]);
 		return 2;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	elf_version(EV_CURRENT);
-	if (walk(&totals, strcmp(argv[arg], "--all") == 0 ? all : argv + arg) < 0) {
+	if (walk(&totals, strcmp(argv[1], "--all") == 0 ? all : argv + 1) < 0) {
 		perror("fts_open");
 		return 2;
 	}

@@ -347,15 +347,29 @@ static inline void made_file(struct made *made, const struct made_version *versi
 	memcpy(made->bytes + MADE_TEXT_OFF, "\x90\xe8", 2); /* goexit: a nop and a call */
 }
 
-/* Moves a word of data into a relocation. */
+/* Moves a word of data into a relocation; one of zero needs none. */
 static inline void made_reloc(struct made *made, size_t off, Elf64_Rela *relocs, size_t *n)
 {
 	uint64_t value;
 
 	memcpy(&value, made_data(made, off), 8);
+	if (value == 0)
+		return;
 	made_put(made, off, 0, 8);
 	relocs[(*n)++] = (Elf64_Rela){ .r_offset = MADE_DATA_VA + off, .r_info = R_X86_64_RELATIVE,
 				       .r_addend = (int64_t)value };
+}
+
+/* In the place of module data's section. */
+static inline void made_rela_section(struct made *made, size_t n)
+{
+	Elf64_Shdr *sections = (Elf64_Shdr *)(made->bytes + 0x200);
+
+	((Elf64_Ehdr *)made->bytes)->e_type = ET_DYN;
+	memcpy(made->bytes + 0x480, ".rela.dyn", 10);
+	sections[3] = (Elf64_Shdr){ .sh_name = 0x80, .sh_type = SHT_RELA, .sh_offset = 0x600,
+				    .sh_size = n * sizeof(Elf64_Rela) };
+	sections[5].sh_size = 0x90;
 }
 
 /* What the system's linker makes of a table before Go 1.18 in a PIE: its addresses are zero in the file. */
@@ -363,7 +377,6 @@ static inline void made_relocate(struct made *made)
 {
 	uint32_t tree = made->version->magic == 0xfffffffb ? 56 + 4 * 8 : 56 + 3 * 8;
 	Elf64_Rela *relocs = (Elf64_Rela *)(made->bytes + 0x600);
-	Elf64_Shdr *sections = (Elf64_Shdr *)(made->bytes + 0x200);
 	size_t n = 0;
 
 	for (size_t i = 0; i <= MADE_FUNCS; i++)
@@ -374,11 +387,7 @@ static inline void made_relocate(struct made *made)
 			made_reloc(made, made->funcs[i] + tree, relocs, &n);
 	}
 	relocs[n++] = (Elf64_Rela){ .r_offset = MADE_DATA_VA, .r_info = R_X86_64_GLOB_DAT };
-	((Elf64_Ehdr *)made->bytes)->e_type = ET_DYN;
-	memcpy(made->bytes + 0x480, ".rela.dyn", 10);
-	sections[3] = (Elf64_Shdr){ .sh_name = 0x80, .sh_type = SHT_RELA, .sh_offset = 0x600,
-				    .sh_size = n * sizeof(*relocs) };
-	sections[5].sh_size = 0x90;
+	made_rela_section(made, n);
 }
 
 static inline const struct made_version *version_of(const char *name)

@@ -159,31 +159,6 @@ EP_TEST(other_units_are_refused)
 	ep_profile_builder_free(b);
 }
 
-EP_TEST(text_is_made_clean)
-{
-	static const struct {
-		const char *in, *out;
-		size_t bytes;
-	} cases[] = {
-		{"plain", "plain", 5},
-		{"a\0b", "a?b", 3},
-		{"\xff ok \xc3\xa9", "? ok \xc3\xa9", 7},
-		{"\xed\xa0\x80", "???", 3},
-		{"\x1b[2J\xc2\x9b", "?[2J??", 6},
-		{"", "", 0},
-	};
-	struct ep_profile_builder *b = new_builder();
-	uint32_t rows[EP_LEN(cases)];
-	struct ep_batch *batch;
-
-	for (size_t i = 0; i < EP_LEN(cases); i++)
-		assert_int_equal(ep_profile_add_string(b, cases[i].in, cases[i].bytes, &rows[i]), 0);
-	batch = finish(b);
-	for (size_t i = 0; i < EP_LEN(cases); i++)
-		assert_string_equal(text_in(batch, rows[i]), cases[i].out);
-	ep_batch_unref(batch);
-}
-
 EP_TEST(long_text_is_cut_between_letters)
 {
 	struct ep_profile_builder *b = new_builder();

@@ -1,33 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/kinds.h"
-#include "tests/kit/test.h"
+#include "tests/unit/profile_batch.h"
 #include "tests/unit/trace_source.h"
-
-static const char *text(const struct ep_batch *batch, uint32_t string)
-{
-	assert_true(string < batch->n_strings);
-	assert_int_equal(strlen(batch->string_text[string]), batch->string_bytes[string]);
-	return batch->string_text[string];
-}
-
-static uint32_t location_of(const struct ep_batch *batch, uint32_t sample, uint32_t depth)
-{
-	uint32_t first = batch->stack_location_first[batch->sample_stack[sample]];
-
-	assert_true(first + depth < batch->stack_location_first[batch->sample_stack[sample] + 1]);
-	return batch->stack_location[first + depth];
-}
-
-/* Name of the nth line of a frame of a sample's stack. */
-static const char *name_of(const struct ep_batch *batch, uint32_t sample, uint32_t depth,
-			   uint32_t nth)
-{
-	uint32_t location = location_of(batch, sample, depth);
-	uint32_t line = batch->location_line_first[location] + nth;
-
-	assert_true(line < batch->location_line_first[location + 1]);
-	return text(batch, batch->function_name[batch->line_function[line]]);
-}
 
 #define STORE_TEST(name) EP_TEST_OF(name, struct ep_store *store, new_store(100, NULL))
 
@@ -54,16 +28,16 @@ STORE_TEST(mixed_stack_has_all_its_names)
 	batch = finish(store);
 
 	assert_int_equal(batch->n_samples, 1);
-	assert_string_equal(name_of(batch, 0, 0, 0), "schedule");
-	assert_string_equal(name_of(batch, 0, 2, 0), "inner()");
-	assert_string_equal(name_of(batch, 0, 2, 1), "outer()");
-	assert_string_equal(name_of(batch, 0, 3, 0), "libx.so+0x12ff");
-	assert_string_equal(name_of(batch, 0, 4, 0), "[truncated: stack memory unreadable]");
+	assert_string_equal(name_in(batch, 0, 0, 0), "schedule");
+	assert_string_equal(name_in(batch, 0, 2, 0), "inner()");
+	assert_string_equal(name_in(batch, 0, 2, 1), "outer()");
+	assert_string_equal(name_in(batch, 0, 3, 0), "libx.so+0x12ff");
+	assert_string_equal(name_in(batch, 0, 4, 0), "[truncated: stack memory unreadable]");
 	assert_int_equal(batch->stack_error[batch->sample_stack[0]], EP_ERROR_BAD_READ);
-	assert_int_equal(batch->location_flags[location_of(batch, 0, 3)], EP_LOCATION_UNNAMED);
-	assert_int_equal(batch->location_flags[location_of(batch, 0, 4)], EP_LOCATION_ERROR);
-	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 0)]), "kernel");
-	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 4)]), "error");
+	assert_int_equal(batch->location_flags[location_in(batch, 0, 3)], EP_LOCATION_UNNAMED);
+	assert_int_equal(batch->location_flags[location_in(batch, 0, 4)], EP_LOCATION_ERROR);
+	assert_string_equal(kind_in(batch, 0, 0), "kernel");
+	assert_string_equal(kind_in(batch, 0, 4), "error");
 }
 
 /* Programs choose them, and other readers print what a profile has. */
@@ -76,7 +50,7 @@ STORE_TEST(thread_names_do_not_drive_terminals)
 	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
 	add_event(store, &event);
 	batch = finish(store);
-	assert_string_equal(text(batch, batch->sample_thread_name[0]), "?[2J??1m?");
+	assert_string_equal(text_in(batch, batch->sample_thread_name[0]), "?[2J??1m?");
 }
 
 /* As a worker gives them: what is known of each inlined function of a native frame. */
@@ -104,7 +78,7 @@ STORE_TEST(native_frames_have_all_their_lines)
 	ep_lines_fini(&list);
 	batch = finish(store);
 
-	at = location_of(batch, 0, 0);
+	at = location_in(batch, 0, 0);
 	line = batch->location_line_first[at];
 	assert_int_equal(batch->location_flags[at], 0);
 	assert_int_equal(batch->location_line_first[at + 1] - line, EP_LEN(said));
@@ -116,10 +90,10 @@ STORE_TEST(native_frames_have_all_their_lines)
 		assert_int_equal(batch->line_line[line], said[i].line);
 		assert_int_equal(batch->line_column[line], said[i].column);
 		assert_int_equal(batch->function_line[function], said[i].start_line);
-		assert_string_equal(text(batch, batch->function_name[function]), said[i].function);
-		assert_string_equal(text(batch, batch->function_system_name[function]),
+		assert_string_equal(text_in(batch, batch->function_name[function]), said[i].function);
+		assert_string_equal(text_in(batch, batch->function_system_name[function]),
 				    system_name);
-		assert_string_equal(text(batch, batch->function_file[function]), said[i].file);
+		assert_string_equal(text_in(batch, batch->function_file[function]), said[i].file);
 	}
 	assert_int_equal(batch->n_functions, 4); /* one name, two functions; row 0 */
 }
@@ -284,12 +258,12 @@ STORE_TEST(frames_of_a_type_are_called_by_it)
 					   n == 1 ? EP_FRAME_TYPE_OF_KIND : EP_FRAME_TYPE_GO, &said,
 					   n < 2);
 	batch = finish(store);
-	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 0)]), "go");
-	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 1)]), "native");
-	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 2)]), "go");
-	assert_string_equal(name_of(batch, 0, 2, 0), "libx.so+0x3000");
-	assert_int_equal(batch->location_address[location_of(batch, 0, 0)], 0x1000);
-	assert_int_not_equal(batch->location_mapping[location_of(batch, 0, 0)], 0);
+	assert_string_equal(kind_in(batch, 0, 0), "go");
+	assert_string_equal(kind_in(batch, 0, 1), "native");
+	assert_string_equal(kind_in(batch, 0, 2), "go");
+	assert_string_equal(name_in(batch, 0, 2, 0), "libx.so+0x3000");
+	assert_int_equal(batch->location_address[location_in(batch, 0, 0)], 0x1000);
+	assert_int_not_equal(batch->location_mapping[location_in(batch, 0, 0)], 0);
 }
 
 STORE_TEST(gap_says_why_and_the_stack_is_complete)
@@ -304,10 +278,10 @@ STORE_TEST(gap_says_why_and_the_stack_is_complete)
 	batch = finish(store);
 
 	assert_int_equal(batch->n_samples, 1);
-	assert_string_equal(name_of(batch, 0, 1, 0), "[gap: stack memory unreadable]");
-	assert_int_equal(batch->location_flags[location_of(batch, 0, 1)], EP_LOCATION_GAP);
-	assert_string_equal(text(batch, batch->location_kind[location_of(batch, 0, 1)]), "gap");
-	assert_string_equal(name_of(batch, 0, 2, 0), "libx.so+0x12ff");
+	assert_string_equal(name_in(batch, 0, 1, 0), "[gap: stack memory unreadable]");
+	assert_int_equal(batch->location_flags[location_in(batch, 0, 1)], EP_LOCATION_GAP);
+	assert_string_equal(kind_in(batch, 0, 1), "gap");
+	assert_string_equal(name_in(batch, 0, 2, 0), "libx.so+0x12ff");
 	assert_int_equal(batch->stack_error[batch->sample_stack[0]], 0);
 }
 
@@ -330,25 +304,25 @@ STORE_TEST(mappings_are_those_of_the_file)
 	resolve(store, 3, &line, 1, NULL);
 	batch = finish(store);
 
-	mapping = batch->location_mapping[location_of(batch, 0, 0)];
-	assert_string_equal(text(batch, batch->mapping_path[mapping]), "[kernel.kallsyms]");
-	assert_string_equal(text(batch, batch->mapping_build_id[mapping]), "feed");
+	mapping = batch->location_mapping[location_in(batch, 0, 0)];
+	assert_string_equal(text_in(batch, batch->mapping_path[mapping]), "[kernel.kallsyms]");
+	assert_string_equal(text_in(batch, batch->mapping_build_id[mapping]), "feed");
 	assert_int_equal(batch->mapping_flags[mapping],
 			 EP_MAPPING_KERNEL | EP_MAPPING_HAS_FUNCTIONS);
-	mapping = batch->location_mapping[location_of(batch, 0, 1)];
-	assert_string_equal(text(batch, batch->mapping_path[mapping]), "[ext4]");
-	mapping = batch->location_mapping[location_of(batch, 0, 2)];
-	assert_string_equal(text(batch, batch->mapping_build_id[mapping]), "abcd");
+	mapping = batch->location_mapping[location_in(batch, 0, 1)];
+	assert_string_equal(text_in(batch, batch->mapping_path[mapping]), "[ext4]");
+	mapping = batch->location_mapping[location_in(batch, 0, 2)];
+	assert_string_equal(text_in(batch, batch->mapping_build_id[mapping]), "abcd");
 	assert_int_equal(batch->mapping_start_va[mapping], 0x1000);
 	assert_int_equal(batch->mapping_flags[mapping], EP_MAPPING_HAS_FUNCTIONS);
-	mapping = batch->location_mapping[location_of(batch, 0, 3)];
+	mapping = batch->location_mapping[location_in(batch, 0, 3)];
 	assert_int_equal(batch->mapping_start_va[mapping], 0x8000);
 	assert_int_equal(batch->mapping_file_off[mapping], 0x6000);
 	assert_int_equal(batch->mapping_flags[mapping], 0);
-	assert_int_equal(batch->location_mapping[location_of(batch, 0, 4)], 0);
-	assert_string_equal(name_of(batch, 0, 4, 0), "[unknown]+0x10");
-	assert_int_equal(batch->location_mapping[location_of(batch, 0, 5)], 0);
-	assert_string_equal(name_of(batch, 0, 5, 0), "0x7f0000001000");
+	assert_int_equal(batch->location_mapping[location_in(batch, 0, 4)], 0);
+	assert_string_equal(name_in(batch, 0, 4, 0), "[unknown]+0x10");
+	assert_int_equal(batch->location_mapping[location_in(batch, 0, 5)], 0);
+	assert_string_equal(name_in(batch, 0, 5, 0), "0x7f0000001000");
 }
 
 STORE_TEST(processes_and_times_are_wall_clock)
@@ -380,10 +354,10 @@ STORE_TEST(processes_and_times_are_wall_clock)
 	process = batch->sample_process[0];
 	assert_int_equal(batch->process_pid[process], 7);
 	assert_int_equal(batch->process_start_ns[process], 2000077);
-	assert_string_equal(text(batch, batch->process_comm[process]), "bad?comm");
-	assert_string_equal(text(batch, batch->process_exe_path[process]), "/usr/bin/?]0;prog?");
-	assert_string_equal(text(batch, batch->process_container_id[process]), "c0ffee");
-	assert_string_equal(text(batch, batch->sample_thread_name[0]), "prog");
+	assert_string_equal(text_in(batch, batch->process_comm[process]), "bad?comm");
+	assert_string_equal(text_in(batch, batch->process_exe_path[process]), "/usr/bin/?]0;prog?");
+	assert_string_equal(text_in(batch, batch->process_container_id[process]), "c0ffee");
+	assert_string_equal(text_in(batch, batch->sample_thread_name[0]), "prog");
 	assert_string_equal(batch->host_name, "host");
 }
 
@@ -425,22 +399,22 @@ STORE_TEST(frames_of_a_language_have_their_lines_and_no_mapping)
 	resolve(store, 3, NULL, 0, NULL);
 	batch = finish(store);
 
-	at = location_of(batch, 0, 0);
-	assert_string_equal(text(batch, batch->location_kind[at]), "toyscript");
+	at = location_in(batch, 0, 0);
+	assert_string_equal(text_in(batch, batch->location_kind[at]), "toyscript");
 	assert_int_equal(batch->location_mapping[at], 0);
 	assert_int_equal(batch->location_address[at], 0);
 	assert_int_equal(batch->location_flags[at], 0);
-	assert_string_equal(name_of(batch, 0, 0, 1), "caller");
+	assert_string_equal(name_in(batch, 0, 0, 1), "caller");
 	line = batch->location_line_first[at];
 	function = batch->line_function[line];
 	assert_int_equal(batch->line_line[line], 3);
 	assert_int_equal(batch->line_column[line], 9);
 	assert_int_equal(batch->function_line[function], 1);
-	assert_string_equal(text(batch, batch->function_name[function]), "leaf");
-	assert_string_equal(text(batch, batch->function_file[function]), "a.py");
-	assert_string_equal(name_of(batch, 0, 1, 0), "[toy: unknown function]");
-	assert_int_equal(batch->location_flags[location_of(batch, 0, 1)], EP_LOCATION_UNNAMED);
-	assert_string_equal(name_of(batch, 0, 2, 0), "[unknown: unknown function]");
+	assert_string_equal(text_in(batch, batch->function_name[function]), "leaf");
+	assert_string_equal(text_in(batch, batch->function_file[function]), "a.py");
+	assert_string_equal(name_in(batch, 0, 1, 0), "[toy: unknown function]");
+	assert_int_equal(batch->location_flags[location_in(batch, 0, 1)], EP_LOCATION_UNNAMED);
+	assert_string_equal(name_in(batch, 0, 2, 0), "[unknown: unknown function]");
 }
 
 /* Each a stack of its own: a function of C that has a name, then a frame, then another C function. */
@@ -500,14 +474,14 @@ EP_TEST(a_stack_says_why_it_is_not_fully_named)
 		}
 		batch = finish(store);
 		stack = batch->sample_stack[0];
-		at = location_of(batch, 0, 1);
+		at = location_in(batch, 0, 1);
 		if (batch->location_unnamed[at] != rows[i].location ||
 		    batch->stack_unnamed[stack] != (has_no_symbol ? EP_UNNAMED_NONE : rows[i].location) ||
-		    strcmp(text(batch, batch->stack_unnamed_text[stack]), rows[i].text) != 0)
+		    strcmp(text_in(batch, batch->stack_unnamed_text[stack]), rows[i].text) != 0)
 			fail_msg("%s: %u, %u, \"%s\"", rows[i].label, batch->location_unnamed[at],
 				 batch->stack_unnamed[stack],
-				 text(batch, batch->stack_unnamed_text[stack]));
-		assert_int_equal(batch->location_unnamed[location_of(batch, 0, 0)], EP_UNNAMED_NONE);
+				 text_in(batch, batch->stack_unnamed_text[stack]));
+		assert_int_equal(batch->location_unnamed[location_in(batch, 0, 0)], EP_UNNAMED_NONE);
 		assert_int_equal(ep_batch_has_no_symbol(batch, stack), has_no_symbol);
 		assert_int_equal(ep_batch_has_raw_code(batch, stack),
 				 rows[i].location == EP_UNNAMED_NO_FILE);
@@ -536,7 +510,7 @@ STORE_TEST(equal_frames_of_a_language_are_one_location)
 	/* f:3, f:4, g:3 and, inlined, f:4 in g:3; row 0 */
 	assert_int_equal(batch->n_locations, 5);
 	assert_int_equal(batch->n_lines, 5);
-	assert_int_equal(location_of(batch, 0, 0), location_of(batch, 0, 3));
+	assert_int_equal(location_in(batch, 0, 0), location_in(batch, 0, 3));
 	assert_int_equal(batch->n_stacks, 2);
 	assert_int_equal(batch->n_samples, 2);
 }
