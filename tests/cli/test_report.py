@@ -158,6 +158,15 @@ class Report(Case):
                                                             "--to", "2026-01-01T11:00:00Z"))
         self.assertIn("no profile of the agent is in it", self.fails(1, "report", tempfile.mkdtemp(dir=self.directory)))
 
+    def test_a_file_of_the_agent_reaches_into_the_second_of_the_next(self):
+        directory = tempfile.mkdtemp(dir=self.directory)
+        for minute in range(3):     # names are cut to the second
+            with open(os.path.join(directory, f"profile-a-20260101-12{minute:02}00.otlp.gz"), "w", encoding="utf-8"):
+                pass
+        for start, first in (("00.9", "120000"), ("01.1", "120100")):
+            said = self.fails(1, "report", directory, "--from", f"2026-01-01T12:01:{start}Z")
+            self.assertIn(first, said, start)
+
     def test_what_is_wrong_is_said(self):
         self.assertIn("no-such-file", self.fails(1, "report", self.at("no-such-file")))
         self.assertIn("--by takes", self.fails(2, "report", "--by", "colour"))

@@ -5,7 +5,7 @@
 Two threads (1001, 1002) of process 1001, "toy". General register number i (as in NT_PRSTATUS) is
 0x1000 * thread + i. Three mappings: 0x10000 (one page, in the file), 0x20000 (two pages, the first
 in the file), 0x40000 (of /usr/bin/toy, at offset 0x3000 of it, not in the file), and of NT_FILE
-alone 0x50000 (of the same, at 0x4000). MACHINE: x86_64 or aarch64.
+alone 0x41000 (of the same, at 0x4000). MACHINE: x86_64 or aarch64.
 """
 import struct
 import sys
@@ -52,7 +52,7 @@ def main(machine, target):
     if machine == "aarch64":
         notes += note(NT_ARM_TLS, struct.pack("<Q", 0x7001), b"LINUX\0")
     notes += prpsinfo() + note(NT_AUXV, struct.pack("<QQQQ", 33, 0x20000, 0, 0))
-    notes += files((0x40000, 0x41000, 0x3000, "/usr/bin/toy"), (0x50000, 0x51000, 0x4000, "/usr/bin/toy"))
+    notes += files((0x40000, 0x41000, 0x3000, "/usr/bin/toy"), (0x41000, 0x42000, 0x4000, "/usr/bin/toy"))
     notes += prstatus(2, registers)
     off = 64 + 4 * 56
     data = off + len(notes)

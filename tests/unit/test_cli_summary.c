@@ -195,6 +195,21 @@ EP_TEST(shares_are_of_cpu_time)
 	assert_non_null(strstr(text, "25 samples lost (20.00 % of the ticks due)\n"));
 }
 
+EP_TEST(a_process_is_another_one_after_an_exec)
+{
+	static const uint64_t starts_ns[] = {0, 1000, 2000, 1000};
+	static const uint32_t images[] = {0, 1, 1, 2};
+	struct ep_batch executed = batch;
+	const struct ep_batch *batches[] = {&executed};
+	ep_autofree char *text = NULL;
+
+	executed.process_start_ns = starts_ns;
+	executed.process_image = images;
+	text = print(batches, 1, &(struct ep_summary_info){0});
+	assert_non_null(strstr(text, "   80.00 %        10  app "));
+	assert_non_null(strstr(text, "    5.00 %        10  app\n"));
+}
+
 EP_TEST(functions_that_show_as_nothing_are_not_listed)
 {
 	static const uint64_t weight_ns[] = {400000000, 80000000, 320000000, 8000, 200000000};

@@ -127,17 +127,6 @@ static int teardown(void **state)
 
 #define FAKE_KERNEL_TEST(name) EP_TEST_ON(name, struct fake_kernel *kernel, setup, teardown)
 
-FAKE_KERNEL_TEST(store_says_what_the_table_says)
-{
-	struct ep_delta_store *store = new_store(kernel, 64u << 20);
-	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = build_own_table();
-	struct ep_delta_store_text *text = NULL;
-
-	assert_int_equal(ep_delta_store_put_text(store, table, &text), 0);
-	compare_all(kernel, table, text);
-	ep_delta_store_drop_text(store, text);
-}
-
 FAKE_KERNEL_TEST(equal_texts_are_one_and_leave_nothing)
 {
 	struct ep_delta_store *store = new_store(kernel, 64u << 20);
@@ -146,6 +135,7 @@ FAKE_KERNEL_TEST(equal_texts_are_one_and_leave_nothing)
 	size_t used;
 
 	assert_int_equal(ep_delta_store_put_text(store, table, &texts[0]), 0);
+	compare_all(kernel, table, texts[0]);
 	used = ep_delta_store_used_bytes(store);
 	for (size_t i = 1; i < EP_LEN(texts); i++) {
 		assert_int_equal(ep_delta_store_put_text(store, table, &texts[i]), 0);
@@ -192,7 +182,9 @@ FAKE_KERNEL_TEST(freed_rules_rest_too)
 	struct ep_delta_store *store = new_store(kernel, 64u << 20);
 	struct ep_rule old = {.cfa_off = 1}, new = {.cfa_off = 2}, newer = {.cfa_off = 3};
 	struct ep_unwind_table table = {.rules = &old, .n_rules = 1};
-	struct ep_delta_store_text *text = NULL;
+	struct ep_rule again[] = {{.cfa_off = 3}, {.cfa_off = 4}, {.cfa_off = 5}};
+	struct ep_delta_store_text *text = NULL, *texts[EP_LEN(again)];
+	uint32_t seen = 0;
 
 	assert_int_equal(ep_delta_store_put_text(store, &table, &text), 0);
 	ep_delta_store_drop_text(store, text);
@@ -209,6 +201,18 @@ FAKE_KERNEL_TEST(freed_rules_rest_too)
 	assert_int_equal(ep_delta_store_put_text(store, &table, &text), 0);
 	assert_true(kernel->rules[0].cfa_off == 3 || kernel->rules[1].cfa_off == 3);
 	ep_delta_store_drop_text(store, text);
+	ep_delta_store_collect(store);
+	ep_delta_store_collect(store);
+	/* Each has a number of its own, also the one that had one before. */
+	for (size_t i = 0; i < EP_LEN(again); i++) {
+		table.rules = &again[i];
+		assert_int_equal(ep_delta_store_put_text(store, &table, &texts[i]), 0);
+	}
+	for (size_t i = 0; i < EP_LEN(again); i++)
+		seen |= 1u << kernel->rules[i].cfa_off;
+	assert_int_equal(seen, 1u << 3 | 1u << 4 | 1u << 5);
+	for (size_t i = 0; i < EP_LEN(again); i++)
+		ep_delta_store_drop_text(store, texts[i]);
 }
 
 /* Rows have serial numbers: what is remembered of other processes holds when one ends. */

@@ -275,6 +275,49 @@ EP_TEST(build_id_is_found_without_sections)
 	assert_int_equal(ep_elf_build_id(open_bytes(data, bytes), id), 20);
 }
 
+/* An executable whose only section is a note of Go with so many bytes of an id. */
+static int read_go_note(uint32_t bytes, char *id, size_t size)
+{
+	static const char names[] = "\0.note.go.buildid\0.shstrtab";
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Shdr sections[3];
+		char names[sizeof(names)];
+		uint32_t note[3];
+		char owner[4], id[600];
+	} file = {
+		.header = {
+			.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			.e_type = ET_EXEC, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+			.e_shoff = sizeof(file.header), .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3,
+			.e_shstrndx = 2, .e_ehsize = sizeof(file.header),
+		},
+		.sections[1] = {.sh_name = 1, .sh_type = SHT_NOTE, .sh_size = 16 + bytes,
+				.sh_offset = offsetof(__typeof__(file), note)},
+		.sections[2] = {.sh_name = 19, .sh_type = SHT_STRTAB, .sh_size = sizeof(names),
+				.sh_offset = offsetof(__typeof__(file), names)},
+		.note = {4, bytes, 4},
+		.owner = "Go",
+	};
+
+	memcpy(file.names, names, sizeof(names));
+	memset(file.id, 'i', sizeof(file.id));
+	return ep_elf_go_build_id(open_bytes(&file, sizeof(file)), id, size);
+}
+
+/* 512 bytes of the note are read. */
+EP_TEST(go_build_ids_are_bounded)
+{
+	char id[600];
+
+	assert_int_equal(read_go_note(80, id, sizeof(id)), 0);
+	assert_int_equal(strlen(id), 80);
+	assert_int_equal(read_go_note(80, id, 80), -E2BIG);
+	assert_int_equal(read_go_note(496, id, sizeof(id)), 0);
+	assert_int_equal(read_go_note(497, id, sizeof(id)), -ENODATA);
+	assert_int_equal(read_go_note(0, id, sizeof(id)), -ENODATA);
+}
+
 EP_TEST(notes_are_bounded)
 {
 	struct {

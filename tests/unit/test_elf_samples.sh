@@ -31,7 +31,9 @@ strip -o stripped full
 objcopy --compress-debug-sections=zlib full compressed.zlib
 objcopy --compress-debug-sections=zstd full compressed.zstd 2>/dev/null || rm -f compressed.zstd
 
-objcopy --only-keep-debug linked.full linked.debug
+# longer than what is read at once for its CRC
+head -c 100000 /dev/zero | tr '\0' x >filler
+objcopy --only-keep-debug --add-section .filler=filler linked.full linked.debug
 strip -o linked linked.full
 objcopy --add-gnu-debuglink=linked.debug linked
 mkdir -p beside/.debug wrong

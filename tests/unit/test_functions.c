@@ -335,6 +335,28 @@ EP_TEST(symbols_are_read_for_what_the_table_does_not_know)
 	assert_true(ep_native_symbols_bytes(symbols) < (16 << 10));
 }
 
+/* A table keeps its file open: what is forgotten gives its descriptor back. */
+EP_TEST(descriptors_of_forgotten_files_are_not_counted)
+{
+	static const uint64_t va = MAIN;
+	static struct made made;
+	struct ep_native_file file = {
+		.open = open_file, .arg = &made, .root = "", .path = "/made"};
+	struct ep_native_symbols *symbols = new_symbols();
+	struct ep_lines lines;
+
+	made_file(&made, version_of("1.26"));
+	for (file.key = 1; file.key <= 1000; file.key++) {
+		for (int round = 0; round < 2; round++) {
+			assert_int_equal(ep_lines_init(&lines, 1), 0);
+			assert_int_equal(ep_native_symbols_resolve(symbols, &file, &va, 1, &lines), 0);
+			ep_lines_fini(&lines);
+			assert_int_equal(n_opens, file.key);
+		}
+		ep_native_symbols_forget(symbols, file.key);
+	}
+}
+
 /* What is garbled has no table, and is an executable like others. */
 EP_TEST(garbled_tables_are_no_tables)
 {

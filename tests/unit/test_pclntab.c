@@ -255,6 +255,16 @@ EP_TEST(without_module_data_nothing_is_inlined)
 	is_refused(&made, -EBADMSG);
 }
 
+/* The inline tree's number is the third of a function's values. */
+EP_TEST(a_function_with_two_values_has_nothing_inlined)
+{
+	struct made made;
+
+	made_file(&made, version_of("1.26"));
+	made_put(&made, made.funcs[MADE_OUTER] + 28, 2, 4);
+	assert_int_equal(get_func(open_made(&made), MADE_OUTER).inline_tree, 0);
+}
+
 /* What ld leaves to the dynamic linker: words that are zero in the file, and relocations. */
 EP_TEST(relocations_are_read)
 {
@@ -264,22 +274,10 @@ EP_TEST(relocations_are_read)
 
 	made_file(&made, version_of("1.20"));
 	made_put(&made, 24, 0, 8);
-	((Elf64_Ehdr *)made.bytes)->e_type = ET_DYN;
 	relocs = (Elf64_Rela *)(made.bytes + 0x600);
-	for (size_t word = 0; word < 45; word++) {
-		uint64_t value;
-
-		memcpy(&value, made_data(&made, MADE_MODULE + 8 * word), 8);
-		if (value == 0)
-			continue;
-		made_put(&made, MADE_MODULE + 8 * word, 0, 8);
-		relocs[n++] = (Elf64_Rela){ .r_offset = MADE_DATA_VA + MADE_MODULE + 8 * word,
-					    .r_info = R_X86_64_RELATIVE, .r_addend = (int64_t)value };
-	}
-	memcpy(made.bytes + 0x480, ".rela.dyn", 10);
-	*section(&made, 3) = (Elf64_Shdr){ .sh_name = 0x80, .sh_type = SHT_RELA, .sh_offset = 0x600,
-					   .sh_size = n * sizeof(*relocs) };
-	section(&made, 5)->sh_size = 0x90;
+	for (size_t word = 0; word < 45; word++)
+		made_reloc(&made, MADE_MODULE + 8 * word, relocs, &n);
+	made_rela_section(&made, n);
 	check_version(made.version, &made);
 }
 

@@ -295,8 +295,9 @@ STORE_TEST(malformed_events_are_refused)
 
 EP_TEST(frames_are_shared_where_they_are_equal)
 {
+	const uint64_t raw = EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 0);
 	struct ep_frames *frames = new_frames(1 << 20);
-	uint32_t a = 0, b = 0;
+	uint32_t a = 0, b = 0, kind;
 	const struct {
 		const char *label;
 		uint64_t header_a, header_b, word_a, word_b;
@@ -328,6 +329,12 @@ EP_TEST(frames_are_shared_where_they_are_equal)
 				 0);
 		if ((a == b) != rows[i].equal)
 			fail_msg("%s: %u and %u", rows[i].label, a, b);
+		/* The process has ended, and its pid is used again. */
+		assert_int_equal(ep_frames_add(frames, rows[i].header_a, &rows[i].word_a,
+					       (struct ep_program){.pid = rows[i].pid_a, .start_ns = 2}, &b),
+				 0);
+		kind = EP_FRAME_KIND(rows[i].header_a);
+		assert_int_equal(a != b, kind >= EP_FRAME_FIRST_DYNAMIC || rows[i].header_a == raw);
 	}
 }
 
@@ -691,4 +698,6 @@ STORE_TEST(intervals_are_used_again_when_released)
 	third = seal(store, 2000);
 	assert_int_equal(ep_interval_samples(third), 0);
 	assert_int_equal(ep_interval_start_ns(third), 2000);
+	assert_int_equal(ep_interval_samples(ep_store_current(store)), 0); /* the second one, anew */
+	assert_int_equal(ep_interval_complete(ep_store_current(store)), 0);
 }

@@ -387,6 +387,20 @@ CODE_TEST(a_trace_known_by_hash_is_another_one_when_its_code_is)
 	assert_int_equal(ep_interval_trace(interval, 2)->n_frames, 3);
 }
 
+/* A function that ends in a call: its return address is the first byte of the code after it. */
+CODE_TEST(a_caller_is_looked_up_before_its_return_address)
+{
+	struct ep_store *store = new_store(1, NULL);
+
+	ep_store_set_kernel_code(store, code);
+	comes(code, 10 * MS, ADDR, "one");
+	comes(code, 10 * MS, ADDR + PAGE, "next");
+	make_events(20 * MS);
+	event.words[1] = ADDR + PAGE;
+	add_event(store, &event);
+	assert_int_equal(code_of(seal(store, 100 * MS), 1), ep_kernel_code_at(code, ADDR, 20 * MS));
+}
+
 CODE_TEST(so_is_one_that_the_interval_before_knew)
 {
 	struct ep_store *store = new_store(1, NULL);

@@ -221,6 +221,7 @@ EP_TEST(gaps_may_hide_markers)
 		{"none behind, one hidden", "A1 N2 - N3 a1. a2.", "a1. N2 - a2. N3"},
 		{"fewer than are behind", "A1 - A2 A3 a1.", "A1 - A2 a1."},
 		{"two gaps", "A1 - A2 - A3 a1. a2. a3.", "a1. - a2. - a3."},
+		{"two gaps, none for the middle", "A1 - A2 - A3 a1. a2.", "a1. - A2 - a2."},
 		{"two gaps, one hidden", "A1 - A2 - A3 a1. a2. a3. a4.", "a1. - a2. a3. - a4."},
 		{"the walk failed behind it", "A1 - A2 x a1. a2. a3.", "a1. - a2. a3. A2 x"},
 		{"the language failed", "A1 N2 - A3 N4 a1. a2. xa", "a1. N2 - a2. A3 N4 xa"},

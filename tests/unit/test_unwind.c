@@ -405,6 +405,44 @@ EP_TEST(pointer_encodings)
 	}
 }
 
+EP_TEST(a_pointer_of_two_bytes_may_point_back)
+{
+	const uint64_t start = ASM_SECTION_VA - 0x1000;
+	struct ep_build_input input = asm_input();
+	struct cie cie = CIE_GCC;
+	struct image *image = new_image(true);
+	size_t at;
+
+	cie.augmentation_data.data[0] = 0x1a; /* pcrel sdata2 */
+	at = asm_fde_begin(image, asm_cie(image, &cie));
+	asm_int(image, start - (ASM_SECTION_VA + image->len), 2);
+	asm_int(image, FDE_BYTES, 2);
+	asm_int(image, 0, 1);
+	asm_end(image, at);
+	input.ranges[0] = (struct ep_pack_range){ .start = start, .end = ASM_SECTION_VA };
+	assert_rule(build_input(&input, &image, 1), start, SP(8));
+}
+
+/* Two CIEs of one slot of the cache, asked for in turn. */
+EP_TEST(each_function_has_its_own_cie)
+{
+	struct cie near = CIE_GCC, far = CIE_GCC;
+	struct image *image = new_image(true);
+	size_t first = asm_cie(image, &near), second;
+	struct ep_unwind_table *table;
+
+	far.insns.data[2] = 16;
+	do {
+		second = asm_cie(image, &far);
+	} while (ep_cie_cache_slot(second) != ep_cie_cache_slot(first));
+	for (uint64_t i = 0; i < 4; i++)
+		asm_fde(image, i % 2 ? second : first, FDE_VA + i * FDE_BYTES, FDE_BYTES,
+			&(struct bytes){ .len = 0 });
+	table = build_image(image);
+	for (uint64_t i = 0; i < 4; i++)
+		assert_rule(table, FDE_VA + i * FDE_BYTES, SP(i % 2 ? 16 : 8));
+}
+
 EP_TEST(leb128_pointers)
 {
 	struct cie cie = CIE_GCC;

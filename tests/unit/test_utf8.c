@@ -39,6 +39,25 @@ EP_TEST(text_is_made_clean)
 	}
 }
 
+EP_TEST(text_is_cut_between_characters)
+{
+	static const struct {
+		const char *text;
+		size_t max, cut;
+	} rows[] = {
+		{"ab", 5, 2},
+		{"abc", 2, 2},
+		{"a\xc3\xa9 b", 2, 1},
+		{"a\xe2\x82\xac b", 3, 1},
+		{"a\xf0\x9f\x98\x80 b", 4, 1},
+		{"a\xf0\x9f\x98\x80 b", 5, 5},
+		{"\x80\x80\x80\x80\x80\x80", 4, 4}, /* no text */
+	};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++)
+		assert_int_equal(ep_utf8_cut(rows[i].text, strlen(rows[i].text), rows[i].max), rows[i].cut);
+}
+
 /* Text is looked at in pieces of eight: each byte at each place of one. */
 EP_TEST(no_byte_hides_among_plain_ones)
 {

@@ -178,6 +178,37 @@ static struct ep_movers *compare(const struct recording *a, const struct recordi
 	return movers;
 }
 
+/* Runs both programs, for so many samples each, and compares. */
+static struct ep_movers *run_both(const struct program *before, uint32_t samples_a,
+				  const struct program *after, uint32_t samples_b, uint64_t *seed,
+				  bool absolute)
+{
+	ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
+
+	fill_tables();
+	run_program(before, samples_a, seed, &a);
+	run_program(after, samples_b, seed, &b);
+	return compare(&a, &b, absolute);
+}
+
+/* How many movers there are in so many pairs of runs of one program. */
+static size_t movers_between_equals(const struct program *program, uint64_t seed, int pairs,
+				    const uint32_t (*samples)[2], size_t n_samples, bool absolute_too)
+{
+	size_t moved = 0;
+
+	for (int pair = 0; pair < pairs; pair++) {
+		const uint32_t *n = samples[(size_t)pair % n_samples];
+		ep_cleanup(ep_movers_freep) struct ep_movers *movers =
+			run_both(program, n[0], program, n[1], &seed, absolute_too && pair % 2);
+
+		moved += ep_movers_moved(movers);
+	}
+	return moved;
+}
+
+static const uint32_t usual[][2] = {{SAMPLES, SAMPLES}};
+
 static const struct ep_mover *find(const struct ep_movers *movers, const char *name)
 {
 	const struct ep_mover *mover;
@@ -191,46 +222,17 @@ static const struct ep_mover *find(const struct ep_movers *movers, const char *n
 EP_TEST(equal_runs_have_no_movers)
 {
 	struct program program = make_program();
-	uint64_t seed = 1;
-	size_t moved = 0;
 
-	fill_tables();
-	for (int pair = 0; pair < 40; pair++) {
-		ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
-		ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
-
-		run_program(&program, SAMPLES, &seed, &a);
-		run_program(&program, SAMPLES, &seed, &b);
-		movers = compare(&a, &b, pair % 2);
-		moved += ep_movers_moved(movers);
-	}
-	assert_true(moved <= 1);
+	assert_true(movers_between_equals(&program, 1, 40, usual, 1, true) <= 1);
 }
 
 /* A garbage collector, say: the same in both, but a burst more or less is many samples. */
 EP_TEST(a_burst_more_or_less_is_no_mover)
 {
 	struct program program = make_program();
-	uint64_t seed = 7;
-	size_t moved = 0;
 
-	fill_tables();
 	program.bursts = 12;
-	for (int pair = 0; pair < 40; pair++) {
-		ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
-		ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
-
-		run_program(&program, SAMPLES, &seed, &a);
-		run_program(&program, SAMPLES, &seed, &b);
-		movers = compare(&a, &b, false);
-		moved += ep_movers_moved(movers);
-		if (pair)
-			continue;
-		/* Of the same files without times it is not known. */
-		assert_true(a.time_first[2 * LEAVES] == SAMPLES);
-	}
-	print_message("movers in 40 pairs: %zu\n", moved);
-	assert_true(moved <= 2);
+	assert_true(movers_between_equals(&program, 7, 40, usual, 1, false) <= 2);
 }
 
 /* One thing after the other: a burst each, and what differs is found all the same. */
@@ -265,21 +267,8 @@ EP_TEST(equal_programs_of_other_lengths_have_no_movers)
 {
 	static const uint32_t samples[][2] = {{100, 100}, {100, 10000}, {10000, 100}, {1000, 50000}, {20, 20000}};
 	struct program program = make_program();
-	uint64_t seed = 2;
-	size_t moved = 0;
 
-	fill_tables();
-	for (int pair = 0; pair < 50; pair++) {
-		const uint32_t *n = samples[pair % (int)EP_LEN(samples)];
-		ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
-		ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
-
-		run_program(&program, n[0], &seed, &a);
-		run_program(&program, n[1], &seed, &b);
-		movers = compare(&a, &b, pair % 2);
-		moved += ep_movers_moved(movers);
-	}
-	assert_true(moved <= 1);
+	assert_true(movers_between_equals(&program, 2, 50, samples, EP_LEN(samples), true) <= 1);
 }
 
 EP_TEST(a_function_that_is_a_quarter_dearer_is_found)
@@ -288,17 +277,12 @@ EP_TEST(a_function_that_is_a_quarter_dearer_is_found)
 	uint64_t seed = 3;
 	int found = 0, covered = 0;
 
-	fill_tables();
 	for (int pair = 0; pair < 20; pair++) {
-		ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
-		ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
-		const struct ep_mover *mover;
+		ep_cleanup(ep_movers_freep) struct ep_movers *movers =
+			run_both(&before, SAMPLES, &after, SAMPLES, &seed, false);
+		const struct ep_mover *mover = find(movers, "leaf0");
 		double truth = after.share[0] - before.share[0];
 
-		run_program(&before, SAMPLES, &seed, &a);
-		run_program(&after, SAMPLES, &seed, &b);
-		movers = compare(&a, &b, false);
-		mover = find(movers, "leaf0");
 		found += mover->self.moved && mover->self.difference.low > 0;
 		covered += mover->self.difference.low <= truth && truth <= mover->self.difference.high;
 		assert_true(ep_mover_is_leaf(mover));
@@ -312,15 +296,11 @@ EP_TEST(a_function_that_is_a_quarter_dearer_is_found)
 EP_TEST(fates_and_callers)
 {
 	struct program before = make_program(), after = make_dearer(make_dearer(before, 5, 0), 7, 10);
-	ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
 	uint64_t seed = 4;
 
-	fill_tables();
 	before = make_dearer(before, 9, 0);
-	run_program(&before, SAMPLES, &seed, &a);
-	run_program(&after, SAMPLES, &seed, &b);
-	movers = compare(&a, &b, false);
+	movers = run_both(&before, SAMPLES, &after, SAMPLES, &seed, false);
 	assert_int_equal(ep_mover_fate(find(movers, "leaf5")), EP_MOVER_GONE);
 	assert_int_equal(ep_mover_fate(find(movers, "leaf9")), EP_MOVER_NEW);
 	assert_int_equal(ep_mover_fate(find(movers, "leaf7")), EP_MOVER_STAYS);
@@ -354,6 +334,47 @@ EP_TEST(absolute_amounts_are_per_second)
 	assert_float_equal(find(movers, "main")->total.b / find(movers, "main")->total.a, 2.0, 0.01);
 	/* ns of CPU time per second of recording: one CPU, twice. */
 	assert_float_equal(find(movers, "main")->total.a / 1e9, 1.02, 0.01);
+}
+
+/* In its blocks of time as well as in its total, or it would seem to come in bursts. */
+EP_TEST(a_function_that_calls_itself_counts_once_in_a_stack)
+{
+	struct program before = make_program(), after = make_dearer(before, 0, 1.5);
+	ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
+	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
+	uint64_t seed = 10;
+
+	fill_tables();
+	for (uint32_t i = 0; i < LEAVES; i++)
+		tables.locations[3 * i + 1] = tables.locations[3 * i];
+	run_program(&before, SAMPLES, &seed, &a);
+	run_program(&after, SAMPLES, &seed, &b);
+	movers = compare(&a, &b, false);
+	assert_true(find(movers, "leaf0")->total.moved);
+	assert_true(ep_mover_is_leaf(find(movers, "leaf0")));
+}
+
+/* Two files before and one after: as long as both together. */
+EP_TEST(files_of_a_side_add_up)
+{
+	struct program program = make_program();
+	const struct ep_movers_options options = {.absolute = true};
+	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
+	ep_cleanup(recording_fini) struct recording a = {0}, b = {0}, c = {0};
+	uint64_t seed = 9;
+
+	fill_tables();
+	run_program(&program, SAMPLES, &seed, &a);
+	run_program(&program, 2 * SAMPLES, &seed, &b);
+	run_program(&program, SAMPLES, &seed, &c);
+	assert_int_equal(ep_movers_new(&options, &movers), 0);
+	assert_int_equal(ep_movers_add(movers, EP_MOVERS_A, &a.batch), 0);
+	assert_int_equal(ep_movers_add(movers, EP_MOVERS_A, &b.batch), 0);
+	assert_int_equal(ep_movers_add(movers, EP_MOVERS_B, &c.batch), 0);
+	assert_int_equal(ep_movers_compare(movers), 0);
+	assert_int_equal(ep_movers_moved(movers), 0);
+	assert_true(ep_movers_sum(movers, EP_MOVERS_A).duration_ns ==
+		    a.batch.duration_ns + b.batch.duration_ns);
 }
 
 EP_TEST(what_cannot_be_compared_is_refused)
