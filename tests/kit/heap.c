@@ -2,7 +2,9 @@
 #include "tests/kit/heap.h"
 #include "tests/kit/fakes.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct fake_heap heap_wrapped;
 
@@ -60,4 +62,26 @@ bool heap_disarm(void)
 {
 	heap_wrapped.armed = false;
 	return heap_wrapped.calls < heap_wrapped.fail_at;
+}
+
+const char *heap_fail_each(int (*work)(void *arg), void *arg, uint32_t *ret_n)
+{
+	static char wrong[100];
+	uint32_t at = 0, n = 0;
+
+	do {
+		int r;
+
+		heap_arm(at);
+		r = work(arg);
+		(void)heap_disarm();
+		n = at ? n : heap_wrapped.calls;
+		if ((r != 0 && (!at || r != -ENOMEM)) || heap_wrapped.live != 0) {
+			(void)snprintf(wrong, sizeof(wrong), "allocation %u of %u failed: %d, %d blocks left",
+				       (unsigned int)at, (unsigned int)n, r, (int)heap_wrapped.live);
+			return wrong;
+		}
+	} while (at++ < n);
+	*ret_n = n;
+	return NULL;
 }

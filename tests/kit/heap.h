@@ -23,4 +23,10 @@ void heap_arm(uint32_t fail_at);
 /* True when there were fewer allocations than the one that was to fail. */
 bool heap_disarm(void);
 
+/*
+ * Runs `work` whole, then once for each of its allocations, which fails: 0 or -ENOMEM, and nothing
+ * is left. NULL, or what is wrong. *ret_n: how many allocations it makes.
+ */
+const char *heap_fail_each(int (*work)(void *arg), void *arg, uint32_t *ret_n);
+
 #endif

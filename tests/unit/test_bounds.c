@@ -193,16 +193,21 @@ EP_TEST_EACH(what_is_stopped_ends, size_t, i, EP_LEN(reads))
 
 /* ---- executables ---- */
 
-static struct ep_executable *get(struct room *room, const char *path)
+static struct ep_executable *get_by(struct room *room, pid_t pid, const char *path)
 {
 	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = path};
 	struct ep_executable *executable;
 	struct ep_proc_file file;
 
 	assert_int_equal(ep_proc_open_path(path, &file), 0);
-	executable = ep_executables_get(room->executables, getpid(), &mapping, &file, ep_clock_mono_ns());
+	executable = ep_executables_get(room->executables, pid, &mapping, &file, ep_clock_mono_ns());
 	assert_non_null(executable);
 	return executable;
+}
+
+static struct ep_executable *get(struct room *room, const char *path)
+{
+	return get_by(room, getpid(), path);
 }
 
 EP_TEST_WITH(what_finds_no_memory_beside_others_runs_alone, room_open, room_close)
@@ -269,14 +274,10 @@ EP_TEST_WITH(it_is_told_once_that_a_file_goes, room_open, room_close)
 static struct ep_executable *get_for(struct room *room, pid_t pid)
 {
 	struct hostile_elf *made = hostile_new(64 << 10);
-	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = made->path};
 	struct ep_executable *executable;
-	struct ep_proc_file file;
 
 	(void)hostile_end(made);
-	assert_int_equal(ep_proc_open_path(made->path, &file), 0);
-	executable = ep_executables_get(room->executables, pid, &mapping, &file, ep_clock_mono_ns());
-	assert_non_null(executable);
+	executable = get_by(room, pid, made->path);
 	uv_run(&room->loop, UV_RUN_DEFAULT);
 	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
 	return executable;

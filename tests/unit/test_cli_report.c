@@ -55,12 +55,11 @@ EP_TEST(a_table_of_functions)
 	      HEAD "      self     total   in total  function\n"
 		   "    0.00 %  100.00 %     0.0 ms  main  [program]\n"
 		   "  and 5 more: -n 0 shows all\n");
-	ep_batch_unref(batch);
 }
 
 EP_TEST(what_shows_as_nothing_is_listed_on_demand)
 {
-	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = view_batch(false);
+	struct ep_batch *batch = view_batch(false);
 	struct ep_batch light = *batch;
 	uint64_t weights[] = {1000000, 40, 0, 40}; /* parse; inlined and spin; spin; sys_write */
 	char *text;
@@ -94,7 +93,6 @@ EP_TEST(tables_of_samples)
 		   "   40.00 %     0.0 ms  CPU 2\n"
 		   "   30.00 %     0.0 ms  CPU 1\n"
 		   "   30.00 %     0.0 ms  CPU 3\n");
-	ep_batch_unref(batch);
 }
 
 EP_TEST(a_tree_is_indented_where_stacks_part)
@@ -114,7 +112,6 @@ EP_TEST(a_tree_is_indented_where_stacks_part)
 	      HEAD "       time     share  called by\n"
 		   "     0.0 ms   30.00 %  - write\n"
 		   "     0.0 ms   30.00 %    main\n");
-	ep_batch_unref(batch);
 }
 
 EP_TEST(a_function_that_is_not_there_prints_nothing)
@@ -124,7 +121,6 @@ EP_TEST(a_function_that_is_not_there_prints_nothing)
 
 	assert_string_equal(text, "");
 	free(text);
-	ep_batch_unref(batch);
 }
 
 static void write_file(const char *path, const char *text)
@@ -174,7 +170,6 @@ EP_TEST(source_has_its_time_beside_it)
 	}
 	unlink(path);
 	rmdir(directory);
-	ep_batch_unref(batch);
 }
 
 EP_TEST(lines_are_listed_without_their_source_as_well)
@@ -186,7 +181,6 @@ EP_TEST(lines_are_listed_without_their_source_as_well)
 	assert_non_null(strstr(text, "the file is not here, or may not be read: --source OLD=NEW"));
 	assert_non_null(strstr(text, "     0.0 ms     0.0 ms       9\n          .     0.0 ms      12\n"));
 	free(text);
-	ep_batch_unref(batch);
 }
 
 /* --- where source is looked for --- */
@@ -257,7 +251,6 @@ EP_TEST(json_is_an_object)
 		"  {\"self\": 30, \"total\": 30, \"self_samples\": 3, \"total_samples\": 3, \"name\": \"parse\", "
 		"\"file\": \"a.toy\"}]}\n");
 	free(text);
-	ep_batch_unref(batch);
 }
 
 EP_TEST(json_strings_are_escaped)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Symbols, sections, bytes and functions of ELF files as plugins ask for them: of this very
- * program, whose addresses are known, and of the samples of core/elf. With a file as second
- * argument it prints what looking for names that are not there costs: test_elf_file SAMPLES FILE.
+ * program, whose addresses are known, and of the samples of core/elf (the only argument).
  */
-#include "core/base/clock.h"
 #include "core/plugin/elf_file.h"
 #include "core/plugin/process_target.h"
 #include "pclntab_file.h"
@@ -452,31 +450,8 @@ EP_TEST(memory_of_a_process_is_read_all_or_nothing)
 	assert_int_equal(ep_process_target_ops.read(&none, 8, buf, sizeof(buf)), -ESRCH);
 }
 
-static int measure(const char *path)
-{
-	static const char *const names[] = {"not_there_1", "_not_there_2", "notThere3",
-					    "not_there_four_long_name", "nt5"};
-	struct fixture *fx;
-	uint64_t start = ep_clock_mono_ns();
-
-	fx = fixture_open(path);
-	printf("%s: open %" PRIu64 " us", path, (ep_clock_mono_ns() - start) / 1000);
-	for (size_t i = 0; i < EP_LEN(names); i++) {
-		struct ep_symbol found;
-
-		start = ep_clock_mono_ns();
-		if (symbol(fx, names[i], &found) != -ENODATA)
-			printf(" (error)");
-		printf(", %s %.1f us", names[i], (double)(ep_clock_mono_ns() - start) / 1000);
-	}
-	printf("\n");
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	samples_dir = argc > 1 ? argv[1] : ".";
-	if (argc > 2)
-		return measure(argv[2]);
 	return ep_test_run(NULL, NULL);
 }

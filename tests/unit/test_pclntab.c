@@ -262,6 +262,7 @@ EP_TEST(a_function_with_two_values_has_nothing_inlined)
 
 	made_file(&made, version_of("1.26"));
 	made_put(&made, made.funcs[MADE_OUTER] + 28, 2, 4);
+	made_put(&made, made.funcs[MADE_OUTER] + 44 + 4 * 5, 0, 4); /* where a tree's offset would be */
 	assert_int_equal(get_func(open_made(&made), MADE_OUTER).inline_tree, 0);
 }
 

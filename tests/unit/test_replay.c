@@ -56,41 +56,6 @@ static struct ep_fixture *make_fixture(void)
 	return fixture;
 }
 
-EP_TEST(what_was_written_is_read)
-{
-	struct ep_fixture *fixture = make_fixture(), *again = NULL;
-	const struct ep_fixture_mapping *mapping;
-	struct ep_vec bytes;
-	uint64_t word;
-
-	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
-	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
-	assert_int_equal(ep_fixture_decode(bytes.data, bytes.len, &again), 0);
-	assert_int_equal(again->pid, 7);
-	assert_ptr_equal(again->arch, fixture->arch);
-	assert_int_equal(ep_vec_at(&again->threads, struct ep_replay_thread, 0)->regs[16], 0x1234);
-	mapping = ep_vec_at(&again->mappings, struct ep_fixture_mapping, 0);
-	assert_string_equal(mapping->path, "/usr/bin/toy");
-	assert_int_equal(mapping->end, 0x3000);
-	assert_int_equal(ep_fixture_read(again, 0x8008, &word, 8), 0);
-	assert_int_equal(word, 0x5a5a5a5a5a5a5a5a);
-	assert_int_equal(ep_fixture_read(again, 0x80fc, &word, 8), -EFAULT);
-	ep_fixture_free(fixture);
-	ep_fixture_free(again);
-	ep_vec_fini(&bytes);
-}
-
-static void add_name(struct ep_fixture *fixture, uint64_t va, const char *name, const char *source,
-		     uint32_t line)
-{
-	struct ep_fixture_executable *executable =
-		ep_vec_at(&fixture->executables, struct ep_fixture_executable, 0);
-	struct ep_fixture_name slot = {va, ep_fixture_string(fixture, name),
-				       ep_fixture_string(fixture, source), line};
-
-	assert_int_equal(ep_vec_append(&executable->names, &slot, 1), 0);
-}
-
 /* What its file says; the fixture is freed. */
 static struct ep_fixture *written_and_read(struct ep_fixture *fixture)
 {
@@ -103,6 +68,48 @@ static struct ep_fixture *written_and_read(struct ep_fixture *fixture)
 	ep_vec_fini(&bytes);
 	ep_fixture_free(fixture);
 	return again;
+}
+
+static int read_again(const struct ep_fixture *fixture)
+{
+	struct ep_fixture *again = NULL;
+	struct ep_vec bytes;
+	int r;
+
+	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
+	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
+	r = ep_fixture_decode(bytes.data, bytes.len, &again);
+	ep_fixture_free(again);
+	ep_vec_fini(&bytes);
+	return r;
+}
+
+EP_TEST(what_was_written_is_read)
+{
+	ep_cleanup(ep_fixture_freep) struct ep_fixture *again = written_and_read(make_fixture());
+	const struct ep_fixture_mapping *mapping;
+	uint64_t word;
+
+	assert_int_equal(again->pid, 7);
+	assert_int_equal(again->arch->machine, EM_X86_64);
+	assert_int_equal(ep_vec_at(&again->threads, struct ep_replay_thread, 0)->regs[16], 0x1234);
+	mapping = ep_vec_at(&again->mappings, struct ep_fixture_mapping, 0);
+	assert_string_equal(mapping->path, "/usr/bin/toy");
+	assert_int_equal(mapping->end, 0x3000);
+	assert_int_equal(ep_fixture_read(again, 0x8008, &word, 8), 0);
+	assert_int_equal(word, 0x5a5a5a5a5a5a5a5a);
+	assert_int_equal(ep_fixture_read(again, 0x80fc, &word, 8), -EFAULT);
+}
+
+static void add_name(struct ep_fixture *fixture, uint64_t va, const char *name, const char *source,
+		     uint32_t line)
+{
+	struct ep_fixture_executable *executable =
+		ep_vec_at(&fixture->executables, struct ep_fixture_executable, 0);
+	struct ep_fixture_name slot = {va, ep_fixture_string(fixture, name),
+				       ep_fixture_string(fixture, source), line};
+
+	assert_int_equal(ep_vec_append(&executable->names, &slot, 1), 0);
 }
 
 EP_TEST(inlined_functions_are_lines_of_the_text)
@@ -174,30 +181,11 @@ EP_TEST(broken_fixtures_do_no_harm)
 
 EP_TEST(mappings_must_ascend)
 {
-	struct ep_fixture *fixture = make_fixture(), *again = NULL;
+	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = make_fixture();
 	struct ep_fixture_mapping over = {.start = 0x2000, .end = 0x4000, .path = ""};
-	struct ep_vec bytes;
 
-	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
 	assert_int_equal(ep_vec_append(&fixture->mappings, &over, 1), 0);
-	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
-	assert_int_equal(ep_fixture_decode(bytes.data, bytes.len, &again), -EBADMSG);
-	ep_fixture_free(fixture);
-	ep_vec_fini(&bytes);
-}
-
-static int read_again(const struct ep_fixture *fixture)
-{
-	struct ep_fixture *again = NULL;
-	struct ep_vec bytes;
-	int r;
-
-	ep_vec_init(&bytes, 1, EP_FIXTURE_MAX_BYTES);
-	assert_int_equal(ep_fixture_encode(fixture, &bytes), 0);
-	r = ep_fixture_decode(bytes.data, bytes.len, &again);
-	ep_fixture_free(again);
-	ep_vec_fini(&bytes);
-	return r;
+	assert_int_equal(read_again(fixture), -EBADMSG);
 }
 
 /* Names that do not ascend, are others than asked for, too long, or cut off. */

@@ -26,7 +26,7 @@ static int make_filter(struct ep_view_filter **ret_filter)
 	return r;
 }
 
-static int filter_it(struct ep_batch *batch)
+static int filter_it(void *batch)
 {
 	ep_cleanup(ep_view_filter_freep) struct ep_view_filter *filter = NULL;
 	ep_cleanup(ep_batch_unrefp) struct ep_batch *result = NULL;
@@ -36,7 +36,7 @@ static int filter_it(struct ep_batch *batch)
 	return r < 0 ? r : ep_view_filter_apply(filter, batch, &result, why);
 }
 
-static int tally_it(struct ep_batch *batch)
+static int tally_it(void *batch)
 {
 	int r = 0;
 
@@ -50,7 +50,7 @@ static int tally_it(struct ep_batch *batch)
 	return r;
 }
 
-static int grow_it(struct ep_batch *batch)
+static int grow_it(void *batch)
 {
 	ep_autofree uint8_t *wanted = NULL;
 	struct ep_tree tree;
@@ -63,7 +63,7 @@ static int grow_it(struct ep_batch *batch)
 	return r;
 }
 
-static int judge_it(struct ep_batch *batch)
+static int judge_it(void *batch)
 {
 	struct ep_quality quality;
 	int r = ep_quality_make(batch, &quality);
@@ -73,7 +73,7 @@ static int judge_it(struct ep_batch *batch)
 	return r;
 }
 
-static int name_it(struct ep_batch *batch)
+static int name_it(void *batch)
 {
 	static const struct ep_symbols_sources none;
 	ep_cleanup(ep_batch_unrefp) struct ep_batch *result = NULL;
@@ -82,51 +82,13 @@ static int name_it(struct ep_batch *batch)
 	return ep_symbols_apply(batch, &none, &result, &counts);
 }
 
-static void fail_one_by_one(int (*work)(struct ep_batch *batch))
+static int (*const works[])(void *batch) = {filter_it, tally_it, grow_it, judge_it, name_it};
+
+EP_TEST_EACH(each_allocation_may_fail, size_t, i, EP_LEN(works))
 {
-	struct ep_batch *batch = view_batch(true);
 	uint32_t n;
+	const char *wrong = heap_fail_each(works[i], view_batch(true), &n);
 
-	heap_arm(0);
-	assert_int_equal(work(batch), 0);
-	n = heap_wrapped.calls;
-	assert_int_equal(heap_wrapped.live, 0);
-	(void)heap_disarm();
-	for (uint32_t at = 1; at <= n; at++) {
-		int r;
-
-		heap_arm(at);
-		r = work(batch);
-		(void)heap_disarm();
-		/* a table of the builder that cannot be made smaller stays as large as it is */
-		if ((r != -ENOMEM && r != 0) || heap_wrapped.live != 0)
-			fail_msg("allocation %u of %u: result %d, %d blocks left", at, n, r,
-				 (int)heap_wrapped.live);
-	}
-	ep_batch_unref(batch);
-}
-
-EP_TEST(filters)
-{
-	fail_one_by_one(filter_it);
-}
-
-EP_TEST(tallies)
-{
-	fail_one_by_one(tally_it);
-}
-
-EP_TEST(trees)
-{
-	fail_one_by_one(grow_it);
-}
-
-EP_TEST(qualities)
-{
-	fail_one_by_one(judge_it);
-}
-
-EP_TEST(names)
-{
-	fail_one_by_one(name_it);
+	if (wrong)
+		fail_msg("%s", wrong);
 }

@@ -5,12 +5,15 @@
 
 #include <time.h>
 
+EP_TEST_RELEASES(ep_view_filter_free)
+
 static struct ep_batch *filtered(struct ep_view_filter *filter, struct ep_batch *batch)
 {
 	struct ep_batch *result = NULL;
 	char why[EP_VIEW_WHY_BYTES] = "";
 
 	assert_int_equal(ep_view_filter_apply(filter, batch, &result, why), 0);
+	ep_test_owns(result, ep_batch_unref_made);
 	check_batch(result);
 	return result;
 }
@@ -20,6 +23,7 @@ static struct ep_view_filter *new_filter(void)
 	struct ep_view_filter *filter;
 
 	assert_int_equal(ep_view_filter_new(&filter), 0);
+	ep_test_owns(filter, ep_view_filter_free_made);
 	return filter;
 }
 
@@ -83,10 +87,7 @@ EP_TEST(rules_choose_samples)
 		if (weight_in(result) != passes[i].weight)
 			fail_msg("%s: weight %" PRIu64 ", not %" PRIu64, passes[i].label, weight_in(result),
 				 passes[i].weight);
-		ep_batch_unref(result);
-		ep_view_filter_free(filter);
 	}
-	ep_batch_unref(batch);
 }
 
 EP_TEST(an_empty_filter_is_the_batch_itself)
@@ -97,9 +98,6 @@ EP_TEST(an_empty_filter_is_the_batch_itself)
 	assert_true(ep_view_filter_is_empty(filter));
 	result = filtered(filter, batch);
 	assert_ptr_equal(result, batch);
-	ep_batch_unref(result);
-	ep_batch_unref(batch);
-	ep_view_filter_free(filter);
 }
 
 EP_TEST(kinds_choose_frames_and_give_their_time_to_callers)
@@ -113,8 +111,6 @@ EP_TEST(kinds_choose_frames_and_give_their_time_to_callers)
 	assert_int_equal(weight_in(result), 30); /* the other stacks have no such frame */
 	sample = sample_with_leaf(result, "parse");
 	assert_int_equal(depth_in(result, sample), 1);
-	ep_batch_unref(result);
-	ep_view_filter_free(filter);
 
 	filter = new_filter();
 	add(filter, "k!kernel");
@@ -122,9 +118,6 @@ EP_TEST(kinds_choose_frames_and_give_their_time_to_callers)
 	assert_int_equal(weight_in(result), 100);
 	sample = sample_with_leaf(result, "write"); /* called the kernel */
 	assert_int_equal(depth_in(result, sample), 2);
-	ep_batch_unref(result);
-	ep_view_filter_free(filter);
-	ep_batch_unref(batch);
 }
 
 #define START VIEW_START_NS
@@ -167,10 +160,7 @@ EP_TEST(times_choose_samples)
 		    result->duration_ns != ranges[i].duration_ns)
 			fail_msg("%s: weight %" PRIu64 " from %" PRIu64 " for %" PRIu64, ranges[i].label,
 				 weight_in(result), result->start_ns - START, result->duration_ns);
-		ep_batch_unref(result);
-		ep_view_filter_free(filter);
 	}
-	ep_batch_unref(batch);
 }
 
 EP_TEST(times_of_a_profile_without_them_are_refused)
@@ -182,8 +172,6 @@ EP_TEST(times_of_a_profile_without_them_are_refused)
 	ep_view_filter_set_from(filter, (struct ep_view_moment){EP_VIEW_FROM_START, 1});
 	assert_int_equal(ep_view_filter_apply(filter, batch, &result, why), -ENODATA);
 	assert_non_null(strstr(why, "--from and --to need the time of each sample"));
-	ep_view_filter_free(filter);
-	ep_batch_unref(batch);
 }
 
 EP_TEST(a_time_of_day_is_the_first_of_the_recording)
@@ -203,7 +191,6 @@ EP_TEST(a_time_of_day_is_the_first_of_the_recording)
 	assert_int_equal(range.start_ns, start + 5 * hour); /* of the next day */
 	range = ep_view_filter_range(filter, start, start + hour);
 	assert_int_equal(range.start_ns, start - 19 * hour); /* which is not in the recording */
-	ep_view_filter_free(filter);
 }
 
 static const struct {
@@ -233,7 +220,6 @@ EP_TEST(wrong_values_say_what_is_taken)
 		assert_int_equal(ep_view_filter_add(filter, wrong[i].key, wrong[i].value, why), -EINVAL);
 		assert_string_equal(why, wrong[i].why);
 	}
-	ep_view_filter_free(filter);
 }
 
 EP_TEST(rules_are_bounded)
@@ -244,5 +230,4 @@ EP_TEST(rules_are_bounded)
 	for (int i = 0; i < EP_VIEW_MAX_RULES; i++)
 		add(filter, "p1");
 	assert_int_equal(ep_view_filter_add(filter, EP_VIEW_PID, "1", why), -E2BIG);
-	ep_view_filter_free(filter);
 }

@@ -339,7 +339,7 @@ EP_TEST(absolute_amounts_are_per_second)
 /* In its blocks of time as well as in its total, or it would seem to come in bursts. */
 EP_TEST(a_function_that_calls_itself_counts_once_in_a_stack)
 {
-	struct program before = make_program(), after = make_dearer(before, 0, 1.5);
+	struct program before = make_program(), after = make_dearer(before, 0, 1.25);
 	ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
 	uint64_t seed = 10;

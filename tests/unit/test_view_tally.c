@@ -32,7 +32,6 @@ static void check_rows(enum ep_tally_by by, const struct expected *expected, siz
 		assert_int_equal(row->total_samples, expected[i].total / 10);
 	}
 	ep_tally_fini(&tally);
-	ep_batch_unref(batch);
 }
 
 EP_TEST(functions_count_once_however_often_they_are_in_a_stack)
@@ -101,7 +100,6 @@ EP_TEST(a_function_says_where_it_is)
 			assert_int_equal(row->mapping, 1);
 	}
 	ep_tally_fini(&tally);
-	ep_batch_unref(batch);
 }
 
 EP_TEST(tallies_are_known_by_name)
@@ -149,7 +147,6 @@ EP_TEST(trees_have_the_heaviest_first_and_inlined_functions)
 	draw(&tree, 40, text, sizeof(text));
 	assert_string_equal(text, "(main 100/0(spin 40/0(spin 40/20)))");
 	ep_tree_fini(&tree);
-	ep_batch_unref(batch);
 }
 
 EP_TEST(callers_begin_at_the_frame_nearest_to_the_leaf)
@@ -167,7 +164,6 @@ EP_TEST(callers_begin_at_the_frame_nearest_to_the_leaf)
 	assert_string_equal(text, "(spin 40/0(spin 40/0(main 40/40)))");
 	free(wanted);
 	ep_tree_fini(&tree);
-	ep_batch_unref(batch);
 }
 
 /* --- names --- */

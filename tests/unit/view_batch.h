@@ -67,6 +67,9 @@ static inline void view_samples(struct ep_profile_builder *b, const struct view_
 	}
 }
 
+EP_TEST_RELEASES(ep_batch_unref)
+
+/* The test owns it. */
 static inline struct ep_batch *view_batch(bool has_times)
 {
 	const struct ep_profile_header header = {
@@ -99,6 +102,7 @@ static inline struct ep_batch *view_batch(bool has_times)
 	(void)ep_profile_add_header(b, &header);
 	assert_int_equal(ep_profile_finish(b, &batch), 0);
 	ep_profile_builder_free(b);
+	ep_test_owns(batch, ep_batch_unref_made);
 	return batch;
 }
 
