@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/view/bursts.h"
 #include "core/view/movers.h"
 #include "ebpf-profiler/batch.h"
 #include "ebpf-profiler/frame.h"
@@ -336,22 +337,28 @@ EP_TEST(absolute_amounts_are_per_second)
 	assert_float_equal(find(movers, "main")->total.a / 1e9, 1.02, 0.01);
 }
 
-/* In its blocks of time as well as in its total, or it would seem to come in bursts. */
+/* In each block of time: what is always the leaf has as much in total as by itself. */
 EP_TEST(a_function_that_calls_itself_counts_once_in_a_stack)
 {
-	struct program before = make_program(), after = make_dearer(before, 0, 1.25);
-	ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
-	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
+	struct program program = make_program();
+	ep_cleanup(recording_fini) struct recording a = {0};
+	struct ep_bursts self = {0}, total = {0};
+	uint32_t number_of[LEAVES + GROUPS + 2];
+	double share;
+	const struct ep_bursts_choice choice = {
+		.number_of = number_of, .n = 1, .no_file = EP_BURSTS_NONE, .self_share = &share, .total_share = &share};
 	uint64_t seed = 10;
 
 	fill_tables();
 	for (uint32_t i = 0; i < LEAVES; i++)
 		tables.locations[3 * i + 1] = tables.locations[3 * i];
-	run_program(&before, SAMPLES, &seed, &a);
-	run_program(&after, SAMPLES, &seed, &b);
-	movers = compare(&a, &b, false);
-	assert_true(find(movers, "leaf0")->total.moved);
-	assert_true(ep_mover_is_leaf(find(movers, "leaf0")));
+	memset(number_of, 0xff, sizeof(number_of)); /* EP_BURSTS_NONE */
+	number_of[GROUPS + 2] = 0;
+	run_program(&program, SAMPLES, &seed, &a);
+	share = (double)(a.count[0] + a.count[1]) / SAMPLES;
+	assert_int_equal(ep_bursts_add(&a.batch, &choice, &self, &total), 0);
+	assert_true(self.squares > 0);
+	assert_float_equal(total.squares, self.squares, 1e-9);
 }
 
 /* Two files before and one after: as long as both together. */
