@@ -162,6 +162,16 @@ def parse_truth(output):
     return [Pattern(line) for line in output.splitlines() if line.startswith(("STACK ", "MAY "))]
 
 
+def used_by(output):
+    """
+    (seconds of CPU time, into how many pieces it was cut), as a program says in its last lines: CPU, and SWITCHES,
+    without which nobody knows the pieces. None: it says nothing.
+    """
+    used = re.findall(r"^CPU ([0-9.]+)$", output, re.M)
+    switches = re.findall(r"^SWITCHES (\d+)$", output, re.M)
+    return (float(used[-1]), int(switches[-1]) + 1 if switches else None) if used else None
+
+
 def without_kernel(frames):
     at = 0
     while at < len(frames) and is_kernel(frames[at]):

@@ -153,7 +153,7 @@ class Checker(unittest.TestCase):
 
     def test_the_threshold_decides(self):
         bad = prog("spin") + ERROR
-        for count, wanted in [(5, 0), (6, 1)]:
+        for count, wanted in [(17, 0), (18, 1)]:    # of 1000 at 99.5 %: counting.py
             status, output = self.check([(self.GOOD, 1000 - count, {}), (bad, count, {})])
             self.assertEqual(status, wanted, output)
 

@@ -17,6 +17,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
+import counting  # noqa: E402
 import refused_calls  # noqa: E402
 import judge  # noqa: E402
 import otlp_rows  # noqa: E402
@@ -26,7 +27,6 @@ import stacks  # noqa: E402
 
 SKIP = 77
 FREQ = 499
-GRACE = 3  # samples that may be cut however few there are
 FUNCTIONS = dict.fromkeys(("short_leaf", "short_middle", "short_burn"), "shortlived")
 BINARY = os.environ.get("EBPF_PROFILER_BINARY", "")
 
@@ -52,7 +52,7 @@ class Case:
         for state, count in tally.states.items():
             print(f"  {count} with {state}")
         self.expect(tally.all >= at_least, f"{what}: only {tally.all} samples")
-        self.expect(tally.percent >= percent or tally.all - tally.whole <= GRACE,
+        self.expect(not counting.is_missed(tally.all - tally.whole, tally.all, percent),
                     f"{what}: {tally.percent:.2f} % whole, not {percent}")
         return tally
 
@@ -79,7 +79,7 @@ def case_image(case):
     body = passes.again(60, case.program("shortlived") + " 10")
     session = passes.record(FREQ, body, 6, case.directory)
     programs = judge.Programs({**judge.SHELLS, "shortlived": {"shortlived"}}, FUNCTIONS)
-    case.expect_whole("after the first second", session.later, 95, ("shortlived",), 400)
+    case.expect_whole("after the first second", session.later, 99, ("shortlived",), 1000)
     case.expect_right_image(session.own, programs)
 
 
@@ -87,37 +87,32 @@ def case_exec(case):
     """A program that executes itself: most of its time is exec and start, under one pid."""
     profile, _, text = passes.run_record(FREQ, [case.program("reexec"), "5"], case.directory)
     samples = passes.Session(profile.samples, [], None, text).own
-    tally = case.expect_whole("a program that executes itself", samples, 98, ("reexec",), 250)
+    tally = case.expect_whole("a program that executes itself", samples, 99, ("reexec",), 500)
     case.expect(tally.states["[exec]"] > tally.all / 100,
                 f"{tally.states['[exec]']} of {tally.all} samples have [exec]")
     case.expect(not tally.states["[exit]"] or tally.states["[exit]"] < tally.all / 100,
                 f"{tally.states['[exit]']} samples have [exit], but there was one exit")
 
 
-def children_seconds(text):
-    """CPU time of a shell's children, by its `times`: the second line, POSIX.1-2017 times."""
-    line = text.strip().splitlines()[-1]
-    return sum(60 * float(minutes) + float(seconds)
-               for minutes, seconds in (part.rstrip("s").split("m") for part in line.split()))
-
-
 def case_exit(case):
     """Programs that leave 200 MB for the kernel to free."""
-    body = passes.again(16, case.program("bigexit") + " 200") + "; times"
-    profile, out, text = passes.run_record(FREQ, ["sh", "-c", body], case.directory)
-    own = [s for s in passes.Session(profile.samples, [], None, text).own
-           if s.labels.get("thread_name") == "bigexit"]
+    command = [sys.executable, "-c", passes.MEASURED, "sh", "-c", passes.again(16, case.program("bigexit") + " 200")]
+    profile, out, text = passes.run_record(FREQ, command, case.directory)
+    session = passes.Session(profile.samples, [], passes.pids_of("DRIVER", out)[0], text)
+    own = [s for s in session.own if s.labels.get("thread_name") == "bigexit"]
     freeing = [s for s in own if has(s, "exit_mmap")]
-    print(f"{count_of(own)} samples of bigexit, {count_of(freeing)} in exit_mmap, "
-          f"{children_seconds(out) * FREQ:.0f} expected from its CPU time")
-    # A virtual CPU may lose a third of its ticks.
-    case.expect(count_of(own) > 0.6 * children_seconds(out) * FREQ - 10, "CPU time is missing")
+    seconds, pieces = stacks.used_by(out)
+    started = sum(s.weight_ns for s in session.first) / 1e9 * FREQ  # the shell as well, and before an exec
+    print(f"{count_of(own)} samples of bigexit, {count_of(freeing)} in exit_mmap; {started:.0f} of all that was "
+          f"started, {profile.lost} lost, {seconds * FREQ:.0f} expected from its CPU time in {pieces} pieces")
+    case.expect(not counting.is_few(round(started) + profile.lost, 0.99 * seconds * FREQ, pieces),
+                "CPU time is missing")
     case.expect(count_of(freeing) > 0.03 * count_of(own), "the time in exit_mmap is missing")
     case.expect(all(s.labels.get("comm") == "bigexit" for s in freeing),
                 f"exit_mmap is booked on {sorted({str(s.labels.get('comm')) for s in freeing})}")
     for sample in [s for s in freeing if s.frames[-1].name != "[exit]"][:1]:
         case.expect(False, f"exit_mmap without [exit]: {judge.text_of(sample)}")
-    case.expect_whole("bigexit", own, 97, ("bigexit",))
+    case.expect_whole("bigexit", own, 99, ("bigexit",))
 
 
 def case_fork(case):
@@ -135,8 +130,8 @@ def case_fork(case):
     burning = count_of(s for s in children if has(s, "child_leaf"))
     print(f"{burning} of {count_of(children)} samples of children are in child_leaf")
     case.expect(burning > 0.75 * count_of(children), "children are not where they burn")
-    case.expect_whole("children", children, 98, ("forkonly",), 150)
-    case.expect_whole("the parent", of_parent, 98, ("forkonly",), 150)
+    case.expect_whole("children", children, 99, ("forkonly",), 300)
+    case.expect_whole("the parent", of_parent, 99, ("forkonly",), 300)
 
 
 def case_vfork(case):
@@ -145,7 +140,7 @@ def case_vfork(case):
     profile, _, text = passes.run_record(FREQ, command, case.directory)
     samples = passes.Session(profile.samples, [], None, text).own
     programs = judge.Programs({"vforks": {"vforks"}, "nothing": {"nothing"}})
-    for name, percent in (("vforks", 98), ("nothing", 95)):
+    for name, percent in (("vforks", 99.5), ("nothing", 99)):
         own = [s for s in samples if s.labels.get("thread_name") == name]
         case.expect_whole(name, own, percent, (name,))
     case.expect_right_image(samples, programs)
@@ -153,31 +148,29 @@ def case_vfork(case):
 
 CONFIG = """
 [sampling]
-freq = {freq}
+freq = 199
 [plugins]
-enable = ["{kind}"]
+enable = ["otlp"]
 [[exporter]]
-type = "{kind}"
-interval = "{interval}"
-{more}
+type = "otlp"
+interval = "1s"
+endpoint = "{url}"
+protocol = "http/protobuf"
 """
 
 
 @contextlib.contextmanager
-def agent(case, freq, kind, interval, more):
-    """The agent, sampling; ended by SIGTERM, so that what it has is exported."""
-    path = os.path.join(case.directory, "profiler.toml")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(CONFIG.format(freq=freq, kind=kind, interval=interval, more=more))
+def sampling(case, *options):
+    """The profiler, once it samples; ended by SIGTERM, so that what it has is exported."""
     log = os.path.join(case.directory, "log")
     with open(log, "wb") as out:
-        proc = subprocess.Popen([BINARY, "--config", path], stderr=out, stdin=subprocess.DEVNULL)
+        proc = subprocess.Popen([BINARY, *options], stderr=out, stdin=subprocess.DEVNULL)
     try:
         wait_sampling(proc, log)
         yield proc
         proc.send_signal(signal.SIGTERM)
-        if proc.wait(20) != 0:
-            raise passes.Failed(f"the agent ended with {proc.returncode}:\n{read_log(log)}")
+        if proc.wait(120) != 0:
+            raise passes.Failed(f"the profiler ended with {proc.returncode}:\n{read_log(log)}")
         if refused_calls.said_in(read_log(log)):
             raise passes.Failed(f"system calls that are not on the list: {', '.join(refused_calls.said_in(read_log(log)))}")
     finally:
@@ -192,7 +185,7 @@ def read_log(path):
 
 
 def wait_sampling(proc, log):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         if "sampling at" in read_log(log):
             return
@@ -200,7 +193,7 @@ def wait_sampling(proc, log):
             kind = passes.Cannot if proc.returncode in passes.CANNOT else passes.Failed
             raise kind(read_log(log).strip().splitlines()[-1])
         time.sleep(0.05)
-    raise passes.Failed(f"the agent does not start:\n{read_log(log)}")
+    raise passes.Failed(f"the profiler does not start:\n{read_log(log)}")
 
 
 def case_name(case):
@@ -209,10 +202,11 @@ def case_name(case):
         raise passes.Cannot("no otlp plugin: only it has paths of processes")
     script = passes.write_script(case.directory, passes.again(250, case.program("shortlived") + " 10"))
     receiver = otlp_rows.Receiver()
-    with agent(case, 199, "otlp", "1s", f'endpoint = "{receiver.url}"\nprotocol = "http/protobuf"'):
-        time.sleep(1)
+    config = os.path.join(case.directory, "profiler.toml")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(CONFIG.format(url=receiver.url))
+    with sampling(case, "--config", config):
         passes.run_pass(script)
-        time.sleep(0.5)
     receiver.close()
     rows = [row for body in receiver.bodies for row in otlp_rows.rows(body)]
     files = {"shortlived": {os.path.realpath(case.program("shortlived"))},
@@ -238,27 +232,28 @@ def running(command):
 
 
 def case_protect(case):
-    """30 000 mappings and one mprotect(PROT_EXEC) each 5 ms do not cost the agent more than it has."""
-    seconds = 6
-    more = f'directory = "{case.directory}"'
-    with agent(case, 99, "pprof", "60s", more) as proc, \
-            running([case.program("protects"), "60", "15000"]) as storm:
+    """
+    30 000 mappings and one mprotect(PROT_EXEC) each 5 ms do not cost the profiler more than it has. It
+    profiles these two programs alone: what it spends on a machine's other work is not judged.
+    """
+    out = os.path.join(case.directory, "protect.pb.gz")
+    with running([case.program("protects"), "600", "15000"]) as storm, \
+            running([case.program("shortlived"), "3000"]) as innocent:
         if storm.stdout.readline() != "READY\n":
             raise passes.Failed("protects could not map its pages")
-        with running([case.program("shortlived"), str(1000 * (seconds + 2))]) as innocent:
-            time.sleep(1)
-            before = runs.cpu_of(proc.pid)
-            time.sleep(seconds)
-            used = 100 * (runs.cpu_of(proc.pid) - before) / seconds
-            pid = innocent.pid
+        command = [BINARY, "record", "-q", "-F", "99", "-o", out, "-p", f"{storm.pid},{innocent.pid}", "--",
+                   "sh", "-c", f"echo READY; exec tail --pid={innocent.pid} -f /dev/null"]
+        with running(command) as profiler:
+            ready = profiler.stdout.readline()
+            begin, before = time.monotonic(), runs.cpu_of(profiler.pid)
+            innocent.wait(240)
+            used = 100 * (runs.cpu_of(profiler.pid) - before) / (time.monotonic() - begin)
+            case.expect(ready == "READY\n" and profiler.wait(60) == 0, "the profiler failed")
         case.expect(storm.poll() is None, "the storm of mprotect ended before it was measured")
-        storm.kill()
-    files = [name for name in os.listdir(case.directory) if name.endswith(".pb.gz")]
-    samples = [sample for name in files
-               for sample in stacks.read_profile(os.path.join(case.directory, name)).samples]
-    print(f"the agent took {used:.1f} % of one CPU")
-    case.expect(used < 10, f"the agent took {used:.1f} % of one CPU, not less than 10")
-    case.expect_whole("another program", [s for s in samples if s.labels.get("pid") == pid], 99,
+    print(f"the profiler took {used:.1f} % of one CPU")
+    case.expect(used < 10, f"the profiler took {used:.1f} % of one CPU, not less than 10")
+    samples = stacks.read_profile(out).samples
+    case.expect_whole("another program", [s for s in samples if s.labels.get("pid") == innocent.pid], 99,
                       ("shortlived",))
 
 
@@ -267,10 +262,10 @@ def case_dlopen(case):
     body = passes.again(25, f"{case.program('dlopen_once')} {case.program('libzoo.so')}")
     session = passes.record(FREQ, body, 5, case.directory)
     own = [s for s in session.later if s.labels.get("thread_name") == "dlopen_once"]
-    case.expect_whole("programs with a library", own, 97, ("dlopen_once", "libzoo.so"), 250)
+    case.expect_whole("programs with a library", own, 98, ("dlopen_once", "libzoo.so"), 500)
     burning = [s for s in own if has(s, "lib_spin") or any(f.file == "libzoo.so" for f in s.frames)]
     print(f"{count_of(burning)} of {count_of(own)} samples are in the library")
-    case.expect(count_of(burning) > 0.6 * count_of(own), "the library is not seen")
+    case.expect(count_of(burning) > 0.9 * count_of(own), "the library is not seen")
 
 
 # --- main ------------------------------------------------------------------------------------------

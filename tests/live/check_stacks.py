@@ -20,12 +20,12 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
+import counting  # noqa: E402
 import refused_calls  # noqa: E402
 import runs  # noqa: E402
 import stacks  # noqa: E402
 
 SKIP = 77
-GRACE_FREQUENCY = 499
 # Who runs before the program does: the profiler's child, and start.py with its helpers.
 STARTERS = re.compile(r"^(ebpf-profiler|(lib)?python3.*|env|sh|bash|dash|ldd|readelf)$")
 CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
@@ -41,13 +41,8 @@ def arguments():
     parser.add_argument("--threshold", type=float, default=99.5, help="percent of samples")
     parser.add_argument("--complete", type=float, help="percent complete; default: the threshold")
     parser.add_argument("--aside", type=float, default=1.5, help="percent at most")
-    parser.add_argument("--grace", type=int, default=8,
-                        help="samples, of 499 a second, that may be wrong however few there are: a busy "
-                        "machine gives a program little CPU time, but its first 16 ms are as long")
-    parser.add_argument("--lost", type=float, default=4,
-                        help="percent by which the samples may fall short of the CPU time used")
-    parser.add_argument("--more", type=float, default=30,
-                        help="percent by which they may exceed it")
+    parser.add_argument("--lost", type=float, default=1,
+                        help="percent of the CPU time used that may have no sample")
     parser.add_argument("--no-root", action="store_true",
                         help="the C library has no unwind tables: the stack may end at main")
     parser.add_argument("--labels", default="", help="KEY=VALUE,...: each must be in some sample")
@@ -63,6 +58,7 @@ def arguments():
     parser.add_argument("program", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     options.program = [a.replace("{seconds}", str(options.seconds)) for a in options.program]
+    options.stolen = 0
     if options.program and options.program[0].endswith(".py"):
         options.program.insert(0, sys.executable)
     return options
@@ -87,8 +83,10 @@ def record(options, path):
         environment["EBPF_PROFILER_PLUGINS_DIR"] = options.plugins
     command = [options.binary, "record", "-F", str(options.frequency), "-o", path, "--force",
                "--", *options.program]
+    before = stolen_seconds()
     run = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False,
-                         env=environment, timeout=options.seconds * 5 + 60)
+                         env=environment, timeout=options.seconds * 10 + 60)
+    options.stolen = stolen_seconds() - before
     if run.returncode in CANNOT and not os.path.exists(path):
         print(f"skip: {CANNOT[run.returncode]}: {run.stderr.strip().splitlines()[-1:]}")
         sys.exit(SKIP)
@@ -100,6 +98,12 @@ def record(options, path):
     if refused_calls.said_in(run.stderr):
         fail(f"system calls that are not on the list: {', '.join(refused_calls.said_in(run.stderr))}")
     return run.stdout
+
+
+def stolen_seconds():
+    """Of all CPUs, since the machine began: what a hypervisor gave to others; man 5 proc."""
+    with open("/proc/stat", encoding="ascii") as file:
+        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def record_with_perf(options, path):
@@ -196,11 +200,6 @@ def is_starter(sample):
                 or any(STARTERS.match(frame.file) for frame in sample.frames))
 
 
-def is_above(bad, whole, threshold, grace):
-    """More bad ones than the threshold leaves, and than the grace."""
-    return not whole or (bad > grace and percent(whole - bad, whole) < threshold)
-
-
 def report(options, counts, hits, worst, dropped):
     print(f"samples   {counts['all']}" + (f" (and {dropped} before exec)" if dropped else ""))
     print(f"matching  {percent(counts['matching'], counts['all'] - counts['aside']):.2f} %")
@@ -221,20 +220,21 @@ def check_seen(patterns, hits, all_samples):
 
 def check_amount(options, truth, samples):
     """No CPU time may be missing, nor be counted twice: by what the program says it used."""
-    used = re.findall(r"^CPU ([0-9.]+)$", truth, re.M)
+    used = stacks.used_by(truth)
     if not used or options.with_perf:
         if not samples:
             fail("no samples")
         return
-    expected, seen = float(used[-1]), sum(s.weight_ns for s in samples) / 1e9
-    ten = 10 / options.frequency  # samples
-    print(f"amount    {percent(seen, expected):.1f} % of {expected} s of CPU time")
-    # On a virtual machine that has to wait for its CPUs the program is not charged for the wait,
-    # but the sampling clock goes on: there may be more samples, never fewer.
-    # What is said to be lost is not missing.
-    if (seen + options.lost_seconds < expected * (1 - options.lost / 100) - ten
-            or seen > expected * (1 + options.more / 100) + ten):
-        fail(f"samples of {seen:.2f} s, but the program used {expected:.2f} s of CPU time")
+    expected, pieces = used[0] * options.frequency, used[1]
+    seen = sum(s.weight_ns for s in samples) / 1e9 * options.frequency
+    stolen = options.stolen * options.frequency
+    fewest = counting.amount(expected * (1 - options.lost / 100), pieces)[0] - options.lost_samples
+    # A program is not charged for time that a hypervisor takes, but the sampling clock goes on.
+    most = counting.amount(expected + stolen, pieces)[1]
+    print(f"amount    {seen:.0f} samples, {expected:.0f} by the CPU time used, in {pieces} pieces; "
+          f"{fewest} to {most} are right: {options.lost_samples} lost, {stolen:.0f} stolen")
+    if not fewest <= round(seen) <= most:
+        fail(f"{seen:.0f} samples, but the program used CPU time for {expected:.0f}")
 
 
 def check_labels(wanted, samples):
@@ -265,7 +265,7 @@ def load(options, directory):
     else:
         truth = record(options, path)
     profile = stacks.read_profile(path)
-    options.lost_seconds = profile.lost / options.frequency
+    options.lost_samples = profile.lost
     check_go(path, profile.samples)
     return truth, profile.samples
 
@@ -283,15 +283,16 @@ def main(options):
     report(options, counts, hits, worst, len(everything) - len(samples))
     check_labels(options.labels, samples)
     check_seen(patterns, hits, counts["all"])
-    grace = 0 if options.pprof else options.grace * options.frequency / GRACE_FREQUENCY
-    if is_above(counts["aside"], counts["all"], 100 - options.aside, grace):
+    beside, wanted = counts["all"] - counts["aside"], options.complete
+    wrong, incomplete = beside - counts["matching"], counts["all"] - counts["complete"]
+    if not counts["all"]:
+        fail("no samples of the program")
+    if counting.is_missed(counts["aside"], counts["all"], 100 - options.aside):
         fail(f"more than {options.aside} % of the samples are aside")
-    wrong = counts["all"] - counts["aside"] - counts["matching"]
-    if is_above(wrong, counts["all"] - counts["aside"], options.threshold, grace):
+    if counting.is_missed(wrong, beside, options.threshold):
         fail(f"matching stacks are below {options.threshold} %")
-    wanted = options.threshold if options.complete is None else options.complete
-    if is_above(counts["all"] - counts["complete"], counts["all"], wanted, grace):
-        fail(f"complete stacks are below {wanted} %")
+    if counting.is_missed(incomplete, counts["all"], options.threshold if wanted is None else wanted):
+        fail(f"complete stacks are below {options.threshold if wanted is None else wanted} %")
     if gap:
         print(f"skip: known gap: {gap} samples end in \"{options.known_gap}\"")
         return SKIP

@@ -17,7 +17,7 @@ import stacks
 LIVE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.join(LIVE, "..", "..")
 BUILD = os.environ["EBPF_PROFILER_BUILD"]
-SECONDS = "2"
+SECONDS = "1"
 
 
 class Lines(stacks.Profile):
@@ -86,7 +86,7 @@ class Case(unittest.TestCase):
         all, as they are from before the plugin was attached."""
         result = run(sys.executable, os.path.join(LIVE, "check_stacks.py"), "--plugins", self.plugins,
                      "--seconds", seconds, "--frequency", frequency, "--threshold", threshold, "--keep", self.out,
-                     "--grace", "40", program, "{seconds}", *arguments)
+                     program, "{seconds}", *arguments)
         if result.returncode == SKIP:
             self.skipTest(result.stdout)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)

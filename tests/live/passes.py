@@ -18,6 +18,16 @@ PASS = 'echo "PASS $$"\n'
 DRIVER = 'echo "DRIVER $$"; i=0; while [ $i -lt "$1" ]; do sh "$0" || exit 1; i=$((i+1)); done'
 
 
+# Runs a command, and says what CPU time all that it started had: stacks.used_by.
+MEASURED = """import os, resource, subprocess, sys
+print("DRIVER", os.getpid(), flush=True)
+status = subprocess.call(sys.argv[1:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print("SWITCHES", used.ru_nvcsw + used.ru_nivcsw)
+print("CPU %.3f" % (used.ru_utime + used.ru_stime))
+sys.exit(status)"""
+
+
 class Failed(Exception):
     """The profiler or what it profiled did not work."""
 

@@ -27,10 +27,12 @@ static void again(char **argv)
 
 int main(int argc, char **argv)
 {
-	if (argc > 3)
-		zoo_end_ns = strtoull(argv[2], NULL, 10), atexit(zoo_print_cpu);
-	else
+	if (argc > 3) {
+		zoo_go_on(argv[1], argv[2]);
+		atexit(zoo_print_cpu);
+	} else {
 		zoo_start(argc, argv, "STACK spin short_life main\n");
+	}
 	short_life();
 	if (zoo_time_left())
 		again(argv);

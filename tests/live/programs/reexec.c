@@ -24,8 +24,10 @@ int main(int argc, char **argv)
 {
 	if (argc < 2)
 		return 2;
-	zoo_end_ns = argc > 2 ? strtoull(argv[2], NULL, 10)
-			      : zoo_now_ns() + (uint64_t)(strtod(argv[1], NULL) * 1e9);
+	if (argc > 2)
+		zoo_go_on(argv[1], argv[2]);
+	else
+		zoo_set_end(strtod(argv[1], NULL));
 	if (!zoo_time_left())
 		return 0;
 	exec_again(argv);
