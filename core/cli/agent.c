@@ -55,7 +55,8 @@ static void take_batch(void *arg, const struct ep_batch *batch)
 	struct track *track = arg;
 	struct ep_outputs *outputs = &track->agent->outputs;
 
-	for (size_t i = 0; batch && i < outputs->list.len; i++) {
+	/* Where nothing was sampled there is nothing to write, and no file with nothing in it. */
+	for (size_t i = 0; batch && batch->n_samples > 0 && i < outputs->list.len; i++) {
 		if (track->exporters >> i & 1)
 			ep_outputs_submit(outputs, i, batch);
 	}

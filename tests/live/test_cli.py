@@ -15,16 +15,21 @@ import sys
 import tempfile
 import time
 
+import agent
 import whole  # and with it where the kit is
 import stacks
-from whole import BINARY, Case, run
+from whole import BINARY, BURN, Case, burner, has_begun, run, wait_until, wait_used
 
-BURN = "import time\nend = time.monotonic() + {0}\nwhile time.monotonic() < end: sum(range(1000))\n"
 CONTAINER = "8f1d" * 16
 
 
-def burner(seconds):
-    return [sys.executable, "-c", BURN.format(seconds)]
+def is_removed(group):
+    """A group of processes that have ended."""
+    try:
+        os.rmdir(group)
+    except OSError:
+        return False
+    return True
 
 
 def samples_of(path):
@@ -89,42 +94,31 @@ class Record(Case):
         self.assertEqual(result.returncode, 127)
         self.assertIn("cannot run /nonexistent/program: No such file", result.stderr)
 
+    def record_until_used(self, pid, *words):
+        """Until this process has used enough for samples to be sure, then Ctrl-C."""
+        profiler = self.start([BINARY, "record", "-q", *words, "-o", self.out])
+        self.assertTrue(wait_until(lambda: has_begun(profiler)) and wait_used(pid, 0.5))
+        profiler.send_signal(signal.SIGINT)
+        self.assertEqual(profiler.wait(120), 0)
+        self.assertIn(pid, labels_of(self.out, "pid"))
+
     def test_pid_takes_the_tree_and_nothing_else(self):
-        with subprocess.Popen(["sh", "-c", f"{sys.executable} -c '{BURN.format(4)}' & wait"]) as tree, \
-                subprocess.Popen(burner(4)) as other:
-            time.sleep(0.3)
-            result = run("record", "-d", "1s", "-p", str(tree.pid), "-o", self.out)
-            other.kill()
-            subprocess.run(["pkill", "-P", str(tree.pid)], check=False)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertNotIn(str(other.pid), {str(v) for v in labels_of(self.out, "pid")})
-        self.assertGreater(len(samples_of(self.out)), 0)
+        tree = self.start(["sh", "-c", f"{sys.executable} -c '{BURN.format(600)}' & echo $!; wait"],
+                          stdout=subprocess.PIPE, text=True)
+        child = int(tree.stdout.readline())
+        self.addCleanup(tree.stdout.close)
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        other = self.start(burner(600))
+        self.record_until_used(child, "-p", str(tree.pid))
+        self.assertNotIn(other.pid, labels_of(self.out, "pid"))
 
     def test_unknown_pid_is_refused(self):
         result = run("record", "-d", "1s", "-p", "4194303", "-o", self.out)
         self.assertEqual(result.returncode, 1)
         self.assertIn("no such process", result.stderr)
 
-    def test_whole_machine(self):
-        with subprocess.Popen(burner(3)) as busy:
-            time.sleep(0.2)
-            result = run("record", "-a", "-d", "1s", "-o", self.out)
-            busy.kill()
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertIn(busy.pid, labels_of(self.out, "pid"))
-
-    def test_ctrl_c_finishes_and_writes(self):
-        status = 5
-        with subprocess.Popen(burner(60)) as busy:
-            for seconds in 1.5, 5, 15:      # a busy machine begins late: then there is nothing to write
-                if status == 5:
-                    with subprocess.Popen([BINARY, "record", "-q", "-a", "-o", self.out]) as profiler:
-                        time.sleep(seconds)
-                        profiler.send_signal(signal.SIGINT)
-                        status = profiler.wait(60)
-            busy.kill()
-        self.assertEqual(status, 0)
-        self.assertGreater(len(samples_of(self.out)), 0)
+    def test_the_whole_machine_until_ctrl_c(self):
+        self.record_until_used(self.start(burner(600)).pid, "-a")
 
     def test_standard_output(self):
         with open(self.out, "wb") as file:
@@ -209,8 +203,7 @@ class Record(Case):
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn(CONTAINER, labels_of(self.out, "container_id"))
         finally:
-            time.sleep(0.2)
-            os.rmdir(group)
+            self.assertTrue(wait_until(lambda: is_removed(group)))
             os.rmdir(os.path.dirname(group))
 
     def test_usage_errors_are_exit_2(self):
@@ -244,51 +237,37 @@ class Record(Case):
 
 class Agent(Case):
     def write_config(self, interval, keep):
-        path = os.path.join(self.dir, "profiler.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f'[sampling]\nfreq = 99\n[plugins]\nenable = ["pprof"]\n[[exporter]]\n'
-                       f'type = "pprof"\ninterval = "{interval}"\ndirectory = "{self.dir}"\n'
-                       f'keep = {keep}\n')
-        return path
+        return agent.write_config(self.dir, interval=interval, keep=keep)
 
     def files(self):
-        return sorted(glob.glob(os.path.join(self.dir, "profile-*.pb.gz")))
+        return agent.files_in(self.dir)
 
     def test_writes_keeps_and_ends(self):
-        config = self.write_config("1s", 2)
-        with subprocess.Popen(burner(8)) as busy:
-            with subprocess.Popen([BINARY, "--config", config], stderr=subprocess.PIPE,
-                                  text=True) as agent:
-                time.sleep(4.7)
-                agent.send_signal(signal.SIGUSR1)
-                time.sleep(0.5)
-                agent.send_signal(signal.SIGTERM)
-                log = agent.communicate(timeout=20)[1]
-                self.assertEqual(agent.returncode, 0, log)
-            busy.kill()
-        whole.check_calls(log)
-        self.assertEqual(len(self.files()), 2, log)
-        self.assertTrue(samples_of(min(self.files())), log)     # the last interval may be shorter than the time to a sample
-        self.assertEqual(log.count("samples taken"), 2, log)
-        self.assertGreaterEqual(int(re.findall(r"(\d+)  pprof: batches exported", log)[-1]), 4)
+        self.start(burner(600))
+        there = agent.Agent(self, interval="1s", keep=2)
+        written = set()
+        self.assertTrue(wait_until(lambda: written.update(self.files()) or len(written) >= 4), there.log())
+        self.assertTrue(there.signal(signal.SIGUSR1, "samples taken"))
+        there.check_stop(self)
+        self.assertEqual(len(self.files()), 2, there.log())
+        self.assertTrue(all(map(samples_of, self.files())), there.log())
+        self.assertEqual(there.log().count("samples taken"), 2, there.log())
+        self.assertGreaterEqual(int(re.findall(r"(\d+)  pprof: batches exported", there.log())[-1]), 4)
 
     def test_walks_few_frames_at_a_time_at_first_alone(self):
-        config = self.write_config("1h", 9)
-        with subprocess.Popen([BINARY, "--config", config], stderr=subprocess.PIPE, text=True) as agent:
-            time.sleep(5)
-            agent.send_signal(signal.SIGTERM)
-            log = agent.communicate(timeout=20)[1]
-        self.assertEqual(agent.returncode, 0, log)
-        self.assertGreater(int(re.search(r"(\d+)  frames walked in one run", log)[1]), 4, log)
+        there = agent.Agent(self)
+
+        def frames():
+            there.signal(signal.SIGUSR1, "frames walked in one run")
+            return int(re.findall(r"(\d+)  frames walked in one run", there.log())[-1])
+        self.assertTrue(wait_until(lambda: frames() > 4), there.log())
+        there.check_stop(self)
 
     def test_last_interval_is_flushed(self):
-        config = self.write_config("1h", 9)
-        with subprocess.Popen(burner(5)) as busy:
-            with subprocess.Popen([BINARY, "--config", config], stderr=subprocess.DEVNULL) as agent:
-                time.sleep(2)
-                agent.send_signal(signal.SIGTERM)
-                self.assertEqual(agent.wait(20), 0)
-            busy.kill()
+        busy = self.start(burner(600))
+        there = agent.Agent(self)
+        self.assertTrue(wait_used(busy.pid, 0.5))
+        there.check_stop(self)
         self.assertEqual(len(self.files()), 1)
         self.assertIn(busy.pid, labels_of(self.files()[0], "pid"))
 
@@ -314,27 +293,19 @@ class Agent(Case):
             have = int(re.search(r"CapEff:\t(\w+)", file.read())[1], 16)
         return have & sum(1 << bit for bit in (39, 38, 19, 2, 34, 40) + ((21,) if admin else ()))
 
-    def sampled(self, config, **environment):
-        """What the threads of an agent were like when it had written a file, and its log."""
-        with subprocess.Popen([BINARY, "--config", config], stderr=subprocess.PIPE, text=True,
-                              env=dict(os.environ, **environment)) as agent:
-            end = time.monotonic() + 60
-            while not self.files() and agent.poll() is None and time.monotonic() < end:
-                time.sleep(0.1)
-            threads = list(self.status(agent.pid))
-            with open(f"/proc/{agent.pid}/limits", encoding="utf-8") as file:
-                limits = file.read()
-            agent.send_signal(signal.SIGTERM)
-            log = agent.communicate(timeout=60)[1]
-        self.assertEqual(agent.returncode, 0, log)
-        self.assertTrue(self.files(), log)
-        whole.check_calls(log)
+    def sampled(self, **environment):
+        """What the threads of an agent were like when it had written a file, and its limits."""
+        self.start(burner(600))
+        there = agent.Agent(self, interval="1s", env=dict(os.environ, **environment))
+        self.assertTrue(wait_until(self.files), there.log())
+        threads = list(self.status(there.process.pid))
+        with open(f"/proc/{there.process.pid}/limits", encoding="utf-8") as file:
+            limits = file.read()
+        there.check_stop(self)
         return threads, limits
 
     def test_keeps_what_doctor_names_and_nothing_else(self):
-        with subprocess.Popen(burner(60)) as busy:
-            threads, limits = self.sampled(self.write_config("1s", 9))
-            busy.kill()
+        threads, limits = self.sampled()
         self.assertGreater(len(threads), 1)
         for thread in threads:
             for key, value in (("CapEff", self.kept()), ("CapPrm", self.kept()), ("CapInh", 0), ("CapBnd", 0), ("CapAmb", 0)):
@@ -346,9 +317,7 @@ class Agent(Case):
 
     def test_writes_where_who_called_sudo_may(self):
         os.chown(self.dir, 65534, 65534)
-        with subprocess.Popen(burner(60)) as busy:
-            self.sampled(self.write_config("1s", 9), SUDO_UID="65534", SUDO_GID="65534")
-            busy.kill()
+        self.sampled(SUDO_UID="65534", SUDO_GID="65534")
         self.assertEqual({(os.stat(path).st_uid, os.stat(path).st_mode & 0o777) for path in self.files()}, {(65534, 0o600)})
 
     def test_directories_of_others_are_refused(self):
@@ -388,25 +357,20 @@ class Hardship(Case):
         online = "/sys/devices/system/cpu/cpu1/online"
         if not os.access(online, os.W_OK):
             self.skipTest("CPU 1 cannot be taken away here")
+        profiler = self.start([BINARY, "record", "-q", "-a", "-F", "199", "-o", self.out])
         try:
-            with subprocess.Popen([BINARY, "record", "-q", "-a", "-F", "199", "-d", "7s",
-                                   "-o", self.out]) as profiler:
-                time.sleep(1.5)
-                with open(online, "w", encoding="ascii") as file:
-                    file.write("0")
-                time.sleep(seconds)
-                with open(online, "w", encoding="ascii") as file:
-                    file.write("1")
-                time.sleep(2)
-                busy = subprocess.Popen(["taskset", "-c", "1", *burner(3)])
-                self.assertEqual(profiler.wait(30), 0)
-                busy.kill()
-                busy.wait()
+            self.assertTrue(wait_until(lambda: has_begun(profiler)))
+            with open(online, "w", encoding="ascii") as file:
+                file.write("0")
+            time.sleep(seconds)
         finally:
             with open(online, "w", encoding="ascii") as file:
                 file.write("1")
-        cpus = {(s.labels.get("cpu"), s.labels.get("pid")) for s in samples_of(self.out)}
-        self.assertIn((1, busy.pid), cpus)
+        busy = self.start(["taskset", "-c", "1", *burner(600)])
+        self.assertTrue(wait_used(busy.pid, 3))
+        profiler.send_signal(signal.SIGINT)
+        self.assertEqual(profiler.wait(120), 0)
+        self.assertIn((1, busy.pid), {(s.labels.get("cpu"), s.labels.get("pid")) for s in samples_of(self.out)})
 
     def test_process_with_50000_mappings(self):
         program = os.path.join(self.dir, "mappings")

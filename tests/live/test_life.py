@@ -17,19 +17,15 @@ import tempfile
 import termios
 import time
 
+import agent
 import whole  # and with it where the kit is
 import stacks
 import test_terminal
-from whole import BINARY, Case, run
+from whole import BINARY, Case, burner, run, wait_until, wait_used
 
-BURN = "import time\nend = time.monotonic() + {0}\nwhile time.monotonic() < end: sum(range(1000))\n"
 # Says that it has been sampled by writing a file, and goes on for a minute.
 BURN_AND_SAY = "import time\nend = time.monotonic() + 60\nwhile time.process_time() < 0.5: pass\nopen({0!r}, 'w').close()\n"
 LOOP = "while :; do sleep 0.05; done"
-
-
-def burner(seconds):
-    return [sys.executable, "-c", BURN.format(seconds)]
 
 
 def is_there(pid):
@@ -39,13 +35,6 @@ def is_there(pid):
             return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
         return False
-
-
-def wait_until(condition, seconds=90):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
 
 
 def limit(what, soft):
@@ -133,28 +122,20 @@ class Files(LifeCase):
             self.assertEqual(profiler.wait(60), 7)
 
     def test_a_hangup_writes_the_interval_of_the_agent(self):
-        config = os.path.join(self.dir, "profiler.toml")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(f'[sampling]\nfreq = 99\n[plugins]\nenable = ["pprof"]\n[[exporter]]\ntype = "pprof"\n'
-                       f'interval = "1h"\ndirectory = "{self.dir}"\n')
-
-        def files():
-            return glob.glob(os.path.join(self.dir, "profile-*.pb.gz"))
-        with subprocess.Popen(burner(120)) as busy:
-            self.addCleanup(busy.kill)
-            with subprocess.Popen([BINARY, "--config", config], stderr=subprocess.PIPE, text=True) as agent:
-                self.addCleanup(agent.kill)
-                self.assertTrue(any("sampling at" in line for line in agent.stderr))
-                for n in (1, 2):
-                    time.sleep(1.5)
-                    agent.send_signal(signal.SIGHUP)
-                    self.assertTrue(wait_until(lambda n=n: len(files()) == n), files())
-                agent.terminate()
-                agent.communicate(timeout=60)
-                self.assertEqual(agent.returncode, 0)
-            busy.kill()
-        self.assertEqual(len(files()), 3)
-        self.assertTrue(all(stacks.read_profile(path).samples for path in files()))
+        """But no file where nothing was sampled: the signals come faster than samples."""
+        busy = self.start(burner(600))
+        there = agent.Agent(self)
+        for n in (1, 2):
+            self.assertTrue(wait_used(busy.pid, 0.5))
+            there.signal(signal.SIGHUP, "SIGHUP: writing")
+            self.assertTrue(wait_until(lambda n=n: len(agent.files_in(self.dir)) >= n), there.log())
+        for _ in range(20):
+            there.process.send_signal(signal.SIGHUP)
+            time.sleep(0.002)
+        there.check_stop(self)
+        files = agent.files_in(self.dir)
+        self.assertGreaterEqual(len(files), 2)
+        self.assertTrue(all(stacks.read_profile(path).samples for path in files), there.log())
 
     def test_convert_that_fails_leaves_what_was_there(self):
         """As root without sudo outputs are opened before root is given up."""
@@ -384,20 +365,13 @@ class Targets(LifeCase):
 
 
 class Words(LifeCase):
-    def write_config(self, directory, more=""):
-        path = os.path.join(self.dir, "profiler.toml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f'[plugins]\nenable = ["pprof"]\n[[exporter]]\ntype = "pprof"\ninterval = "1m30s"\n'
-                       f'directory = "{directory}"\n{more}')
-        return path
-
     def test_check_looks_for_directories(self):
-        self.assertEqual(run("--config", self.write_config(self.dir), "--check").returncode, 0)
+        self.assertEqual(run("--config", agent.write_config(self.dir), "--check").returncode, 0)
         for directory, why in ((self.dir + "/none", "not there"), (self.dir + "/profiler.toml", "no directory")):
-            path = self.write_config(directory)
+            path = agent.write_config(self.dir, into=directory)
             result = run("--config", path, "--check")
             self.assertEqual(result.returncode, 2, result.stderr)
-            self.assert_one_line(result, re.escape(f"{path}:6:13: directory '{directory}' is {why}"))
+            self.assert_one_line(result, re.escape(f"{path}:8:13: directory '{directory}' is {why}"))
 
     def test_an_option_that_begins_well_is_known(self):
         self.assertIn("did you mean --freq?", run("record", "--frequency", "99", "--", "true").stderr)
@@ -405,14 +379,10 @@ class Words(LifeCase):
     def test_the_agents_last_words_are_no_zeros(self):
         for verbose, zeros in ((), False), (("-v",), True):
             with self.subTest(verbose=verbose):
-                with subprocess.Popen([BINARY, "--config", self.write_config(self.dir), *verbose], stderr=subprocess.PIPE,
-                                      text=True) as agent:
-                    self.addCleanup(agent.kill)
-                    self.assertTrue(any("sampling at" in line for line in agent.stderr))
-                    agent.terminate()
-                    said = agent.communicate(timeout=90)[1]
-                self.assertIn("ms of CPU used by the agent", said)
-                self.assertEqual(bool(re.search(r"(?m)^ +0  ", said)), zeros, said)
+                there = agent.Agent(self, words=verbose)
+                there.check_stop(self)
+                self.assertIn("ms of CPU used by the agent", there.log())
+                self.assertEqual(bool(re.search(r"(?m)^ +0  ", there.log())), zeros, there.log())
 
 
 class OnATerminal(LifeCase):

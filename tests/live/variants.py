@@ -17,6 +17,7 @@ import time
 import judge
 import passes
 import stacks
+import whole
 
 COMMS = {"variant_one": "two", "variant_two": "one"}  # who is run, and whose functions it has not
 FREQ = 199
@@ -251,14 +252,14 @@ def record(case, kind, programs, seconds, directory):
     place = Place(os.path.join(directory, ""), programs, kind)
     with place.undo:
         profiler = subprocess.Popen(
-            [os.environ["EBPF_PROFILER_BINARY"], "record", "-a", "-F", str(FREQ), "-d", "120s", "-o", out],
+            [os.environ["EBPF_PROFILER_BINARY"], "record", "-a", "-F", str(FREQ), "-o", out],
             stderr=subprocess.PIPE, text=True, env=passes.environment())
         try:
-            time.sleep(1)
+            whole.wait_until(lambda: whole.has_begun(profiler) or profiler.poll() is not None)
             CASES[case](place, seconds)
         finally:
             profiler.terminate()
-            text = profiler.communicate(timeout=60)[1]
+            text = profiler.communicate(timeout=120)[1]
     if profiler.returncode in CANNOT:
         raise passes.Cannot(text.strip())
     return Found(stacks.read_profile(out).samples)

@@ -3,18 +3,51 @@
 
 EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR say which one. The kit can be imported behind this.
 """
+import contextlib
+import glob
 import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
 
 import refused_calls  # noqa: E402  of the kit
+import runs  # noqa: E402
 
 BINARY = os.environ["EBPF_PROFILER_BINARY"]
 SKIP = 77
+BURN = "import time\nwhile time.process_time() < {0}: sum(range(1000))\n"
+
+
+def burner(seconds):
+    """A command that uses so much CPU time, however long that takes."""
+    return [sys.executable, "-c", BURN.format(seconds)]
+
+
+def wait_until(condition, seconds=120):
+    """For an event that is sure to come: the time is for what hangs."""
+    end = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found
+
+
+def has_begun(profiler):
+    """It has its perf events."""
+    for path in glob.glob(f"/proc/{profiler.pid}/fd/*"):
+        with contextlib.suppress(OSError):
+            if "perf_event" in os.readlink(path):
+                return True
+    return False
+
+
+def wait_used(pid, seconds):
+    """Until it has had so much more CPU time: samples of it are sure then."""
+    before = runs.cpu_of(pid)
+    return wait_until(lambda: runs.cpu_of(pid) >= before + seconds)
 
 
 def run(*args, timeout=60, **more):
@@ -35,6 +68,14 @@ class Case(unittest.TestCase):
         directory = tempfile.TemporaryDirectory(prefix="ebpf-profiler-test-")
         self.addCleanup(directory.cleanup)
         self.dir, self.out = directory.name, os.path.join(directory.name, "out.pb.gz")
+
+
+    def start(self, command, **options):
+        """It is killed at the end of the test."""
+        process = subprocess.Popen(command, **options)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
 
 
 def main():
