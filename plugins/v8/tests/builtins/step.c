@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -37,9 +38,10 @@
 #define MAX_DEPTH     4096
 #define WINDOW_STEPS  3000
 #define OUTSIDE_STEPS 600 /* of C++ in a row: then another window is better */
-#define WARM_US	      400000
-#define MAX_WARM      25 /* times that */
-#define BETWEEN_US    3000
+#define WARM_NS	      400000000ull /* of its main thread's CPU time */
+#define BETWEEN_NS    3000000ull
+#define POLL_US	      1000
+#define MAX_POLLS     60000 /* for one of these */
 #define MOVED_BYTES   128
 #define N_EXAMPLES    12
 
@@ -119,14 +121,30 @@ static void find_places(struct stepper *s, const struct ep_elf *elf, const char 
 	fclose(maps);
 }
 
-/* On a busy machine it may not have been executed yet. */
-static void wait_places(struct stepper *s, const struct ep_elf *elf, const char *path)
+/* First number of its schedstat: Documentation/scheduler/sched-stats.rst. 0: it is gone. */
+static uint64_t used_ns(const struct stepper *s)
 {
-	find_places(s, elf, path);
-	for (unsigned int i = 0; i < MAX_WARM && !s->n_places; i++) {
-		(void)usleep(WARM_US);
-		find_places(s, elf, path);
-	}
+	unsigned long long ns = 0;
+	char name[64];
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/task/%d/schedstat", s->pid, s->pid);
+	file = fopen(name, "r");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu", &ns) != 1)
+		ns = 0;
+	fclose(file);
+	return ns;
+}
+
+/* Until it has had so much more CPU time: beside other work it makes no way by the wall clock. */
+static void let_run(const struct stepper *s, uint64_t ns)
+{
+	uint64_t until = used_ns(s) + ns;
+
+	for (unsigned int i = 0; i < MAX_POLLS && !kill(s->pid, 0) && used_ns(s) < until; i++)
+		(void)usleep(POLL_US);
 }
 
 static uint64_t va_of(const struct stepper *s, uint64_t addr)
@@ -323,7 +341,7 @@ static pid_t start(const char *node, const char *flag, const char *program)
 
 	if (pid)
 		return pid;
-	(void)alarm(60);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	execl(node, node, flag, program, (char *)NULL);
 	_exit(127);
 }
@@ -344,16 +362,17 @@ static int judge(struct stepper *s, char **argv, const struct ep_elf *elf, uint6
 	double percent;
 
 	s->pid = start(argv[1], flag, argv[2]);
-	(void)usleep(WARM_US);
+	if (s->pid > 0)
+		let_run(s, WARM_NS);
 	if (s->pid < 0 || ptrace(PTRACE_SEIZE, s->pid, 0, 0)) {
 		printf("SKIPPED: no ptrace: %s\n", strerror(errno));
 		if (s->pid > 0)
 			(void)kill(s->pid, SIGKILL);
 		return SKIP;
 	}
-	wait_places(s, elf, argv[1]);
+	find_places(s, elf, argv[1]);
 	for (unsigned int i = 0; i < 2000 && s->checked < max_checks && run_window(s, max_checks); i++)
-		(void)usleep(BETWEEN_US);
+		let_run(s, BETWEEN_NS);
 	(void)kill(s->pid, SIGKILL);
 	(void)waitpid(s->pid, NULL, __WALL);
 	percent = s->checked ? 100. * (double)s->right / (double)s->checked : 0;
