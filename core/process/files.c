@@ -262,6 +262,20 @@ static int look_at_mapping(struct ep_file_question *question, struct place *plac
 	return r;
 }
 
+/* Since it was mapped. A modification time in the future is none that says so. */
+static bool was_written_since(const struct ep_file_question *question,
+			      const struct ep_proc_file *file)
+{
+	struct timespec now;
+	int64_t now_ns, mapped_ns;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	now_ns = (int64_t)now.tv_sec * (int64_t)EP_NS_PER_SEC + now.tv_nsec;
+	mapped_ns = now_ns - (int64_t)(ep_clock_mono_ns() - question->time_ns);
+
+	return file->mtime_ns > mapped_ns && file->mtime_ns <= now_ns;
+}
+
 /*
  * What has its path in the root of a process. Anybody can put a file of that build id under that
  * path in a view of his own: where it is known which mount namespace is meant, no other is looked
@@ -278,6 +292,10 @@ static int look_at_path(struct ep_file_question *question, struct place *place,
 		r = ep_proc_open_below(&place->root, question->path, &file);
 	if (r < 0)
 		return r;
+	if (was_written_since(question, &file)) {
+		ep_proc_file_close(&file);
+		return -ENOENT;
+	}
 	ep_proc_file_set_view(&file, &place->root, question->path);
 	r = take_if_meant(question, program, &file);
 	question->counts = r == 0 && counts;

@@ -386,6 +386,34 @@ EP_TEST_WITH(another_build_id_under_its_path, world_open, world_close)
 	another_file_under_its_path_is_not_taken(*state, file);
 }
 
+/* It is mapped, and after that it is modified: `seconds` from now. */
+static void map_and_write(struct world *w, time_t seconds)
+{
+	struct world_file file = make_copy(0755, geteuid());
+	struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}};
+	uint64_t time_ns = world_now();
+
+	world_exec(w, time_ns, prog, "prog");
+	clock_gettime(CLOCK_REALTIME, &times[1]);
+	times[1].tv_sec += seconds;
+	assert_int_equal(utimensat(AT_FDCWD, copy_path, times, 0), 0);
+	world_map(w, time_ns, prog.pid, ADDR, &file);
+	world_settle(w);
+}
+
+/* cp keeps the inode, and may write a file of the same build id. */
+WORLD_TEST(a_file_that_was_written_since_is_not_taken)
+{
+	map_and_write(w, 0);
+	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_GONE);
+}
+
+WORLD_TEST(a_file_of_the_future_is_taken)
+{
+	map_and_write(w, 3600);
+	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_KNOWN);
+}
+
 /* The second one, of a file that its parent had under that path, is gone. */
 static const struct ep_executable *map_in_a_child(struct world *w, struct ep_program parent)
 {
