@@ -18,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
+
+import whole
 
 SKIP = 77
 BINARY, PLUGINS = os.environ["EBPF_PROFILER_BINARY"], os.environ["EBPF_PROFILER_PLUGINS_DIR"]
@@ -84,6 +85,9 @@ class Elevated(unittest.TestCase):
         subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", cls.plugin, source], check=True)
         for path in (cls.mine, cls.plugin):
             os.chown(path, NOBODY, NOBODY)
+        busy = subprocess.Popen(whole.burner(600))    # there is something to export
+        cls.addClassCleanup(busy.wait)
+        cls.addClassCleanup(busy.kill)
         try:
             give_capabilities(cls.binary)
         except OSError as error:
@@ -158,10 +162,10 @@ class Elevated(unittest.TestCase):
         return path
 
     def run_agent_until(self, config, text):
-        """Ended when its log has that text; the log. Without it after half a minute: a failure."""
+        """Ended when its log has that text; the log. Without it after two minutes: a failure."""
         with subprocess.Popen([self.binary, "--config", config], user=NOBODY, group=NOBODY, extra_groups=[],
                               stderr=subprocess.PIPE, text=True) as agent:
-            timer = threading.Timer(30, agent.kill)
+            timer = threading.Timer(120, agent.kill)
             timer.start()
             log = []
             for line in agent.stderr:
@@ -223,9 +227,10 @@ class Elevated(unittest.TestCase):
     def test_roots_plugins_work(self):
         agent = subprocess.Popen([self.binary, "--config", self.config(self.roots)], user=NOBODY,
                                  group=NOBODY, extra_groups=[], stderr=subprocess.PIPE, text=True)
-        time.sleep(3.5)
+        self.addCleanup(agent.kill)
+        whole.wait_until(lambda: glob.glob(os.path.join(self.mine, "profile-*.pb.gz")))
         agent.send_signal(signal.SIGTERM)
-        log = agent.communicate(timeout=30)[1]
+        log = agent.communicate(timeout=120)[1]
         self.assertEqual(agent.returncode, 0, log)
         self.assertTrue(glob.glob(os.path.join(self.mine, "profile-*.pb.gz")), log)
 

@@ -86,6 +86,7 @@ class SecurityCase(Case):
         super().setUp()
         if not filtered():
             self.skipTest("system calls cannot be filtered here")
+        self.start(whole.burner(600))   # there is something to export
 
     def config(self, exporters, more=""):
         path = os.path.join(self.dir, "profiler.toml")

@@ -49,6 +49,7 @@ class Manager(Case):
                 **environment})
         self.addCleanup(agent.wait)
         self.addCleanup(agent.kill)
+        super().start(whole.burner(600))    # there is something to export
         return agent
 
     def read_log(self):

@@ -14,8 +14,10 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
 
-import refused_calls  # noqa: E402  of the kit
+import counting  # noqa: E402  of the kit
+import refused_calls  # noqa: E402
 import runs  # noqa: E402
+import stacks  # noqa: E402
 
 BINARY = os.environ["EBPF_PROFILER_BINARY"]
 SKIP = 77
@@ -69,6 +71,17 @@ class Case(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.dir, self.out = directory.name, os.path.join(directory.name, "out.pb.gz")
 
+
+    def check_share(self, what, samples, is_right, bar, fewest=50):
+        """So many percent of these samples are right, and there are enough to tell."""
+        count = sum(s.count for s in samples)
+        right = sum(s.count for s in samples if is_right(s))
+        print(f"{what}: {right} of {count} samples")
+        self.assertGreater(count, fewest, what)
+        self.assertFalse(counting.is_missed(count - right, count, bar), f"{what}: {right} of {count}, below {bar} %")
+
+    def check_whole(self, what, samples, bar, fewest=50):
+        self.check_share(what + " is whole", samples, lambda s: not any(map(stacks.is_error, s.frames)), bar, fewest)
 
     def start(self, command, **options):
         """It is killed at the end of the test."""

@@ -51,6 +51,7 @@ int main(int argc, char **argv)
 {
 	zoo_start(argc, argv,
 		  "STACK spin_in_handler work_of_handler on_alarm SIGRETURN spin interrupted main\n"
+		  "MAY spin_in_handler work_of_handler on_alarm SIGRETURN LIBC main\n" /* zoo_time_left */
 		  "STACK spin interrupted main\n");
 	arm(argc > 2 && strcmp(argv[2], "alt") == 0);
 	while (zoo_time_left())
