@@ -2,7 +2,11 @@
 /* What the runtime's assembly says of itself: over code that is written here as Go's linkers make it. */
 #include "core/plugin/unwinder.h"
 #include "plugins/golang/golang.h"
+#include "tests/kit/host.h"
 #include "tests/kit/test.h"
+
+#include <errno.h>
+#include <stdio.h>
 
 #define VA 0x401000u
 
@@ -178,47 +182,116 @@ EP_TEST(asmcgocall_has_a_part_that_stays)
 	is_code(&codes[1], 8 + 16 + 2 + 16, 8 + 16 + 2 + 16 + 2, GO_CODE_CGOCALLBACK);
 }
 
-/* --- attach --- */
+/* --- files and processes --- */
 
-static struct {
-	int tls_result, state_result;
-	struct go_state state;
-	struct ep_range ranges[GO_MAX_CODES];
-	size_t n_ranges;
-} told;
+static struct fake_host host;
+static struct go_state told;
+static struct fake_symbol functions[3], info;
 
-static uint64_t bias_of(const struct ep_target *target)
+static void begin(void)
 {
-	return 0x10000;
+	fake_host_init(&host, &told, sizeof(told));
+	host.symbols = functions;
+	host.sections = &info;
+	host.n_sections = 1;
+	info = (struct fake_symbol){".go.buildinfo", {0x500000, 48}};
 }
 
-static int path_of(const struct ep_target *target, const struct ep_variable *variable, struct ep_tls *ret)
+static void add_function(const char *name, const void *code, size_t bytes)
 {
-	*ret = (struct ep_tls){.steps = 1, .off = {(int32_t)variable->value}};
-	return told.tls_result;
+	uint64_t va = VA + 0x1000 * host.n_symbols;
+
+	fake_memory_add(&host.contents, va, (void *)(uintptr_t)code, bytes);
+	functions[host.n_symbols++] = (struct fake_symbol){name, {va, bytes}};
 }
 
-static int take_state(struct ep_target *target, const void *state, size_t bytes)
+/* Go 1.18 on: debug/buildinfo. */
+static void add_version(const char *version)
 {
-	assert_int_equal(bytes, sizeof(told.state));
-	memcpy(&told.state, state, bytes);
-	return told.state_result;
+	static uint8_t text[48] = "\xff Go buildinf:";
+
+	text[15] = 2;
+	snprintf((char *)text + 33, 15, "%s", version);
+	fake_memory_add(&host.contents, 0x500000, text, sizeof(text));
 }
 
-static int take_ranges(struct ep_target *target, const struct ep_range *ranges, size_t n)
+static int probe(struct go_executable **ret)
 {
-	memcpy(told.ranges, ranges, n * sizeof(*ranges));
-	told.n_ranges = n;
-	return 0;
+	void *executable = NULL;
+	int r = go_probe(fake_host_services(&host), &host.file, &executable);
+
+	*ret = executable;
+	return r;
+}
+
+#define MORESTACK "\x48\x89\x6f\x68\xc3" /* mov %rbp,0x68(%rdi) */
+
+/* What the code says goes before what its version should have; one of both must be there. */
+EP_TEST(offsets_are_of_code_or_of_a_version)
+{
+	struct go_executable *exe;
+
+	begin();
+	add_function("runtime.systemstack", SYSTEMSTACK, sizeof(SYSTEMSTACK) - 1);
+	assert_int_equal(probe(&exe), EP_NOT_MINE); /* without morestack */
+	add_function("runtime.morestack", MORESTACK, sizeof(MORESTACK) - 1);
+	add_version("go1.26");
+	assert_int_equal(probe(&exe), 0);
+	assert_int_equal(exe->offsets.g_sched_bp, 104);
+	assert_int_equal(exe->frame_bytes, 8);
+	go_unload(exe);
+	begin();
+	add_function("runtime.systemstack", LOAD_G, sizeof(LOAD_G) - 1);
+	add_function("runtime.morestack", POP_RET, sizeof(POP_RET) - 1);
+	assert_int_equal(probe(&exe), -ENOTSUP);
+	add_version("go1.14");
+	assert_int_equal(probe(&exe), -ENOTSUP);
+	add_version("go1.26");
+	assert_int_equal(probe(&exe), 0);
+	assert_int_equal(exe->offsets.g_sched_bp, 96);
+	assert_int_equal(exe->offsets.m_curg, 184);
+	go_unload(exe);
+	add_version("go1.24");
+	assert_int_equal(probe(&exe), 0);
+	assert_int_equal(exe->offsets.g_sched_bp, 104);
+	assert_int_equal(exe->offsets.m_curg, 192);
+	go_unload(exe);
+}
+
+/* A section that only Go has, or none at all, as sstrip leaves a file. */
+EP_TEST(other_files_are_not_looked_through)
+{
+	struct go_executable *exe;
+
+	begin();
+	info.name = ".shstrtab";
+	add_function("runtime.systemstack", SYSTEMSTACK, sizeof(SYSTEMSTACK) - 1);
+	add_function("runtime.morestack", MORESTACK, sizeof(MORESTACK) - 1);
+	assert_int_equal(probe(&exe), EP_NOT_MINE);
+	host.n_sections = 0;
+	assert_int_equal(probe(&exe), 0);
+	go_unload(exe);
+}
+
+/* More than is looked at: what is behind that has no part in it. */
+EP_TEST(functions_are_read_up_to_a_bound)
+{
+	static uint8_t code[1 << 16];
+	struct go_executable *exe;
+
+	memcpy(code, SYSTEMSTACK, sizeof(SYSTEMSTACK));
+	begin();
+	add_function("runtime.morestack", MORESTACK, sizeof(MORESTACK) - 1);
+	add_function("runtime.systemstack", code, sizeof(code));
+	assert_int_equal(probe(&exe), 0);
+	assert_int_equal(exe->codes[0].bytes, BACK - SWITCHED);
+	go_unload(exe);
 }
 
 EP_TEST(processes_are_told_of)
 {
-	const struct ep_unwinder_host host = {.size = sizeof(host), .target_bias = bias_of, .tls_path = path_of,
-					      .set_state = take_state, .set_ranges = take_ranges};
 	struct go_executable exe = {
-		.host = &host,
-		.g = {.kind = EP_VARIABLE_POINTER, .value = (uint64_t)-8},
+		.g = {.kind = EP_VARIABLE_SEGMENT, .value = (uint64_t)-8},
 		.offsets = {1, 2, 3, 4},
 		.frame_bytes = 8,
 		.depth_off = 40,
@@ -227,26 +300,26 @@ EP_TEST(processes_are_told_of)
 	};
 	void *instance = NULL;
 
-	told.tls_result = -ENODATA;
-	assert_int_equal(go_attach(&exe, NULL, &instance), EP_NOT_YET);
-	told.tls_result = -ENOTSUP;
-	assert_int_equal(go_attach(&exe, NULL, &instance), -ENOTSUP);
-	told.tls_result = 0;
-	told.state_result = -ENOMEM;
-	assert_int_equal(go_attach(&exe, NULL, &instance), -ENOMEM);
-	told.state_result = 0;
+	begin();
+	exe.host = fake_host_services(&host);
+	host.target.bias = 0x10000;
+	host.no_variable = -ENODATA;
+	assert_int_equal(go_attach(&exe, &host.target, &instance), EP_NOT_YET);
+	host.no_variable = -ENOTSUP;
+	assert_int_equal(go_attach(&exe, &host.target, &instance), -ENOTSUP);
 	assert_null(instance);
-	assert_int_equal(go_attach(&exe, NULL, &instance), 0);
+	host.no_variable = 0;
+	assert_int_equal(go_attach(&exe, &host.target, &instance), 0);
 	assert_non_null(instance);
-	assert_int_equal(told.state.g.off[0], -8);
-	assert_memory_equal(&told.state.offsets, &exe.offsets, sizeof(exe.offsets));
-	assert_int_equal(told.state.depth_off, 40);
-	assert_int_equal(told.state.frame_bytes, 8);
-	assert_int_equal(told.state.codes[1].start, VA + 64 + 0x10000);
-	assert_int_equal(told.n_ranges, 2);
-	assert_int_equal(told.ranges[0].start, VA + 0x10000);
-	assert_int_equal(told.ranges[0].end, VA + 0x10000 + 16);
-	assert_int_equal(told.ranges[0].mode, EP_RANGE_ENTER);
-	assert_int_equal(told.ranges[1].data, GO_CODE_MORESTACK);
+	assert_memory_equal(&told.offsets, &exe.offsets, sizeof(exe.offsets));
+	assert_int_equal(told.g.steps, 1);
+	assert_int_equal(told.depth_off, 40);
+	assert_int_equal(told.frame_bytes, 8);
+	assert_int_equal(told.codes[1].start, VA + 64 + 0x10000);
+	assert_int_equal(host.n_ranges, 2);
+	assert_int_equal(host.ranges[0].start, VA + 0x10000);
+	assert_int_equal(host.ranges[0].end, VA + 0x10000 + 16);
+	assert_int_equal(host.ranges[0].mode, EP_RANGE_ENTER);
+	assert_int_equal(host.ranges[1].data, GO_CODE_MORESTACK);
 	go_detach(instance);
 }

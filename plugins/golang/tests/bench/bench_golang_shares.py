@@ -31,10 +31,10 @@ import os
 import re
 import sys
 
+import goes
 import measure
 import benches
 import runs
-import runtimes
 import stacks
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -47,7 +47,6 @@ RATE = 499                      # Hz; theirs is 100
 CHANCE = 0.0027                 # of what is 3 standard deviations away
 BAR = 99                        # percent of the shares
 SHOWN = 8
-BUILD_SECONDS = 600
 DEPTH = 64
 LOADED = "golang: unwinder loaded"
 LEAVES = {"runtime.asyncPreempt", "runtime.nanotime1", "time.now", "runtime.walltime1", "runtime.vgetrandom1"}
@@ -57,20 +56,6 @@ NO_STACK = {"runtime._System", "runtime._GC", "runtime._VDSO", "runtime._Externa
 HANDLER = {"runtime.sigtramp", "runtime.sigreturn__sigaction", "runtime.sigreturn"}
 KERNELS = re.compile(r"^(arch_do_signal_or_restart|__x64_sys_rt_sigreturn|__do_sys_rt_sigreturn)$")
 VIEWS = ("function", "flat"), ("function", "cumulative"), ("line", "flat"), ("line", "cumulative")
-
-
-def build(runtime, directory):
-    """The program's path."""
-    command, path = runtime.root + runtime.program, os.path.join(directory, "shares-" + runtime.version)
-    env = dict(runs.environment("GO", "CGO"), GOTOOLCHAIN="local", GOPROXY="off", GO111MODULE="on", GOENV="off",
-               CGO_ENABLED="0", GOCACHE=os.path.join(directory, "cache-" + runtime.version),
-               GOPATH=os.path.join(directory, "path"))
-    if runtime.root:    # its own idea of where it is does not hold here
-        env["GOROOT"] = os.path.dirname(os.path.dirname(os.path.realpath(command)))
-    done = runs.run(["env", "-C", SOURCE, command, "build", "-buildvcs=false", "-o", path, "."], BUILD_SECONDS, env)
-    if done.returncode:
-        sys.exit(f"Go {runtime.version} cannot build: {done.stderr[-800:]}")
-    return path
 
 
 # --- stacks, made equal -----------------------------------------------------------------------------
@@ -175,7 +160,8 @@ def show(view, ours, theirs, label):
 
 def compare(runtime, directory):
     label = f"Go {runtime.version}"
-    program, ours, theirs = build(runtime, directory), Counts(), Counts()
+    program, ours, theirs = os.path.join(directory, "shares-" + runtime.version), Counts(), Counts()
+    goes.go_build(runtime, SOURCE, program, directory)
     for _ in range(RUNS):
         run(program, ours, theirs, directory)
     if not ours.samples or not theirs.samples:
@@ -186,10 +172,5 @@ def compare(runtime, directory):
         show(view, ours, theirs, label)
 
 
-def found():
-    """The last of equal versions first."""
-    return sorted(runtimes.find("golang"), key=lambda r: (r.numbers, r.source), reverse=True)
-
-
 if __name__ == "__main__":
-    benches.each("Go", found, lambda runtime: runtime.numbers[1], MINORS, compare)
+    benches.each("Go", lambda: goes.find()[::-1], goes.minor, MINORS, compare)
