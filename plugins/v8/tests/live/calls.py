@@ -265,14 +265,9 @@ class Judge:
     MOMENT = NONE_OF_ITS
     EARLY = {OTHERS: [INTERPRETED]}     # what Node runs once, before names come with samples
 
-    def __init__(self, said, truth, threads=None, lazy=False, scripts_only=False):
-        """
-        threads: {id: name} of those that run JavaScript, None where their numbers are not ours.
-        scripts_only: stacks are V8's own, without C and C++.
-        """
+    def __init__(self, said, truth, threads=None, lazy=False):
+        """threads: {id: name} of those that run JavaScript, None where their numbers are not ours."""
         self.said, self.truth, self.threads, self.lazy = said, truth, threads, lazy
-        self.scripts_only = scripts_only
-        self.callees_at = truth.script_callees_at if scripts_only else truth.callees_at
         self.moment_seconds = sum(said.started.values())
 
     # --- which function is it ---
@@ -331,14 +326,13 @@ class Judge:
         as (caller, callee) pairs.
         """
         for caller in callers:
-            known = self.callees_at(caller, frame.line)
+            known = self.truth.callees_at(caller, frame.line)
             if self.lazy and frame.signature.endswith(FALLBACK):
                 known = {}
                 for line in caller.calls:
-                    known.update(self.callees_at(caller, line))
+                    known.update(self.truth.callees_at(caller, line))
             for callee in callees:
-                if callee.name in known and (self.scripts_only or
-                                             self.is_between_right(known[callee.name], between)):
+                if callee.name in known and self.is_between_right(known[callee.name], between):
                     yield caller, callee
 
     @staticmethod
@@ -365,7 +359,7 @@ class Judge:
 
     def why_no_call(self, possible, caller, callee, between):
         names = {f.name for f in self.functions_of(callee)}
-        known = set().union(*(self.callees_at(f, caller.line) for f in possible))
+        known = set().union(*(self.truth.callees_at(f, caller.line) for f in possible))
         if names & known:
             said = f"{caller.name} calls {callee.name}, but with {'these' if between else 'nothing'} between"
             return said if between else GAP + said
@@ -402,7 +396,7 @@ class Judge:
     def judge(self, frames, thread):
         """TRUE or a reason. thread: its id"""
         why = stacks.why_incomplete(frames) or why_interpreted(frames)
-        why = why or (None if self.scripts_only else why_gap(stacks.without_kernel(list(frames))))
+        why = why or why_gap(stacks.without_kernel(list(frames)))
         for frame in frames:
             why = why or self.why_no_function(frame)
         if why:
@@ -438,7 +432,7 @@ class Said:
 
     def __init__(self, output):
         self.threads, self.started, self.missing, self.broken = {}, {}, {}, {}
-        self.work, self.seen, self.cpu = collections.Counter(), [], None
+        self.work, self.cpu = collections.Counter(), None
         for line in output.splitlines():
             word, _, rest = line.partition(" ")
             name, _, rest = rest.partition(" ")
@@ -450,16 +444,8 @@ class Said:
                 getattr(self, word.lower())[name] = rest
             elif word == "WORK":
                 self.work[rest.split()[0]] += float(rest.split()[1])
-            elif word == "SEEN":
-                self.seen.append(line.partition(" ")[2])
             elif word == "CPU":
                 self.cpu = float(name)
-
-
-def seen_frames(call):
-    """Of a SEEN line's [name, file, line]."""
-    name, source, line = call
-    return Frame(name or ANONYMOUS[0], "", source, line)
 
 
 def text_of(frames, limit=24):

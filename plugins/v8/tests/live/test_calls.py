@@ -1,31 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The checker of JavaScript stacks must itself be right: over made-up stacks, and over those that V8 shows of
-the burner, as they are and changed in each way that a profiler could be wrong."""
-import collections
-import json
+"""The checker of JavaScript stacks must itself be right: over stacks as they are, and changed in each way that a
+profiler could be wrong."""
 import os
 import tempfile
 import unittest
 
 import calls  # and with it where the kit is
 import changes
-import language
-import nodes
 from verdicts import TRUE
 
 Frame = calls.Frame
 ROOT = Frame("start_thread", "libc.so.6")
 MAIN = 77           # the thread that runs JavaScript
-OBSERVED = 12       # calls of each scenario
 
 
 def builtin(name):
     return Frame(name, "node")
 
 
-class Program(unittest.TestCase):
+class Program(changes.Changed, unittest.TestCase):
     """A program of two files, written here."""
+    never = "never", "absent"
     SOURCES = {
         "one.js": """//@ one
 function leaf(x) { //= leaf
@@ -145,6 +141,13 @@ function drive(work) { //= drive entry
         ("leaf:3 [InterpreterEntryTrampoline] drive:3@two", "unknown: an interpreted"),
     ]
 
+    def true_stacks(self):
+        for text in self.RIGHT:
+            frames = [*self.frames(text), ROOT]
+            own = [at for at, frame in enumerate(frames) if self.judge.is_own(frame)]
+            if len(own) > 1:
+                yield frames, own, lambda other: self.judge.judge(other, MAIN) == TRUE
+
     def test_wrappers_of_a_module(self):
         def judged(name, source):
             frames = self.frames("drive:3@two")
@@ -204,58 +207,6 @@ function drive(work) { //= drive entry
                 with open(os.path.join(directory, "a.js"), "w", encoding="utf-8") as file:
                     file.write(text)
                 self.assertRaises(ValueError, calls.Truth, directory)
-
-
-class Burner(changes.Changed, unittest.TestCase):
-    """Without a profiler: what V8 says of the burner's calls, in a Node of each major."""
-    never = "never", "absent"
-
-    @classmethod
-    def setUpClass(cls):
-        directory = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(directory.cleanup)
-        cls.directory, cls.addon = directory.name, nodes.build(directory.name)
-        found = language.looked_at([r for r in nodes.find() if not r.root or os.geteuid() == 0])
-        cls.found = list({nodes.major(r): r for r in found}.values())
-        if not cls.found:
-            raise unittest.SkipTest("no Node here")
-        cls.said = {}
-        for runtime in cls.found:
-            words = [os.path.join(directory.name, "burner.js"), "0", f"--observe={OBSERVED}", "--workers=0"]
-            words += ["--addon=" + cls.addon] if cls.addon else []
-            done = nodes.run(runtime.argv(words, directory.name))
-            if done.returncode:
-                raise AssertionError(f"{runtime.name}: {done.stdout[-300:]} {done.stderr[-500:]}")
-            cls.said[runtime.name] = calls.Said(done.stdout)
-        truth = calls.Truth()
-        cls.judge = calls.Judge(calls.Said(""), truth, None, scripts_only=True)
-
-    def judged(self, frames):
-        return self.judge.judge([*frames, ROOT], MAIN)
-
-    def stacks(self, name):
-        return [[calls.seen_frames(call) for call in json.loads(text)] for text in self.said[name].seen]
-
-    def test_all_are_true(self):
-        for runtime in self.found:
-            with self.subTest(runtime=runtime.name):
-                said, seen = self.said[runtime.name], self.stacks(runtime.name)
-                lacking = set(said.missing) - nodes.may_lack(runtime, self.addon)
-                self.assertEqual((said.broken, lacking), ({}, set()))
-                wrong = collections.Counter(self.judged(one) for one in seen)
-                self.assertGreater(wrong.pop(TRUE), OBSERVED * 10)
-                self.assertEqual(wrong, {})
-                self.assertGreater(said.cpu, 0)
-
-    def test_every_scenario_is_seen(self):
-        for runtime in self.found:
-            scenarios = {self.judge.scenario_of(calls.stacks.Sample(one, 1, {}))
-                         for one in self.stacks(runtime.name)}
-            self.assertEqual(set(self.said[runtime.name].work) - scenarios, set(), runtime.name)
-
-    def true_stacks(self):
-        return [(frames, own, lambda other: self.judged(other) == TRUE) for frames in self.stacks(self.found[-1].name)
-                if len(own := [i for i, frame in enumerate(frames) if self.judge.is_own(frame)]) > 1]
 
 
 if __name__ == "__main__":

@@ -121,20 +121,6 @@ static uint32_t make_safepoints(const struct v8_layout *layout, uint8_t table[12
 	return at + 8 + 12;
 }
 
-VERSION_TEST(maps_returns_of_deoptimized_frames)
-{
-	uint8_t table[128];
-	struct made_code more = {.safepoints = table,
-				 .n_safepoints = make_safepoints(&world->heap.layout, table)};
-	uint64_t start = make_optimized(world, &more);
-	struct ep_raw_frame frame = frame_of(&world->heap, V8_FRAME_COMPILED, world->f,
-					     start + 56, 0);
-
-	assert_named(world, &frame, G "; " F_RETURN);
-	frame.words[2] = start + 60;
-	assert_named(world, &frame, G "; " F_CALL);
-}
-
 /* ---- what code would deoptimize to ---- */
 
 #define N_EXITS 3

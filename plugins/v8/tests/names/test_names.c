@@ -140,33 +140,6 @@ EP_TEST(sees_that_its_name_changed_meanwhile)
 	}
 }
 
-EP_TEST(survives_reads_that_fail)
-{
-	static const int errors[] = {-EFAULT, -ESRCH};
-	struct taken taken;
-
-	for (size_t v = 0; v < N_VERSIONS; v++) {
-		for (uint32_t i = 0; i < 2 * 40; i++) {
-			ep_cleanup(world_fini) struct world world;
-			struct ep_raw_frame frame;
-			struct taken again;
-			int r;
-
-			world_init(&world, v);
-			frame = interpreted(&world, 7);
-			world.heap.fail_at = i / 2 + 1;
-			world.heap.fail_with = errors[i & 1];
-			r = name(&world, &frame, &taken);
-			assert_true(r == 0 || r == EP_FRAME_GONE || r == -ESRCH);
-			world.heap.fail_at = 0;
-			assert_int_equal(name(&world, &frame, &again), 0);
-			assert_true(strcmp(again.text, "f 2:10 /a.js [1]") == 0 ||
-				    (r == 0 && strstr(taken.text, "?") &&
-				     strcmp(again.text, taken.text) == 0));
-		}
-	}
-}
-
 /* A function that was named has its name still, without the place; none has that was not. */
 EP_TEST(names_known_functions_of_what_is_gone)
 {

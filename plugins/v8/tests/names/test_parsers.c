@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/base/clock.h"
 #include "plugins/v8/symbolize/bytecodes.h"
 #include "plugins/v8/symbolize/codes.h"
 #include "plugins/v8/symbolize/lines.h"
@@ -89,40 +88,6 @@ EP_TEST(has_one_line_of_nothing)
 	assert_int_equal(v8_lines_end(&lines), 0);
 	v8_lines_find(&lines, 0, &line, &column);
 	assert_int_equal(line, 0);
-}
-
-/* Printed, not judged: other work may run beside it. */
-EP_TEST(shows_what_a_table_costs)
-{
-	enum { BYTES = 8 << 20 };
-	char *source = malloc(BYTES), *copy = malloc(BYTES);
-	uint64_t copied = UINT64_MAX, made = UINT64_MAX;
-	volatile char sink;
-
-	assert_non_null(source);
-	assert_non_null(copy);
-	for (uint32_t i = 0; i < BYTES; i++)
-		source[i] = i % 37 ? 'x' : '\n';
-	for (int round = 0; round < 5; round++) {
-		ep_cleanup(v8_lines_fini) struct v8_lines lines = {0};
-		uint64_t begin = ep_clock_mono_ns(), middle;
-
-		for (uint32_t i = 0; i < BYTES; i += V8_LINES_PIECE)
-			memcpy(copy + i, source + i, V8_LINES_PIECE);
-		sink = copy[begin % BYTES];
-		middle = ep_clock_mono_ns();
-		for (uint32_t i = 0; i < BYTES; i += V8_LINES_PIECE)
-			assert_int_equal(v8_lines_add(&lines, source + i, V8_LINES_PIECE, false), 0);
-		assert_int_equal(v8_lines_end(&lines), 0);
-		made = EP_MIN(made, ep_clock_mono_ns() - middle);
-		copied = EP_MIN(copied, middle - begin);
-		assert_int_equal(lines.n_lines, BYTES / 37 + 2);
-	}
-	(void)sink;
-	printf("8 MiB: copied in %llu us, lines in %llu us\n", (unsigned long long)copied / 1000,
-	       (unsigned long long)made / 1000);
-	free(source);
-	free(copy);
 }
 
 /* ---- positions ---- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 'use strict';
 /*
- * burner.js SECONDS [--addon=FILE] [--workers=N] [--lazy] [--observe=N] [NAME...]
+ * burner.js SECONDS [--addon=FILE] [--workers=N] [--lazy] [NAME...]
  *
  * Burns CPU time in stacks that it knows (../live/calls.py): each scenario in turn, for a slice
  * of time, on the main thread and on each worker. Node 8 and newer. Prints lines:
@@ -10,7 +10,6 @@
  *	STARTED NAME SECONDS		CPU time of that thread before its first scenario
  *	MISSING NAME WHY		a scenario that this Node has not
  *	WORK NAME SCENARIO SECONDS N	CPU time and turns of a scenario on that thread
- *	SEEN [[NAME, FILE, LINE]...]	--observe=N: what V8 says of N calls of each scenario, leaf first
  *	CPU SECONDS			what the process has used, as its last line
  *
  * --lazy: V8 is not asked for lines before, so it has no tables of them where it makes these on demand.
@@ -36,8 +35,7 @@ let at = 0, deadline = 0, sliceEnd = 0, current = null, began = 0;
 
 //@ driver
 function read(words) { //= read
-    const found = {seconds: Number(words[0]), addon: '', workers: 2, lazy: false, observe: 0, names: [],
-                   thread: 'main'};
+    const found = {seconds: Number(words[0]), addon: '', workers: 2, lazy: false, names: [], thread: 'main'};
 
     for (const word of words.slice(1)) {
         const option = /^--(\w+)=?(.*)$/.exec(word);
@@ -117,7 +115,7 @@ function slice(scenario) { //= slice
 }
 
 function isWithin() { //= isWithin
-    return milliseconds() < sliceEnd && !options.observe; //> milliseconds
+    return milliseconds() < sliceEnd; //> milliseconds
 }
 
 // Of a scenario that goes on later: another turn of the same slice, or the next slice.
@@ -152,8 +150,7 @@ function broken(error) { //= broken entry
 // In the first slice of each V8 is asked for lines.
 function drive() { //= drive entry
     current = ready[at++ % ready.length];
-    state.observing = current.prepared || options.lazy ? 0 : options.observe || PREPARED;
-    state.print = options.observe > 0;
+    state.observing = current.prepared || options.lazy ? 0 : PREPARED;
     began = threadTime(); //> threadTime
     sliceEnd = milliseconds() + SLICE_MS; //> milliseconds
     const result = slice(current); //> slice

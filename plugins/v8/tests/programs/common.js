@@ -4,7 +4,7 @@
 // by: ../live/calls.py explains them.
 const fs = require('fs');
 
-const state = {sink: 0, observing: 0, print: false, over: false};
+const state = {sink: 0, observing: 0, over: false};
 
 // A leaf for all: some microseconds of work.
 //@ leaf
@@ -44,9 +44,6 @@ function observe() { //= observe
     Error.captureStackTrace(holder); //> callsOf?
     const calls = holder.stack.filter(isReal).map(callOf); //> callsOf? isReal? callOf?
     Error.prepareStackTrace = prepare;
-    if (state.print) {
-        say('SEEN ' + JSON.stringify(calls.slice(1))); //> say
-    }
     return calls.length;
 }
 
