@@ -42,7 +42,6 @@ static void begin(size_t version)
 	world_add_map("&ep_scratch", &keeper, sizeof(keeper), 1);
 	fake_memory_add(&world.memory, BASE, made.heap.bytes, HEAP_BYTES);
 	world.state = made.heap.state;
-	v8_keep_fill(&made.heap.layout, made.heap.state.cookie_at, &world.state.keep);
 }
 
 static void push(const struct ep_raw_frame *frame)

@@ -100,9 +100,9 @@ VERSION_TEST(sees_that_it_changed_meanwhile)
 	struct taken taken;
 	struct ep_raw_frame frame = interpreted(world, 7);
 
-	/* The first two reads are of its map and the cookie; from then on it is another. */
+	/* The first two reads are of its map and the cookie; from then on it is another, by the cookie's last word. */
 	world->heap.change_at = 5;
-	world->heap.change_addr = world->f - V8_TAG + world->heap.state.cookie_at;
+	world->heap.change_addr = world->f - V8_TAG + world->heap.state.cookie_at + 8 * (V8_COOKIE_WORDS - 1);
 	world->heap.change_to = 0x1234567812345678;
 	assert_int_equal(name(world, &frame, &taken), EP_FRAME_GONE);
 	assert_int_equal(taken.used, 0);

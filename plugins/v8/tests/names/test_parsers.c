@@ -249,7 +249,7 @@ EP_TEST(knows_no_translations_of_other_versions)
 
 	assert_null(v8_translation_form_of(&other));
 	for (size_t i = 0; i < N_VERSIONS; i++)
-		assert_non_null(v8_translation_form_of(&versions[i].v8));
+		assert_non_null(v8_translation_form_of(&versions[i]));
 }
 
 /* ---- names of files ---- */
