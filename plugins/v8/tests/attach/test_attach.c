@@ -3,8 +3,11 @@
  * Files with V8 in them and their processes, made up here: as they are, before they are, and as nobody would
  * make them.
  */
+#include "plugins/shared/attach/attach.h"
 #include "plugins/v8/tests/attach/made_v8.h"
 #include "tests/kit/test.h"
+
+#include <unistd.h>
 
 static struct made_v8 *new_v8(uint16_t major, uint16_t minor)
 {
@@ -333,6 +336,23 @@ V8_TEST(old_builtins_are_found_in_the_heap, 6, 8)
 	memset(v8->code, 0, sizeof(v8->code));
 	assert_int_equal(attach_to(v8), 0);
 	assert_true(v8->state.flags & V8_STATE_IET_UNKNOWN);
+}
+
+/* The second isolate has gone. */
+V8_TEST(old_builtins_are_found_later, 6, 8)
+{
+	struct v8_executable *exe = probe(v8);
+	void *instance = NULL;
+
+	made_put_trampoline(v8, 0x400);
+	assert_int_equal(v8_attach(exe, &v8->host.target, &instance), 0);
+	assert_true(v8->state.flags & V8_STATE_IET_UNKNOWN);
+	memset(v8->code + 0x400, 0, 64);
+	(void)usleep(ATTACH_FIRST_PAUSE_NS / 1000 + 1000);
+	assert_int_equal(v8_refresh(instance), 0);
+	assert_false(v8->state.flags & V8_STATE_IET_UNKNOWN);
+	assert_int_equal(v8->state.iet_return, MADE_CODE + 0x110);
+	v8_detach(instance);
 }
 
 V8_TEST(each_mapping_of_builtins_is_a_range, 12, 4)

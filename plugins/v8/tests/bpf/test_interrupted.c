@@ -345,6 +345,10 @@ EP_TEST_WITH(interpreter_that_begins_has_its_function, begin, NULL)
 	world_put(STACK + 0x80, JIT + 0x50);
 	assert_string_equal(walk_to_native(), ENTERED);
 	begin(state);
+	put_trampoline_leaf(IET_PUSH);
+	world_put(STACK + 0x80, JIT + 0x50);
+	assert_string_equal(walk_to_native(), ENTERED);
+	begin(state);
 	put_trampoline_leaf(IET_PUSH + 1);
 	world_put(STACK + 0x80, STACK + 0x200);
 	world_put(STACK + 0x88, JIT + 0x50);

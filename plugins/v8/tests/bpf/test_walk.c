@@ -266,6 +266,11 @@ EP_TEST_WITH(isolate_of_a_thread_is_remembered, begin, NULL)
 	world_put(ISOLATE + C_ENTRY_FP, STACK + 0x100);
 	world_put(ISOLATE + VM_STATE, 1);
 	assert_memory_equal(walk_to_native(), "gc", 2);
+	begin_sample(); /* another thread, of which the same would be remembered */
+	REC->sample.tid += 1 + V8_THREADS;
+	REC->sample.start_ns = 5;
+	put_usual_stack();
+	assert_memory_equal(walk_to_native(), "native", 6);
 }
 
 static void put_exit(uint32_t off)

@@ -44,7 +44,7 @@
 #define JSENTRY	   0x3800u
 
 /* Numbers of types: those of 22. */
-enum { ENTRY = 1, EXIT = 3, WASM = 4, WASM_TO_JS = 5, SWITCH = 8, STUB = 17, INTERNAL = 22, CONSTRUCT = 23, REGEXP = 29 };
+enum { ENTRY = 1, EXIT = 3, WASM = 4, SWITCH = 8, STUB = 17, INTERNAL = 22, CONSTRUCT = 23, REGEXP = 29 };
 
 static uint64_t smi(uint32_t value)
 {

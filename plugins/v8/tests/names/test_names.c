@@ -528,6 +528,43 @@ VERSION_TEST(reads_no_more_than_it_may)
 	assert_named(world, &frame, "f 2:10 /a.js [1]");
 }
 
+/* Its source cannot be read now. */
+VERSION_TEST(keeps_no_name_that_was_read_in_part)
+{
+	struct made_heap *heap = &world->heap;
+	struct ep_raw_frame frame = interpreted(world, V8_OFFSET_UNKNOWN);
+	uint64_t source = get64(heap, world->script, heap->layout.script_source);
+
+	put64(heap, world->script, heap->layout.script_source,
+	      other_string(heap, EXTERNAL | ONE_BYTE, sizeof(SOURCE) - 1, 0x1000, 0x1000));
+	assert_named(world, &frame, "f 0:0 /a.js [0]?");
+	put64(heap, world->script, heap->layout.script_source, source);
+	assert_named(world, &frame, "f 1:0 /a.js [1]?");
+}
+
+static int count_bytes(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	*(uint64_t *)arg += bytes;
+	return 0;
+}
+
+/* In few large reads, of each frame anew. */
+EP_TEST(reads_no_more_bytes_than_it_may)
+{
+	const struct v8_layout layout = layout_of(0);
+	uint64_t bytes = 0;
+	struct memory memory = {.read = count_bytes, .arg = &bytes};
+	ep_cleanup(v8_heap_fini) struct v8_heap heap;
+
+	assert_int_equal(v8_heap_init(&heap, &memory, &layout), 0);
+	for (uint64_t n = V8_HEAP_MAX_BYTES; n <= 2 * V8_HEAP_MAX_BYTES; n += V8_HEAP_MAX_BYTES) {
+		v8_heap_limit(&heap);
+		while (v8_heap_read_now(&heap, BASE, NULL, 1u << 20) == 0)
+			continue;
+		assert_int_equal(bytes, n);
+	}
+}
+
 /* A source whose table of lines could not be kept is read once, not for each place; it has no lines. */
 VERSION_TEST(reads_a_source_once)
 {

@@ -5,14 +5,19 @@
 #include "plugins/v8/tests/names/made_heap.h"
 #include "tests/kit/test.h"
 
-/* An imported function, and two of its own. */
-static const uint8_t wire[] = {
+/* An imported function, and two of its own; 5000 bytes of something else; names. */
+static const uint8_t head[] = {
 	0, 'a', 's', 'm', 1, 0, 0, 0,
 	2, 7, 1, 1, 'm', 1, 'f', 0, 0,
 	3, 3, 2, 0, 0,
+	0, 0x88, 0x27, 1, 'x',
+};
+static const uint8_t tail[] = {
 	0, 18, 4, 'n', 'a', 'm', 'e', 1, 11, 2, 1, 3, 'o', 'n', 'e', 2, 3, 't', 'w', 'o',
 };
-#define NAMES_AT (sizeof(wire) - 8) /* "one" */
+#define TAIL_AT	   (sizeof(head) - 2 + 5000)
+#define WIRE_BYTES (TAIL_AT + sizeof(tail))
+#define NAMES_AT   (WIRE_BYTES - 8) /* "one" */
 
 #define CODE_START 0x7000000000ull
 #define CODE_BYTES 0x40u /* of each: one is behind the other */
@@ -63,10 +68,11 @@ static uint64_t new_native(struct made_module *made)
 	struct made_heap *heap = &made->heap;
 	uint64_t native = raw(heap, 640), table = raw(heap, 16), vector = raw(heap, 16);
 
-	made->wire = raw(heap, sizeof(wire));
-	put_bytes(heap, made->wire, wire, sizeof(wire));
+	made->wire = raw(heap, WIRE_BYTES);
+	put_bytes(heap, made->wire, head, sizeof(head));
+	put_bytes(heap, made->wire + TAIL_AT, tail, sizeof(tail));
 	put_raw(heap, vector, made->wire);
-	put_raw(heap, vector + 8, sizeof(wire));
+	put_raw(heap, vector + 8, WIRE_BYTES);
 	put_raw(heap, native + (uint32_t)heap->layout.wasm_native_bytes, vector);
 	put_raw(heap, native + (uint32_t)heap->layout.wasm_native_codes, table);
 	for (uint32_t i = 0; i < 2; i++) {
