@@ -202,25 +202,6 @@ EP_TEST(rows_are_few)
 	v8_builtins_free(NULL);
 }
 
-/* What is no instruction has none of its neighbours' rows, though these say the same. */
-EP_TEST(gaps_have_no_rows)
-{
-	/* push rbp | mov rbp, rsp | jmp out | none | xor eax, eax | leave | ret */
-	static const uint8_t code[] = { 0x55, 0x48, 0x89, 0xe5, 0xe9, 0, 1, 0, 0, 0x06, 0x31, 0xc0, 0xc9, 0xc3 };
-	struct v8_builtins *builtins;
-	uint64_t va;
-
-	made_init(&made, MADE_22, 0);
-	va = made.code_va + made.offs[2];
-	memset(made.bytes[MADE_TEXT] + (va - made_va(MADE_TEXT)), 0xcc, made.sizes[2]);
-	memcpy(made.bytes[MADE_TEXT] + (va - made_va(MADE_TEXT)), code, sizeof(code));
-	assert_int_equal(read_made(&builtins), 0);
-	expect_row(va + 4, V8_ROW_RBP, 16, -16);
-	assert_null(row_at(va + 9));
-	expect_row(va + 10, V8_ROW_RBP, 16, -16);
-	v8_builtins_free(builtins);
-}
-
 /* Those behind one that is too large have rows all the same. */
 EP_TEST(one_that_is_too_large_has_no_rows)
 {
