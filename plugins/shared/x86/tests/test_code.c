@@ -46,7 +46,8 @@ struct seen {
 	size_t n;
 };
 
-static void see(void *arg, enum x86_event event, const struct x86_values *values, const struct x86_insn *insn)
+static void see(void *arg, enum x86_event event, const struct x86_values *values,
+		const struct x86_insn *insn)
 {
 	struct seen *seen = arg;
 
@@ -56,9 +57,11 @@ static void see(void *arg, enum x86_event event, const struct x86_values *values
 
 EP_TEST(arguments_are_of_one_call)
 {
-	/* lea 0x10(%rip),%rdi | mov $5,%esi | mov %rdi,%rbx | call out | mov %rbx,%rdx | call out | ret */
-	static const uint8_t code[] = {0x48, 0x8d, 0x3d, 0x10, 0, 0, 0, 0xbe, 5, 0, 0, 0, 0x48, 0x89, 0xfb,
-				       0xe8, 0, 1, 0, 0, 0x48, 0x89, 0xda, 0xe8, 0, 1, 0, 0, 0xc3};
+	/* lea 0x10(%rip),%rdi | mov $5,%esi | mov %rdi,%rbx | call out | mov %rbx,%rdx | call out |
+	 * ret */
+	static const uint8_t code[] = {0x48, 0x8d, 0x3d, 0x10, 0,    0,	   0, 0xbe, 5,	 0,
+				       0,    0,	   0x48, 0x89, 0xfb, 0xe8, 0, 1,    0,	 0,
+				       0x48, 0x89, 0xda, 0xe8, 0,    1,	   0, 0,    0xc3};
 	struct seen seen = {.n = 0};
 
 	assert_int_equal(x86_calls_visit(code, sizeof(code), VA, see, &seen), 0);

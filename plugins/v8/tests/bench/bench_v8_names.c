@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What naming a frame costs, over a heap that is made up: of each function once when nothing is known of it but its
- * script's lines, and then again. Means of CPU time; rows for scripts/bench.
+ * What naming a frame costs, over a heap that is made up: of each function once when nothing is
+ * known of it but its script's lines, and then again. Means of CPU time; rows for scripts/bench.
  */
 #include "core/base/clock.h"
 #include "plugins/v8/tests/names/made_world.h"
@@ -19,7 +19,8 @@ static struct ep_raw_frame frames[FUNCTIONS];
 
 static void make_functions(void)
 {
-	struct made_function made = {.script = world.script, .bytecodes = world.bytecodes,
+	struct made_function made = {.script = world.script,
+				     .bytecodes = world.bytecodes,
 				     .scope = {.start = AT("(a)"), .end = AT("class") - 1}};
 	char name[16];
 
@@ -27,8 +28,8 @@ static void make_functions(void)
 		snprintf(name, sizeof(name), "function%u", i);
 		made.scope.name = one_byte(&world.heap, name);
 		made.unique_id = 5000 + i;
-		frames[i] = frame_of(&world.heap, V8_FRAME_INTERPRETED, new_function(&world.heap, &made),
-				     world.bytecodes - V8_TAG, 7);
+		frames[i] = frame_of(&world.heap, V8_FRAME_INTERPRETED,
+				     new_function(&world.heap, &made), world.bytecodes - V8_TAG, 7);
 	}
 }
 
@@ -52,7 +53,8 @@ static void print_row(const char *what, uint64_t ns, double bar)
 {
 	double mean = (double)ns / FUNCTIONS / ROUNDS;
 
-	printf("%s, mean of %u\t%.0f\tns\t<= %.0f\t%s\n", what, FUNCTIONS, mean, bar, mean <= bar ? "met" : "missed");
+	printf("%s, mean of %u\t%.0f\tns\t<= %.0f\t%s\n", what, FUNCTIONS, mean, bar,
+	       mean <= bar ? "met" : "missed");
 }
 
 int main(void)
