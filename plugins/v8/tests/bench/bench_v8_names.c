@@ -35,6 +35,7 @@ static void make_functions(void)
 
 static int take_name(struct ep_names *to, const struct ep_name *name)
 {
+	(void)to;
 	return name->line == 2 ? 0 : -EBADMSG;
 }
 
