@@ -158,8 +158,12 @@ CACHE_TEST(what_is_oversized_has_a_budget_of_its_own, 1000, 500, 2000)
 	assert_int_equal(n_freed, 8);
 }
 
-CACHE_TEST(without_memory_for_buckets_chains_grow, 1 << 20, 0, 0)
+#define OVERSIZED 5000
+
+/* Oversized items, too, are found as they were when there are more buckets. */
+CACHE_TEST(without_memory_for_buckets_chains_grow, 1 << 20, 0, 1 << 20)
 {
+	put(cache, 0, OVERSIZED, (1 << 19) + 1);
 	for (uint64_t key = 0; key < 1000; key++) {
 		heap_arm(2); /* the item's own is the first */
 		put(cache, 0, key, 100);
@@ -168,6 +172,7 @@ CACHE_TEST(without_memory_for_buckets_chains_grow, 1 << 20, 0, 0)
 	for (uint64_t key = 0; key < 1000; key++)
 		assert_true(has(cache, key));
 	put(cache, 0, 1000, 100); /* grows now */
+	assert_true(has(cache, OVERSIZED));
 	for (uint64_t key = 0; key < 1001; key++)
 		assert_true(has(cache, key));
 }

@@ -4,13 +4,7 @@
 #include "plugins/shared/search.h"
 
 #include "core/base/util.h"
-#include "tests/kit/fakes.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/kit/test.h"
 
 #define START 0x10000u
 #define BYTES 0x2000u /* two pages, and nothing behind them */
@@ -33,7 +27,7 @@ static int read_world(void *arg, uint64_t addr, void *buf, size_t bytes)
 	return 0;
 }
 
-static void head_ends_where_memory_does(void **state)
+EP_TEST(head_ends_where_memory_does)
 {
 	struct world world = {.bytes = {[BYTES - 2] = 7, [BYTES - 1] = 9}};
 	const struct memory memory = {read_world, &world};
@@ -53,17 +47,19 @@ static void head_ends_where_memory_does(void **state)
 	assert_int_equal(memory_read_head(&memory, START + BYTES, head, 16, &got), -EFAULT);
 }
 
-static void string_is_read_up_to_its_page(void **state)
+EP_TEST(string_is_read_up_to_its_page)
 {
 	struct world world = {0};
 	const struct memory memory = {read_world, &world};
 	char buf[64];
 
 	memcpy(world.bytes + 0x1000 - 3, "abcdef", 7);
-	assert_int_equal(memory_read_string(&memory, START + 0x1000 - 3, buf, sizeof(buf), MEMORY_PAGE), 0);
+	assert_int_equal(
+		memory_read_string(&memory, START + 0x1000 - 3, buf, sizeof(buf), MEMORY_PAGE), 0);
 	assert_string_equal(buf, "abcdef");
 	memcpy(world.bytes + BYTES - 4, "end", 4);
-	assert_int_equal(memory_read_string(&memory, START + BYTES - 4, buf, sizeof(buf), MEMORY_PAGE), 0);
+	assert_int_equal(
+		memory_read_string(&memory, START + BYTES - 4, buf, sizeof(buf), MEMORY_PAGE), 0);
 	assert_string_equal(buf, "end");
 	assert_int_equal(world.end_read, START + BYTES);
 	world.bytes[64] = 0;
@@ -71,7 +67,7 @@ static void string_is_read_up_to_its_page(void **state)
 	assert_int_equal(world.end_read, START + 64);
 }
 
-static void string_is_cut(void **state)
+EP_TEST(string_is_cut)
 {
 	struct world world = {0};
 	const struct memory memory = {read_world, &world};
@@ -81,11 +77,12 @@ static void string_is_cut(void **state)
 	assert_int_equal(memory_read_string(&memory, START, buf, sizeof(buf), MEMORY_PAGE), 0);
 	assert_string_equal(buf, "xxxx");
 	assert_int_equal(world.end_read, START + 4);
-	assert_int_equal(memory_read_string(&memory, START + BYTES - 3, buf, sizeof(buf), MEMORY_PAGE),
-			 -EFAULT);
+	assert_int_equal(
+		memory_read_string(&memory, START + BYTES - 3, buf, sizeof(buf), MEMORY_PAGE),
+		-EFAULT);
 }
 
-static void what_is_not_there_is_a_frame_that_is_gone(void **state)
+EP_TEST(what_is_not_there_is_a_frame_that_is_gone)
 {
 	assert_int_equal(memory_frame_gone(-EFAULT), EP_FRAME_GONE);
 	assert_int_equal(memory_frame_gone(-EBADMSG), EP_FRAME_GONE);
@@ -93,7 +90,7 @@ static void what_is_not_there_is_a_frame_that_is_gone(void **state)
 	assert_int_equal(memory_frame_gone(0), 0);
 }
 
-static void search_finds_the_first_that_is_not_before(void **state)
+EP_TEST(search_finds_the_first_that_is_not_before)
 {
 	static const uint32_t sorted[] = {2, 4, 4, 4, 9};
 
@@ -119,7 +116,7 @@ static int read_file(const struct ep_file *file, uint64_t va, void *buf, size_t 
 	return 0;
 }
 
-static void long_reads_are_made_of_pieces(void **state)
+EP_TEST(long_reads_are_made_of_pieces)
 {
 	const struct ep_unwinder_host host = {.size = sizeof(host), .file_read = read_file};
 	ep_autofree uint8_t *bytes = malloc(LONG_BYTES);
@@ -134,16 +131,36 @@ static void long_reads_are_made_of_pieces(void **state)
 	assert_int_equal(file_read_long(&host, NULL, START, bytes, 0), 0);
 }
 
-int main(void)
+static int find_section(const struct ep_file *file, const char *name, struct ep_symbol *ret)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(head_ends_where_memory_does),
-		cmocka_unit_test(string_is_read_up_to_its_page),
-		cmocka_unit_test(string_is_cut),
-		cmocka_unit_test(what_is_not_there_is_a_frame_that_is_gone),
-		cmocka_unit_test(search_finds_the_first_that_is_not_before),
-		cmocka_unit_test(long_reads_are_made_of_pieces),
-	};
+	*ret = (struct ep_symbol){.va = START, .bytes = LONG_BYTES};
+	return strcmp(name, ".text") == 0 ? 0 : -ENODATA;
+}
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+struct scan {
+	uint64_t wanted; /* of two bytes: has it been in one piece? */
+	uint32_t n_pieces, n_found;
+};
+
+static int visit(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
+{
+	struct scan *scan = arg;
+
+	scan->n_pieces++;
+	scan->n_found += ep_in_bounds(scan->wanted - va, 2, len);
+	assert_int_equal(bytes[len - 1], (va + len - 1) % 251);
+	return 0;
+}
+
+EP_TEST(a_scan_sees_what_lies_across_pieces)
+{
+	const struct ep_unwinder_host host = {
+		.size = sizeof(host), .file_read = read_file, .file_section = find_section};
+	struct scan scan = {.wanted = START + EP_MAX_FILE_READ - 1};
+
+	assert_int_equal(file_scan(&host, NULL, ".text", 1, visit, &scan), 0);
+	assert_int_equal(scan.n_found, 1);
+	assert_int_equal(scan.n_pieces, 3);
+	assert_int_equal(file_scan(&host, NULL, ".other", 1, visit, &scan), 0);
+	assert_int_equal(scan.n_pieces, 3);
 }

@@ -115,6 +115,8 @@ EP_TEST(bytes_of_utf8)
 		{"ab", "ab"},
 		{"gr\xc3\xb6\xc3\x9f" "e", "gr\xc3\xb6\xc3\x9f" "e"},
 		{"\xe2\x82\xac\xf0\x9f\x92\x8e", "\xe2\x82\xac\xf0\x9f\x92\x8e"},
+		{"\xc2\x80", REPLACED},		     /* the first of each length; a control */
+		{"\xe0\xa0\x80\xf0\x90\x80\x80", "\xe0\xa0\x80\xf0\x90\x80\x80"},
 		{"\xc3", REPLACED},			     /* cut */
 		{"\xc0\x80", REPLACED REPLACED},	     /* overlong */
 		{"\xe0\x80\xaf", REPLACED REPLACED REPLACED},
