@@ -238,6 +238,11 @@ EP_TEST_WITH(what_changed_is_followed, begin, NULL)
 	assert_int_equal(data_at(again, codelet + 127), data_at(whole, codelet + 127) ^ MARK);
 	assert_string_equal(hotspot_stubs_name(again, code + 768), "forward_exception Runtime1 stub");
 	assert_int_not_equal(data_at(again, code + 768), data_at(earlier, code + 768));
+	put(world, AT_SIN, 0, 8); /* a variable that is set later */
+	earlier = read_stubs(NULL, 0, NULL);
+	assert_string_equal(hotspot_stubs_name(earlier, code + 16), "StubRoutines (1)");
+	put(world, AT_SIN, code + 16, 8);
+	assert_string_equal(hotspot_stubs_name(read_stubs(NULL, 0, earlier), code + 16), "dsin");
 }
 
 EP_TEST_WITH(an_interpreter_that_is_not_there_is_waited_for, begin, NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A VM that is made up: a piece of memory with classes, methods and compiled code in it, in the layouts of
- * three families of releases.
+ * four families of releases.
  */
 #ifndef HOTSPOT_TESTS_MADE_VM_H
 #define HOTSPOT_TESTS_MADE_VM_H
@@ -24,6 +24,7 @@ enum made_family {
 	MADE_8,	 /* all in the block, offsets */
 	MADE_17, /* the scopes by address */
 	MADE_25, /* apart; byte 0 excluded */
+	MADE_23, /* the same, but for the metadata, which are in the block */
 	MADE_FAMILIES,
 };
 
@@ -88,18 +89,23 @@ static inline void made_init(struct made_vm *vm, enum made_family family)
 {
 	memset(vm, 0, sizeof(*vm));
 	vm->family = family;
-	vm->excluded = family == MADE_25;
+	vm->excluded = family >= MADE_25;
 	vm->used = 64;
 	fake_memory_add(&vm->reads, MADE_BASE, vm->memory, MADE_BYTES);
 	vm->reads.change_arg = vm;
 	made_layout_common(vm);
 	made_set(vm, HOTSPOT_F_names_pcs_off, 180, 4);
 	made_set(vm, HOTSPOT_F_names_null_checks_off, 192, 4);
-	if (family == MADE_25) {
+	if (family >= MADE_25) {
 		made_set(vm, HOTSPOT_F_blob_code_offset, 36, 4);
-		made_set(vm, HOTSPOT_F_names_mutable_data, 16, 8);
-		made_set(vm, HOTSPOT_F_names_mutable_bytes, 48, 4);
-		made_set(vm, HOTSPOT_F_names_relocation_bytes, 28, 4);
+		if (family == MADE_25) {
+			made_set(vm, HOTSPOT_F_names_mutable_data, 16, 8);
+			made_set(vm, HOTSPOT_F_names_mutable_bytes, 48, 4);
+			made_set(vm, HOTSPOT_F_names_relocation_bytes, 28, 4);
+		} else {
+			made_set(vm, HOTSPOT_F_blob_data_offset, 40, 4);
+			made_set(vm, HOTSPOT_F_names_metadata_off, 172, 4);
+		}
 		made_set(vm, HOTSPOT_F_names_scopes_off, 200, 4);
 		made_set(vm, HOTSPOT_F_names_handlers_off, 196, 4);
 		made_set(vm, HOTSPOT_F_names_immutable_data, 96, 8);
@@ -314,6 +320,7 @@ struct made_nmethod {
 };
 
 #define MADE_CODE_OFF 256
+#define MADE_DATA_OFF 1000
 
 static inline size_t made_scope_data(const struct made_vm *vm, const struct made_nmethod *n,
 				     uint8_t *out, uint32_t *offs)
@@ -367,7 +374,7 @@ static inline uint64_t made_nmethod(struct made_vm *vm, uint32_t id, const struc
 	made_put(vm, blob, HOTSPOT_F_blob_code_offset, MADE_CODE_OFF);
 	made_put(vm, blob, HOTSPOT_F_blob_code_begin, blob + MADE_CODE_OFF);
 	at_meta = base;
-	if (vm->family == MADE_25) {
+	if (vm->family >= MADE_25) {
 		base = made_alloc(vm, check_bytes + 8 + pcs_bytes + data_bytes);
 		at_checks = base;
 		at_pcs = base + ((check_bytes + 7) & ~(size_t)7);
@@ -385,7 +392,10 @@ static inline uint64_t made_nmethod(struct made_vm *vm, uint32_t id, const struc
 	made_put(vm, blob, HOTSPOT_F_names_immutable_data, base);
 	made_put(vm, blob, HOTSPOT_F_names_immutable_bytes, end - base);
 	made_put(vm, blob, HOTSPOT_F_names_handlers_off, at_checks + check_bytes - base);
-	made_put(vm, blob, HOTSPOT_F_names_metadata_off, at_meta - base);
+	made_put(vm, blob, HOTSPOT_F_blob_data_offset, MADE_DATA_OFF);
+	made_put(vm, blob, HOTSPOT_F_blob_size, at_meta + meta - blob);
+	made_put(vm, blob, HOTSPOT_F_names_metadata_off,
+		 at_meta - blob - (vm->family == MADE_23 ? MADE_DATA_OFF : 0));
 	made_put(vm, blob, HOTSPOT_F_names_scopes_off, at_data - base);
 	made_put(vm, blob, HOTSPOT_F_names_scopes_begin, at_data);
 	made_put(vm, blob, HOTSPOT_F_names_pcs_off, at_pcs - base);
