@@ -171,11 +171,6 @@ static void page_free(struct jit_block *block, bool keep)
 	(void)munmap(block, JIT_PAGE_BYTES);
 }
 
-bool jit_is_page(uint64_t addr)
-{
-	return addr && find_page((const void *)(uintptr_t)addr);
-}
-
 /* --- both --- */
 
 enum jit_place jit_place_of(const struct jit_block *block)

@@ -10,7 +10,6 @@
  *	jit SECONDS gap                 C without unwind rules between jitted code and C
  *	jit SECONDS anywhere            as plain, in anonymous pages
  *	jit SECONDS fresh               as plain, each time in memory that was not executable before
- *	jit SECONDS walk MODE [N [N]]   walks its own stacks instead: walk.c; 0 when they are right
  *
  * Prints the stacks there can be, as tests/kit/stacks.py reads them. JIT_KEEP_MS in the
  * environment: for how many milliseconds at least a block that is no longer used stays readable; 0
@@ -33,7 +32,6 @@
 #endif
 
 #define SPINS	    1500000 /* about half a millisecond */
-#define STEP_SPINS  4
 #define MOVE_NS	    1000000
 #define MAX_TURNS   400
 #define MAX_DEEP    1500
@@ -79,8 +77,8 @@ volatile struct jit_about jit_about = {
 };
 
 struct jit_program jit_program;
-static bool is_walking, is_fresh, is_stopped;
-static uint64_t start_ns, end_ns;
+static bool is_fresh, is_stopped;
+static uint64_t end_ns;
 
 /* --- the C functions that jitted code calls --- */
 
@@ -262,7 +260,6 @@ KEEP static void make_fresh(void)
 
 KEEP static void run(void)
 {
-	__asm__ volatile("mov %%rbp, %0" : "=m"(walk_end_fp));
 	enter(jit_program.first, jit_program.argument);
 	BARRIER();
 }
@@ -281,13 +278,10 @@ KEEP static void pass(void)
 	jit_thread_pause(jit_self, false);
 	if (is_fresh)
 		make_fresh();
-	if (is_walking && jit_self->spins == STEP_SPINS)
-		walk_step_begin();
 	if (jit_program.around > 0)
 		around(jit_program.around);
 	else
 		run();
-	walk_step_end();
 	BARRIER();
 }
 
@@ -299,23 +293,15 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* A walker steps for the first half of the time. */
 KEEP static void work(struct jit_thread *self)
 {
 	volatile uint64_t lure[2] = {0, (uint64_t)(uintptr_t)__builtin_return_address(0)};
 
 	jit_self = self;
 	jit_lure = (uint64_t)(uintptr_t)lure;
-	self->spins = STEP_SPINS;
-	while (is_walking && now_ns() < start_ns + (end_ns - start_ns) / 2)
-		pass();
 	self->spins = SPINS * jit_program.burns;
-	if (is_walking)
-		walk_timer_begin();
 	while (now_ns() < end_ns)
 		pass();
-	if (is_walking)
-		walk_timer_end();
 	jit_thread_pause(self, true);
 }
 
@@ -382,20 +368,19 @@ static const struct mode *find_mode(const char *name)
 		if (strcmp(modes[i].name, name) == 0)
 			return &modes[i];
 	}
-	fprintf(stderr, "usage: jit SECONDS [walk] "
+	fprintf(stderr, "usage: jit SECONDS "
 			"plain|turns N|apart N|deep N_JIT N_C|gap|anywhere|fresh\n");
 	exit(2);
 }
 
-/* The numbers behind a mode's name are from argv[at] on. */
-static void set_program(const struct mode *mode, int argc, char **argv, int at)
+static void set_program(const struct mode *mode, int argc, char **argv)
 {
 	jit_program = mode->program;
 	if (jit_program.first == &bounce || jit_program.first == &skip)
-		jit_program.argument = number(argc, argv, at, MAX_TURNS) - 1;
+		jit_program.argument = number(argc, argv, 3, MAX_TURNS) - 1;
 	if (jit_program.first == &deep) {
-		jit_program.argument = number(argc, argv, at, MAX_DEEP) - 1;
-		jit_program.around = jit_program.between = number(argc, argv, at + 1, MAX_C);
+		jit_program.argument = number(argc, argv, 3, MAX_DEEP) - 1;
+		jit_program.around = jit_program.between = number(argc, argv, 4, MAX_C);
 	}
 }
 
@@ -441,21 +426,14 @@ static void rest(void)
 
 int main(int argc, char **argv)
 {
-	const struct mode *mode;
-	int at = 2;
+	const struct mode *mode = find_mode(argc > 2 ? argv[2] : NULL);
 
-	is_walking = argc > 2 && strcmp(argv[2], "walk") == 0;
-	at += is_walking;
-	mode = find_mode(at < argc ? argv[at] : NULL);
-	set_program(mode, argc, argv, at + 1);
+	set_program(mode, argc, argv);
 	prepare(mode);
 	print_truth();
-	if (is_walking)
-		walk_init();
 	rest();
-	start_ns = now_ns();
-	end_ns = start_ns + (uint64_t)(strtod(argv[1], NULL) * 1e9);
+	end_ns = now_ns() + (uint64_t)(strtod(argv[1], NULL) * 1e9);
 	run_all(!is_fresh);
 	print_cpu();
-	return is_walking ? walk_report() : 0;
+	return 0;
 }

@@ -30,6 +30,7 @@
 struct jit_thread jit_threads[JIT_MAX_THREADS];
 
 static struct jit_function *functions[JIT_MAX_FUNCTIONS];
+static struct jit_block *blocks[JIT_MAX_FUNCTIONS]; /* that they are in now */
 static size_t n_functions;
 
 static struct unused {
@@ -91,18 +92,9 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static struct jit_block *block_of(const struct jit_function *function)
-{
-	struct jit_block *block = (struct jit_block *)jit_find_block(function->entry);
-
-	if (!block)
-		abort();
-	return block;
-}
-
 enum jit_place jit_place_now(size_t index)
 {
-	return jit_place_of(block_of(functions[index]));
+	return jit_place_of(blocks[index]);
 }
 
 void jit_move(size_t index, enum jit_place place)
@@ -116,11 +108,12 @@ void jit_move(size_t index, enum jit_place place)
 	block = jit_compile(function, place);
 	if (!block)
 		return;
-	if (function->entry) {
-		old->block = block_of(function);
+	if (blocks[index]) {
+		old->block = blocks[index];
 		old->since_ns = now_ns();
 		n_unused++;
 	}
+	blocks[index] = block;
 	synchronize_code();
 	__atomic_store_n(&function->entry, (uintptr_t)block + block->code_off, __ATOMIC_SEQ_CST);
 	for (size_t i = 0; i < JIT_MAX_THREADS; i++)

@@ -7,7 +7,6 @@
  *	compile.c  a function's ops become a block
  *	move.c     functions move, old blocks are freed
  *	truth.c    which stacks there can be
- *	walk.c     walks its own stacks by what jit.h says, and compares
  */
 #ifndef RUNTIME_H
 #define RUNTIME_H
@@ -79,8 +78,6 @@ enum jit_place jit_place_of(const struct jit_block *block);
 void jit_place_free(struct jit_block *block, bool keep_page);
 /* Gives all of heap 1 back to the kernel, if there is no block in it. */
 void jit_heap_decommit(void);
-/* Does a page of code begin here? For walk.c. */
-bool jit_is_page(uint64_t addr);
 
 /* --- compile.c: one thread at a time --- */
 
@@ -127,20 +124,5 @@ extern size_t n_truths;
 
 void truth_find(void);
 void truth_print(const char *roots);
-
-/* --- walk.c --- */
-
-/* The block that holds an address, as unwinders find it; 0: none. */
-uint64_t jit_find_block(uint64_t pc);
-/* What rbp is where the thread's first jitted code is entered. */
-extern __thread uint64_t walk_end_fp;
-void walk_init(void);
-/* The caller is interrupted behind each of its instructions until walk_step_end; or often. */
-void walk_step_begin(void);
-void walk_step_end(void);
-void walk_timer_begin(void);
-void walk_timer_end(void);
-/* Prints "walked N wrong M"; 0 when all is right and enough was seen. */
-int walk_report(void);
 
 #endif
