@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a name costs, over a running JVM: names_of_hotspot PID. All its nmethods are taken, each three debug points of
- * those that have any: first when nothing is known of it, then a new place in it, then a known one. Medians and
- * 99th percentiles, in nanoseconds.
+ * What a name costs, over a running JVM: names_of_hotspot PID. All its nmethods are taken, each
+ * three debug points of those that have any: first when nothing is known of it, then a new place in
+ * it, then a known one. Medians and 99th percentiles, in nanoseconds.
  */
 #include "plugins/hotspot/tests/unit/live_vm.h"
 
 #define MAX_TIMES 65536
+
+static struct live_vm vm;
 
 struct times {
 	uint64_t ns[MAX_TIMES];
@@ -24,7 +26,7 @@ static int add(struct ep_names *to, const struct ep_name *name)
 static bool take(const struct ep_raw_frame *frame, struct times *times)
 {
 	uint64_t sum = 0, before = ep_clock_mono_ns();
-	int r = hotspot_names_of(names, NULL, frame, add, (struct ep_names *)&sum);
+	int r = hotspot_names_of(vm.names, NULL, frame, add, (struct ep_names *)&sum);
 
 	if (r == 0 && times->n < MAX_TIMES)
 		times->ns[times->n++] = ep_clock_mono_ns() - before;
@@ -55,7 +57,7 @@ static void look_at(uint64_t blob, bool is_native)
 	struct hotspot_nmethod *nmethod;
 	uint64_t method;
 
-	if (is_native || read_nmethod(blob, &nmethod, &method) != 0)
+	if (is_native || live_read_nmethod(&vm, blob, &nmethod, &method) != 0)
 		return;
 	measure(nmethod);
 	names_item_unref(&nmethod->item);
@@ -76,21 +78,19 @@ static void print(const char *what, struct times *times)
 		       times->ns[times->n / 2], times->ns[times->n * 99 / 100], times->n);
 }
 
-static uint32_t guess(void)
-{
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	if (argc != 2) {
 		fprintf(stderr, "usage: names_of_hotspot PID\n");
 		return 77;
 	}
-	look_at_all(argv[1], guess, look_at);
+	live_vm_open(&vm, atoi(argv[1]));
+	live_vm_read(&vm);
+	live_begin_names(&vm);
+	live_each_nmethod(&vm, look_at);
 	print("new nmethod", &fresh);
 	print("known nmethod, new place", &next);
 	print("known", &known);
-	stop_looking();
+	live_vm_close(&vm);
 	return 0;
 }

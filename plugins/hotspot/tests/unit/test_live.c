@@ -1,14 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All compiled methods of a running JVM are read, and each of their debug points is named as a return
- * address and as an interrupted one; so are all methods of all of them as interpreted frames. Nothing may
- * fail, names must be text, lines must be there where the class library has them. Started by live.py with
- * the process's id, and "dense" where it runs with DebugNonSafepoints, else "sparse". Prints what was seen.
+ * The plugin over a running JVM. Started by live.py with the process's id and
+ *
+ *	early		it has just been started, with -Xint. The plugin attaches as soon as it can,
+ *and then once more, as if the file were stripped. dense, sparse	it has started, with
+ *DebugNonSafepoints or without. All compiled methods are read, and each of their debug points is
+ *named as a return address and as an interrupted one; so are all methods of all of them as
+ *interpreted frames. Nothing may fail, names must be text, lines must be there where the class
+ *library has them.
+ *
+ * Prints what was seen.
  */
 #include "plugins/hotspot/tests/unit/live_vm.h"
+#include "tests/kit/process.h"
+
+#include <glob.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#define SLOWER 8
+#else
+#define SLOWER 1
+#endif
+#define PROBE_BAR_MS  (60.0 * SLOWER) /* once per file, its whole symbol tables among it */
+#define ATTACH_BAR_MS (10.0 * SLOWER)
+#define MAX_BYTES     (1u << 20) /* read of one process */
+
+static struct live_vm vm;
 
 struct tally {
-	uint64_t nmethods, natives, pcs, names, lines, inlined, gone, bad, dense, sparse, checks, far_checks;
+	uint64_t nmethods, natives, pcs, names, lines, inlined, gone, bad, dense, sparse, checks,
+		far_checks;
 	uint64_t interpreted, approximate, longest_ns, total_ns;
 };
 
@@ -62,7 +83,7 @@ static int add(struct ep_names *to, const struct ep_name *name)
 static void name_frame(const struct ep_raw_frame *frame)
 {
 	struct seen seen = {0};
-	int r = hotspot_names_of(names, NULL, frame, add, (struct ep_names *)&seen);
+	int r = hotspot_names_of(vm.names, NULL, frame, add, (struct ep_names *)&seen);
 
 	if (r == EP_FRAME_GONE)
 		complain("gone", frame->words[0], "");
@@ -89,7 +110,7 @@ static void name_compiled(const struct hotspot_nmethod *nmethod)
 		name_frame(&frame);
 		tally.pcs++;
 	}
-	tally.approximate += hotspot_names_take_approximate(names);
+	tally.approximate += hotspot_names_take_approximate(vm.names);
 }
 
 static void name_interpreted(const struct hotspot_nmethod *nmethod)
@@ -101,7 +122,7 @@ static void name_interpreted(const struct hotspot_nmethod *nmethod)
 			.flags = HOTSPOT_FRAME_INTERPRETED << HOTSPOT_FRAME_SHIFT,
 		};
 
-		if (hotspot_identity_read(&methods, nmethod->scopes.methods[i], &id) < 0) {
+		if (hotspot_identity_read(&vm.methods, nmethod->scopes.methods[i], &id) < 0) {
 			complain("no method", nmethod->scopes.methods[i], "");
 			continue;
 		}
@@ -120,7 +141,8 @@ static void check_scopes(const struct hotspot_nmethod *nmethod)
 		const struct hotspot_scope *scope = &nmethod->scopes.scopes[i];
 		struct hotspot_identity id;
 
-		if (hotspot_identity_read(&methods, nmethod->scopes.methods[scope->method], &id) < 0)
+		if (hotspot_identity_read(&vm.methods, nmethod->scopes.methods[scope->method],
+					  &id) < 0)
 			complain("no method", nmethod->scopes.methods[scope->method], "");
 		else if (scope->bci != HOTSPOT_NO_BCI && scope->bci >= id.code_bytes)
 			complain("bci", scope->bci, "");
@@ -146,7 +168,7 @@ static void look_at(uint64_t blob, bool is_native)
 {
 	uint64_t before = ep_clock_mono_ns(), method, took;
 	struct hotspot_nmethod *nmethod;
-	int r = read_nmethod(blob, &nmethod, &method);
+	int r = live_read_nmethod(&vm, blob, &nmethod, &method);
 
 	took = ep_clock_mono_ns() - before;
 	if (r == EP_FRAME_GONE) {
@@ -179,40 +201,157 @@ static void print_tally(void)
 	printf("null checks %" PRIu64 " (%" PRIu64 " far), dense %" PRIu64 ", sparse %" PRIu64
 	       ", approximate %" PRIu64 ", excluded %u, replaced %" PRIu64 ", bad %" PRIu64
 	       ", read in %" PRIu64 " us, at most %" PRIu64 " us, %zu bytes\n",
-	       tally.checks, tally.far_checks, tally.dense, tally.sparse, tally.approximate, *methods.excluded,
-	       tally.gone, tally.bad,
+	       tally.checks, tally.far_checks, tally.dense, tally.sparse, tally.approximate,
+	       vm.excluded, tally.gone, tally.bad,
 	       tally.nmethods ? tally.total_ns / tally.nmethods / 1000 : 0, tally.longest_ns / 1000,
-	       hotspot_names_bytes(names));
+	       hotspot_names_bytes(vm.names));
 }
 
 /*
- * Debug points between calls are there in all methods, or in none: the second argument says which. The
- * text form is that of the class library, so nearly all of its methods have lines.
+ * Debug points between calls are there in all methods, or in none: the second argument says which.
+ * The text form is that of the class library, so nearly all of its methods have lines.
  */
-static bool is_well(const char *mode)
+static bool are_names_well(const char *mode)
 {
 	uint64_t wrong = strcmp(mode, "dense") == 0 ? tally.sparse : tally.dense;
 
 	return !tally.bad && tally.nmethods >= 100 && tally.inlined >= 500 &&
 	       tally.gone * 20 <= tally.nmethods && wrong * 50 <= tally.nmethods &&
 	       tally.far_checks * 20 <= tally.checks && tally.lines * 100 >= tally.names * 95 &&
-	       hotspot_names_bytes(names) <= HOTSPOT_NAMES_MAX_HEAP;
+	       hotspot_names_bytes(vm.names) <= HOTSPOT_NAMES_MAX_HEAP;
 }
 
-/* The wrong one: it must find out by itself. */
-static uint32_t guess(void)
+static bool name_all(const char *mode)
 {
-	return !hotspot_has(&layout, HOTSPOT_F_names_class_fields);
+	live_vm_read(&vm);
+	/* The wrong one: it must find out by itself. */
+	vm.excluded = !hotspot_has(&vm.layout, HOTSPOT_F_names_class_fields);
+	live_begin_names(&vm);
+	live_each_nmethod(&vm, look_at);
+	print_tally();
+	return expect(are_names_well(mode), "names");
+}
+
+/* ---- attach ---- */
+
+static bool is_in_ranges(uint64_t addr)
+{
+	for (size_t i = 0; i < vm.host.n_ranges; i++) {
+		if (addr >= vm.host.ranges[i].start && addr < vm.host.ranges[i].end)
+			return true;
+	}
+	return false;
+}
+
+/* As soon as the VM has what the plugin needs. What it tells of the process is in vm.state and
+ * vm.host. */
+static bool attach(void *executable)
+{
+	void *instance = NULL;
+	unsigned int n = 0;
+	double before;
+	int r;
+
+	do {
+		if (n++)
+			usleep(2000);
+		before = cpu_ms();
+		vm.host.memory.n_bytes = 0;
+		fake_host_end_job(&vm.host);
+		r = hotspot_attach(executable, &vm.host.target, &instance);
+	} while (r == EP_NOT_YET && n < LIVE_WAIT_MS / 2);
+	printf("    attached (%d) at attempt %u, %" PRIu64 " bytes, %.2f ms\n", r, n,
+	       vm.host.memory.n_bytes, cpu_ms() - before);
+	if (instance)
+		hotspot_detach(instance);
+	return expect(r == 0, "attach") &&
+	       expect(cpu_ms() - before < ATTACH_BAR_MS, "attach's CPU time") &&
+	       expect(vm.host.memory.n_bytes < MAX_BYTES, "what attach read");
+}
+
+static bool check_state(void)
+{
+	const struct hotspot_state *state = &vm.state;
+
+	return expect(is_in_ranges(state->call_stub_return), "the call stub's return address") &&
+	       expect(state->thread.steps > 0, "the thread variable") &&
+	       expect(!state->return_barrier || is_in_ranges(state->return_barrier),
+		      "the return barrier") &&
+	       expect(!state->return_barrier ||
+			      (state->thread_continuation && state->continuation_return_at),
+		      "continuations") &&
+	       /* Both by symbols of .symtab. */
+	       expect(!state->return_barrier || state->safepoints_at, "the counter of safepoints");
+}
+
+/* A file whose local symbols are stripped: C++ names are all that is not in .dynsym. */
+static int stripped_symbol(void *arg, const char *name, struct ep_symbol *ret)
+{
+	return strncmp(name, "_Z", 2) == 0 ? -ENODATA : vm.file.file.ops->symbol(arg, name, ret);
+}
+
+static int no_symbols(void *arg, const char *prefix,
+		      int (*visit)(void *arg, const char *name, const struct ep_symbol *symbol),
+		      void *visit_arg)
+{
+	return 0;
+}
+
+/* The paths to a thread by symbols and by code lead to the same one. */
+static bool check_stripped(void)
+{
+	struct ep_file_ops ops = *vm.file.file.ops;
+	const struct ep_tls by_symbols = vm.state.thread;
+	struct ep_file stripped = vm.file.file;
+	void *executable = NULL;
+	unsigned int n = 0;
+	char pattern[64];
+	glob_t found = {0};
+	bool well;
+
+	ops.symbol = stripped_symbol;
+	ops.symbols = no_symbols;
+	stripped.ops = &ops;
+	well = expect(hotspot_probe(fake_host_services(&vm.host), &stripped, &executable) == 0,
+		      "probe") &&
+	       attach(executable);
+	snprintf(pattern, sizeof(pattern), "/proc/%d/task/*", (int)vm.host.target.pid);
+	(void)glob(pattern, 0, NULL, &found);
+	for (size_t i = 0; well && i < found.gl_pathc; i++) {
+		pid_t tid = (pid_t)strtol(strrchr(found.gl_pathv[i], '/') + 1, NULL, 10);
+		struct user_regs_struct regs;
+		uint64_t thread;
+
+		if (!process_registers(tid, &regs))
+			continue;
+		thread = fake_host_read_tls(&vm.host, &by_symbols, regs.fs_base);
+		n += thread != 0;
+		well = expect(fake_host_read_tls(&vm.host, &vm.state.thread, regs.fs_base) ==
+				      thread,
+			      "a thread of a stripped file");
+	}
+	globfree(&found);
+	if (executable)
+		hotspot_unload(executable);
+	return well && expect(n >= 2, "threads");
 }
 
 int main(int argc, char **argv)
 {
+	double before = cpu_ms();
 	bool well;
 
 	LIVE_CHECK(argc == 3);
-	look_at_all(argv[1], guess, look_at);
-	print_tally();
-	well = is_well(argv[2]);
-	stop_looking();
+	live_vm_open(&vm, atoi(argv[1]));
+	if (strcmp(argv[2], "early") == 0) {
+		printf("    probed in %.2f ms\n", cpu_ms() - before);
+		well = expect(cpu_ms() - before < PROBE_BAR_MS, "probe's CPU time") &&
+		       attach(vm.executable) && check_state();
+		usleep(1500000); /* until its threads are there */
+		well = well && check_stripped();
+	} else {
+		well = name_all(argv[2]);
+	}
+	live_vm_close(&vm);
 	return !well;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Single-steps Java's compiled code in each runtime, with a walk at every instruction (step.h).
 
-    check_step.py --step step_hotspot [--plugins DIR] [--quick] [--only WORD] [-n N] [--flags="FLAG.."]
+    check_step.py --step step_hotspot --plugins DIR [--quick] [--only WORD] [-n N] [--flags="FLAG.."]
                   [--percent P]
 
 Runs what tests/runtimes has installed; --quick: one of each release, with the
@@ -13,7 +13,6 @@ import argparse
 import glob
 import os
 import re
-import struct
 import subprocess
 import sys
 import tempfile
@@ -27,100 +26,6 @@ ENTER = os.path.join(TREE, "tests/runtimes/enter.py")
 ROOTS = os.environ.get("EBPF_PROFILER_RUNTIMES", "/var/tmp/ebpf-profiler-runtimes")
 SKIP = 77
 ALONE = ["-Xint", "-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation -XX:-Inline"]
-
-
-class Tables:
-    """What a VM publishes of itself: vmStructs.hpp, VMStructEntry; strides and offsets have symbols."""
-
-    def __init__(self, pid):
-        self.memory = open(f"/proc/{pid}/mem", "rb", 0)
-        self.symbols = self.find_symbols(pid)
-        self.fields, self.statics, self.sizes = {}, {}, {}
-        for entry in self.entries("gHotSpotVMStructs", "gHotSpotVMStructEntry", "TypeName"):
-            key = self.string(entry("TypeName")), self.string(entry("FieldName"))
-            if entry("IsStatic") & 0xffffffff:
-                self.statics[key] = entry("Address")
-            else:
-                self.fields[key] = entry("Offset"), self.string(entry("TypeString"))
-        for entry in self.entries("gHotSpotVMTypes", "gHotSpotVMTypeEntry", "TypeName"):
-            self.sizes[self.string(entry("TypeName"))] = entry("Size")
-
-    @staticmethod
-    def find_symbols(pid):
-        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-            line = next(line for line in maps if line.rstrip().endswith("libjvm.so"))
-        where = line.split()[0]
-        output = subprocess.run(["nm", "-D", "--defined-only", f"/proc/{pid}/map_files/{where}"],
-                                capture_output=True, text=True, check=True).stdout
-        base = int(where.split("-")[0], 16)
-        words = (line.split() for line in output.splitlines())
-        return {w[2].split("@")[0]: base + int(w[0], 16) for w in words if "gHotSpot" in w[2]}
-
-    def read(self, addr, n):
-        self.memory.seek(addr)
-        return self.memory.read(n)
-
-    def word(self, addr):
-        return struct.unpack("<Q", self.read(addr, 8))[0]
-
-    def string(self, addr):
-        text = b""
-        while addr and b"\0" not in text and len(text) < 400:
-            text += self.read(addr + len(text), 16)
-        return text.split(b"\0")[0].decode()
-
-    def entries(self, table, entry, last):
-        addr = self.word(self.symbols[table])
-        stride = self.word(self.symbols[entry + "ArrayStride"])
-        while True:
-            data = self.read(addr, stride)
-
-            def get(name, data=data):
-                off = self.word(self.symbols[f"{entry}{name}Offset"])
-                return struct.unpack("<Q", data[off:off + 8].ljust(8, b"\0"))[0]
-            if not get(last):
-                return
-            yield get
-            addr += stride
-
-    def off(self, kind, field):
-        return self.fields[kind, field][0]
-
-    def heaps(self):
-        if ("CodeCache", "_heap") in self.statics:  # 8
-            return [self.word(self.statics["CodeCache", "_heap"])]
-        array = self.word(self.statics["CodeCache", "_heaps"])
-        base = "GrowableArrayBase" if "GrowableArrayBase" in self.sizes else "GenericGrowableArray"
-        n = struct.unpack("<i", self.read(array + self.off(base, "_len"), 4))[0]
-        data = self.word(array + self.off("GrowableArray<int>", "_data"))
-        return [self.word(data + 8 * i) for i in range(n)]
-
-    def member(self, kinds, names):
-        """Offset and bytes, by the type's name."""
-        widths = {"int": 4, "u2": 2, "int16_t": 2, "CompLevel": 1}
-        for kind in kinds:
-            for name in names:
-                if (kind, name) in self.fields:
-                    off, text = self.fields[kind, name]
-                    width = widths.get(text, 8)
-                    return f"{off} {self.sizes[text] if text == 'CompLevel' else width}"
-        return "0 0"
-
-    def layout(self):
-        space = "VirtualSpace"
-        memory, segmap = self.off("CodeHeap", "_memory"), self.off("CodeHeap", "_segmap")
-        for heap in self.heaps():
-            low = self.word(heap + memory + self.off(space, "_low"))
-            high = self.word(heap + memory + self.off(space, "_high_boundary"))
-            segments = self.word(heap + segmap + self.off(space, "_low"))
-            shift = self.word(heap + self.off("CodeHeap", "_log2_segment_size")) & 0xffffffff
-            yield f"heap {low:x} {high:x} {segments:x} {shift}"
-        yield f"block {self.sizes['HeapBlock']} {self.off('HeapBlock::Header', '_used')}"
-        for key, names in {"name": ["_name"], "size": ["_size"], "code": ["_code_begin", "_code_offset"],
-                           "frame_size": ["_frame_size"],
-                           "frame_complete": ["_frame_complete_offset"]}.items():
-            yield f"{key} {self.member(['CodeBlob'], names)}"
-        yield f"comp_level {self.member(['nmethod', 'CompiledMethod'], ['_comp_level'])}"
 
 
 def runtimes():
@@ -147,8 +52,7 @@ def quick(found):
 def check(args, name, root, java, flags):
     command = [ENTER, "chroot", root, args.classes, java, *flags, "-cp", args.classes, "Steps",
                str(args.warm)]
-    with tempfile.NamedTemporaryFile("w") as layout, \
-            subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline().split()
             if line[:1] == ["skip:"]:
@@ -157,14 +61,10 @@ def check(args, name, root, java, flags):
             if line[:1] != ["READY"]:
                 print("it did not start:", *line)
                 return 2
-            layout.write("\n".join(Tables(process.pid).layout()) + "\n")
-            layout.flush()
-            step = [args.step, "-p", str(process.pid), "-t", line[1], "-l", layout.name, "-n",
-                    str(args.n), "-s", str(args.stretch), "-e", str(args.examples), "-m", str(args.percent)]
+            step = [args.step, "-p", str(process.pid), "-t", line[1], "-P", args.plugins,
+                    "-n", str(args.n), "-s", str(args.stretch), "-e", str(args.examples), "-m", str(args.percent)]
             if "-Xint" in flags:
                 step.append("-i")
-            if args.plugins:
-                step += ["-P", args.plugins]
             return subprocess.run(step, check=False).returncode
         finally:
             process.kill()
@@ -173,7 +73,7 @@ def check(args, name, root, java, flags):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--step", required=True)
-    parser.add_argument("--plugins")
+    parser.add_argument("--plugins", required=True)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--flags", action="append", metavar="=FLAGS", default=[])

@@ -15,7 +15,6 @@ struct class {
 	bool is_counted;
 	size_t samples, right, wrong; /* right and wrong: of those that are judged */
 	size_t unsure_right, unsure_wrong;
-	size_t chain_known, chain_right;
 };
 
 struct report {
@@ -86,8 +85,6 @@ static void count(struct class *class, const struct sample *sample,
 	bool right = is_right(sample, truth);
 
 	class->samples++;
-	class->chain_known += sample->walked.n_known;
-	class->chain_right += sample->walked.n_right;
 	if (is_judged(truth)) {
 		class->right += right;
 		class->wrong += !right;
@@ -142,10 +139,8 @@ static void print_class(const struct class *class)
 {
 	size_t unsure = class->unsure_right + class->unsure_wrong;
 
-	printf("%-44s %8zu %8zu %8zu %6zu %6zu/%-6zu %6.2f\n", class->name, class->samples,
-	       class->right + class->wrong, class->right, class->wrong, class->unsure_right, unsure,
-	       class->chain_known ? 100.0 * (double)class->chain_right / (double)class->chain_known
-				  : 100.0);
+	printf("%-44s %8zu %8zu %8zu %6zu %6zu/%zu\n", class->name, class->samples,
+	       class->right + class->wrong, class->right, class->wrong, class->unsure_right, unsure);
 }
 
 static void add(struct class *to, const struct class *from)
@@ -155,8 +150,6 @@ static void add(struct class *to, const struct class *from)
 	to->wrong += from->wrong;
 	to->unsure_right += from->unsure_right;
 	to->unsure_wrong += from->unsure_wrong;
-	to->chain_known += from->chain_known;
-	to->chain_right += from->chain_right;
 }
 
 static int compare_names(const void *a, const void *b)
@@ -179,8 +172,8 @@ double report_print(const struct report *report, const struct shadow *shadow, un
 	if (examples)
 		print_examples(report, shadow, examples);
 	qsort(classes, report->n_classes, sizeof(classes[0]), compare_names);
-	printf("%-44s %8s %8s %8s %6s %13s %6s\n", "code", "samples", "judged", "right", "wrong",
-	       "unsure right", "chain%");
+	printf("%-44s %8s %8s %8s %6s %13s\n", "code", "samples", "judged", "right", "wrong",
+	       "unsure right");
 	for (size_t i = 0; i < report->n_classes; i++) {
 		print_class(&classes[i]);
 		add(classes[i].is_counted ? &counted : &others, &classes[i]);

@@ -64,8 +64,8 @@ struct blob {
 
 struct blobs;
 
-/* From the text that check_step.py makes of the VM's tables. NULL: it is not understood. */
-struct blobs *blobs_new(const char *path, pid_t pid);
+/* NULL: no memory. What is not understood of the VM ends the program. */
+struct blobs *blobs_new(pid_t pid);
 void blobs_free(struct blobs *blobs);
 /* False: it is in no heap of code, or no block there is used. */
 bool blobs_find(struct blobs *blobs, uint64_t addr, struct blob *ret);
@@ -147,8 +147,6 @@ struct walked {
 	uint64_t leaf;	 /* what the first frame says where it is */
 	uint32_t error;
 	uint32_t n_frames;
-	uint32_t n_right; /* of the shadow's callers, in order; at most n_known */
-	uint32_t n_known;
 	uint32_t header[3]; /* of the first frames: kind, flags, words */
 	bool is_seen;	/* the caller is where the walk was seen, not what a frame says */
 };
@@ -156,8 +154,6 @@ struct walked {
 int walker_new(pid_t pid, const char *plugins, struct walker **ret_walker);
 void walker_free(struct walker *walker);
 int walker_walk(struct walker *walker, const struct tracee *tracee, struct walked *ret);
-/* Of the last walk: pc of the n-th frame; 0 is where it was interrupted. 0: not seen. */
-uint64_t walker_pc(const struct walker *walker, size_t n);
 
 /* --- report.c */
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * step_hotspot -p PID -t TID -l LAYOUT [-P PLUGINS] [-i] [-n JUDGED] [-s STRETCH]
+ * step_hotspot -p PID -t TID -P PLUGINS [-i] [-n JUDGED] [-s STRETCH]
  *		[-e EXAMPLES] [-m PERCENT]
  *
- *	-l	where the heaps of code are, as check_step.py reads it from the VM's tables
- *	-P	directory of the plugin; without it nothing is walked, and the shadow stack checked
+ *	-P	directory of the plugin
  *	-n	instructions of compiled code to step
  *	-i	the interpreter's instructions instead of compiled code's
  *	-s	instructions in a stretch; between two the thread runs freely for a moment
@@ -28,12 +27,11 @@
 #include <uv.h>
 
 #define NATIVE_STEPS 400000 /* of a signal's handler, at most */
-#define MAX_CHAIN    8
 #define MAX_OTHERS   20 /* so many times more than what counts */
 
 struct options {
 	pid_t pid, tid;
-	const char *layout, *plugins;
+	const char *plugins;
 	size_t judged;
 	unsigned int stretch, examples;
 	double percent;
@@ -85,23 +83,6 @@ static uint32_t class_of(const struct run *run, const struct blob *blob)
 	return report_class(run->report, name, blob->kind == run->options.counted);
 }
 
-/* How many callers of callers are right as well. */
-static void compare_chain(const struct run *run, struct walked *walked)
-{
-	const struct shadow *shadow = &run->shadow;
-
-	for (size_t i = 0; i < shadow->n && i < MAX_CHAIN; i++) {
-		const struct shadow_entry *entry = &shadow->entries[shadow->n - 1 - i];
-
-		if (entry->where == SHADOW_UNKNOWN)
-			break;
-		walked->n_known++;
-		walked->n_right += walked->n_right == i &&
-				   walker_pc(run->walker, i + 1) ==
-					   shadow_caller(shadow, entry->caller)->addr;
-	}
-}
-
 static int take_sample(struct run *run, const struct blob *blob, const uint8_t *code)
 {
 	const struct shadow_entry *top = shadow_calling(&run->shadow, blob);
@@ -112,7 +93,7 @@ static int take_sample(struct run *run, const struct blob *blob, const uint8_t *
 		.sp = run->tracee.regs.rsp,
 		.start = blob->start,
 	};
-	int r = 0;
+	int r;
 
 	if (top != shadow_top(&run->shadow))
 		sample.within = shadow_caller(&run->shadow, shadow_top(&run->shadow)->caller)->addr;
@@ -121,10 +102,7 @@ static int take_sample(struct run *run, const struct blob *blob, const uint8_t *
 	memcpy(sample.code, code, sizeof(sample.code));
 	if (top->where == SHADOW_AT_SLOT)
 		sample.now = tracee_word(&run->tracee, top->slot);
-	if (run->walker) {
-		r = walker_walk(run->walker, &run->tracee, &sample.walked);
-		compare_chain(run, &sample.walked);
-	}
+	r = walker_walk(run->walker, &run->tracee, &sample.walked);
 	return r < 0 ? r : report_add(run->report, &sample);
 }
 
@@ -218,14 +196,13 @@ static int start(struct run *run)
 {
 	int r;
 
-	run->blobs = blobs_new(run->options.layout, run->options.pid);
+	run->blobs = blobs_new(run->options.pid);
 	run->report = report_new();
 	if (!run->blobs || !run->report)
 		return -EINVAL;
 	run->tracee = (struct tracee){.pid = run->options.pid, .tid = run->options.tid};
 	shadow_init(&run->shadow, &run->tracee, run->blobs);
-	r = run->options.plugins ? walker_new(run->options.pid, run->options.plugins, &run->walker)
-				 : 0;
+	r = walker_new(run->options.pid, run->options.plugins, &run->walker);
 	if (r == 0 && ptrace(PTRACE_SEIZE, run->options.tid, NULL, NULL) < 0)
 		r = -errno;
 	return r < 0 ? r : tracee_stop(&run->tracee);
@@ -240,8 +217,6 @@ static int finish(struct run *run)
 	printf("%s: %zu with a caller that was seen, %zu judged, %.4f %% right\n",
 	       run->options.counted == BLOB_NMETHOD ? "compiled code" : "interpreter", run->counted,
 	       judged, percent);
-	if (!run->walker)
-		return run->shadow.returns > 0 && run->shadow.returns_elsewhere == 0 ? 0 : 1;
 	return percent >= run->options.percent && judged >= run->options.judged / 2 ? 0 : 1;
 }
 
@@ -261,13 +236,11 @@ static bool parse(int argc, char **argv, struct options *options)
 		.examples = 2,
 		.percent = 99.9,
 	};
-	while ((option = getopt(argc, argv, "p:t:l:P:n:s:e:m:iv")) != -1) {
+	while ((option = getopt(argc, argv, "p:t:P:n:s:e:m:iv")) != -1) {
 		if (option == 'p')
 			options->pid = (pid_t)strtol(optarg, NULL, 10);
 		else if (option == 't')
 			options->tid = (pid_t)strtol(optarg, NULL, 10);
-		else if (option == 'l')
-			options->layout = optarg;
 		else if (option == 'P')
 			options->plugins = optarg;
 		else if (option == 'n')
@@ -285,7 +258,7 @@ static bool parse(int argc, char **argv, struct options *options)
 		else
 			return false;
 	}
-	return options->pid > 0 && options->tid > 0 && options->layout;
+	return options->pid > 0 && options->tid > 0 && options->plugins;
 }
 
 int main(int argc, char **argv)
@@ -298,7 +271,7 @@ int main(int argc, char **argv)
 	ep_log_set_level(EP_LOG_ERROR);
 	ep_host_init(uv_default_loop(), "replay");
 	if (!parse(argc, argv, &run.options)) {
-		fprintf(stderr, "usage: step_hotspot -p PID -t TID -l LAYOUT [-P PLUGINS] "
+		fprintf(stderr, "usage: step_hotspot -p PID -t TID -P PLUGINS "
 				"[-i] [-n JUDGED] [-s STRETCH] [-e EXAMPLES] [-m PERCENT]\n");
 		return 2;
 	}

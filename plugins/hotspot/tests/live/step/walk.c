@@ -147,11 +147,6 @@ void walker_free(struct walker *walker)
 
 /* --- a walk */
 
-uint64_t walker_pc(const struct walker *walker, size_t n)
-{
-	return n < walker->n_seen ? walker->seen[n].pc : 0;
-}
-
 static int put_thread(struct walker *walker, const struct tracee *tracee)
 {
 	struct ep_replay_thread thread = {
@@ -229,7 +224,7 @@ static void read_event(const struct walker *walker, struct walked *walked)
 		if (walked->caller == 0 && n < 2) {
 			uint64_t pc = frame_pc(walker, &words[at]);
 
-			walked->caller = pc ? pc : walker_pc(walker, 1);
+			walked->caller = pc ? pc : walker->n_seen > 1 ? walker->seen[1].pc : 0;
 			walked->is_seen = !pc;
 			if (EP_FRAME_KIND(words[at]) == EP_FRAME_ERROR)
 				walked->caller = 0;
