@@ -17,8 +17,8 @@ def main():
     if not shutil.which("javac"):
         measure.skip("no javac (package default-jdk-headless)")
     with tempfile.TemporaryDirectory() as directory:
-        subprocess.run(["javac", "-d", directory, os.path.join(HERE, "programs", "Mix.java")], check=True)
-        beside.rows("a busy JVM", ["java", "-cp", directory, "Mix", "1000"], 20, 1.5)
+        subprocess.run(["javac", "-d", directory, os.path.join(HERE, "programs", "Units.java")], check=True)
+        beside.rows("a busy JVM", ["java", "-cp", directory, "Units"], 20, 1.5)
 
 
 if __name__ == "__main__":

@@ -44,8 +44,8 @@ def start_methods(procs, runtime, directory, copies):
 
 
 def load(java, directory):
-    """A JVM that works for half a second, then waits."""
-    return java.argv(["-Xmx64m", "-XX:+UseSerialGC", "-cp", directory, "Load", "500"], directory)
+    """A JVM that works for two seconds, then waits."""
+    return java.argv(["-Xmx64m", "-XX:+UseSerialGC", "-cp", directory, "Units", "500"], directory)
 
 
 def methods_round(runtime, directory, copies):
@@ -79,8 +79,8 @@ def main():
         with open(source, "w", encoding="utf-8") as file:
             file.write(thousand())
         try:
-            javas.compile_java([source, os.path.join(HERE, "programs", "Methods.java"),
-                                os.path.join(HERE, "..", "unit", "Load.java")], directory)
+            javas.compile_java([source, *(os.path.join(HERE, "programs", name) for name in
+                                           ("Methods.java", "Units.java"))], directory)
         except javas.Skipped as reason:
             measure.skip(str(reason))
         arrivals.bench("hotspot", f"JVM {RELEASE}", load(runtime, directory))

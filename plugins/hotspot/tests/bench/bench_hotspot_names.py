@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What naming a compiled frame costs, over a JVM of each release: names_of_hotspot does it, over Load.java."""
+"""What naming a compiled frame costs, over a JVM of each release: names_of_hotspot does it, over Units.java."""
 import os
 import re
 import subprocess
@@ -22,7 +22,7 @@ TAIL = {"new nmethod": 1000000}
 
 def measure_runtime(runtime, directory):
     with measure.Procs() as procs:
-        java = procs.start(runtime.argv(["-Xmx256m", "-cp", directory, "Load", MILLISECONDS], directory),
+        java = procs.start(runtime.argv(["-Xmx256m", "-cp", directory, "Units", MILLISECONDS], directory),
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         if java.stdout.readline().strip() != b"ready":
             sys.exit(f"JDK {javas.major(runtime)}: it does not run")
@@ -39,7 +39,7 @@ def measure_runtime(runtime, directory):
 
 def prepare(directory):
     benches.must_be_built(PROGRAM)
-    javas.compile_java([os.path.join(HERE, "..", "unit", "Load.java")], directory)
+    javas.compile_java([os.path.join(HERE, "programs", "Units.java")], directory)
 
 
 if __name__ == "__main__":

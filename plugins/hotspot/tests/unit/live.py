@@ -14,14 +14,14 @@ import javas  # noqa: E402
 import language  # noqa: E402
 
 SKIP = 77
-MILLISECONDS = "1200"  # of the compilers
+MILLISECONDS = "3000"  # of the compilers
 DIAGNOSTIC = "-Xmx256m", "-XX:+UnlockDiagnosticVMOptions"
 MODES = {"early": ["-Xint"], "dense": [*DIAGNOSTIC, "-XX:+DebugNonSafepoints"],
          "sparse": [*DIAGNOSTIC, "-XX:-DebugNonSafepoints"]}
 
 
 def check(test, runtime, directory, mode):
-    command = runtime.argv([*MODES[mode], "-cp", directory, "Load", MILLISECONDS], directory)
+    command = runtime.argv([*MODES[mode], "-cp", directory, "Units", MILLISECONDS], directory)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             if mode != "early" and not process.stdout.readline().startswith(b"ready"):
@@ -42,7 +42,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="hotspot-live-") as directory:
         os.chmod(directory, 0o755)
         try:
-            javas.compile_java([os.path.join(HERE, "Load.java")], directory)
+            javas.compile_java([os.path.join(HERE, "..", "bench", "programs", "Units.java")], directory)
         except javas.Skipped as why:
             print(why)
             return SKIP

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+import java.lang.management.CompilationMXBean;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
@@ -11,6 +12,9 @@ import java.util.Map;
 /**
  * Units: units of work, each the same, as programs do it: strings, maps, sorting, lambdas, recursion, garbage.
  * Of each a line: when it began and ended (CLOCK_MONOTONIC, ns), and the CPU time that its thread took.
+ *
+ * Units MILLISECONDS: without lines, and with exceptions, until the compilers have had so many milliseconds, which is
+ * two seconds at least and eight at most. Then it says "ready", and waits.
  */
 public final class Units {
     private static final int TURNS = 60;
@@ -46,7 +50,41 @@ public final class Units {
         }
     }
 
-    public static void main(String[] args) {
+    static int caught(int i) {
+        try {
+            if (i % 100 == 0) {
+                throw new IllegalStateException("x" + i);
+            }
+            return new int[] {1, 2, 3}[i % 4];
+        } catch (IllegalStateException | ArrayIndexOutOfBoundsException e) {
+            return e.getMessage() == null ? 0 : e.getMessage().length();
+        } finally {
+            sink++;
+        }
+    }
+
+    private static void load(long enough) throws Exception {
+        CompilationMXBean compilers = ManagementFactory.getCompilationMXBean(); // none with -Xint
+        long begin = System.currentTimeMillis(), took = 0;
+
+        while (took < 2000 || took < 8000 && compilers != null && compilers.getTotalCompilationTime() < enough) {
+            unit();
+            for (int i = 0; i < 1000; i++) {
+                sink += caught(i);
+                sink += i % 50 == 0 ? String.format("%d %s %.3f", sink, "x", 1.5).length() : 0;
+            }
+            took = System.currentTimeMillis() - begin;
+        }
+        System.out.println("ready");
+        System.out.flush();
+        System.in.read();
+    }
+
+    public static void main(String[] args) throws Exception {
+        if (args.length > 0) {
+            load(Long.parseLong(args[0]));
+            return;
+        }
         ThreadMXBean threads = ManagementFactory.getThreadMXBean();
 
         while (true) {
