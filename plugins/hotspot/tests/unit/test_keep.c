@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the keeper sends of interpreted methods is what they are named by when nothing else of the JVM is
- * left. The program is compiled for user space, and looks at the VM that is made up.
+ * left. The program is compiled for user space, and looks at the VM that is made up; replay_kept does the same
+ * over recorded ones.
  */
 #define EP_SHIM_OBJECT "hotspot_keep"
 #include "plugins/hotspot/hotspot_keep.bpf.c"
@@ -16,7 +17,7 @@
 
 static struct made_vm vm;
 static struct made_app app;
-static char shown[256], system_name[256], file[64];
+static char shown[256];
 static uint32_t line;
 
 const char *hotspot_stubs_name(const struct hotspot_stubs *stubs, uint64_t addr)
@@ -74,8 +75,6 @@ static size_t keep(void)
 static int add(struct ep_names *to, const struct ep_name *name)
 {
 	snprintf(shown, sizeof(shown), "%s", name->function);
-	snprintf(system_name, sizeof(system_name), "%s", name->system_name);
-	snprintf(file, sizeof(file), "%s", name->file ? name->file : "");
 	line = name->line;
 	return 0;
 }
@@ -92,30 +91,11 @@ static int name(uint64_t method)
 	struct hotspot_names *names = NULL;
 	int r;
 
-	*shown = *file = '\0';
+	*shown = '\0';
 	assert_int_equal(hotspot_names_new(&memory, &vm.layout, &names), 0);
 	r = hotspot_names_of(names, NULL, &frame, add, NULL);
 	hotspot_names_free(names);
 	return r;
-}
-
-EP_TEST(what_is_kept_names_methods_of_each_family)
-{
-	ep_test_owns(&kept, kept_release);
-	for (int family = 0; family < MADE_FAMILIES; family++) {
-		begin((enum made_family)family);
-		push(app.inner);
-		push(app.apply);
-		assert_int_equal(name(app.inner), EP_FRAME_GONE);
-		assert_true(keep() > 0);
-		assert_int_equal(name(app.inner), 0);
-		assert_string_equal(shown, "com.example.Main$Inner.inner");
-		assert_string_equal(system_name, "com.example.Main$Inner.inner()Ljava/lang/String;");
-		assert_string_equal(file, "Main.kt");
-		assert_int_equal(line, 300);
-		assert_int_equal(name(app.apply), 0);
-		assert_string_equal(shown, "com.example.Main$$Lambda.apply");
-	}
 }
 
 /* Lines of such a class mean others without its map, which is not kept. */

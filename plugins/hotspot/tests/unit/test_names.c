@@ -367,39 +367,31 @@ EP_TEST(gives_up_interpreted_that_changed)
 	}
 }
 
-/* A class of the same shape, of another name, with the same addresses: a frame of the first is gone. */
-FAMILY_TEST(tells_classes_of_one_shape_apart)
+/*
+ * What is later at a Method's address is another one: of a class of the same shape with another name, or of a
+ * version of the class that was redefined. A frame of the first is gone then.
+ */
+FAMILY_TEST(tells_methods_at_one_address_apart)
 {
-	struct fixture *fx = make(family, 6);
-	struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7), other;
-	uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
-	uint64_t class = made_word(&fx->vm, pool + 24);
+	for (int i = 0; i < 2; i++) {
+		struct fixture *fx = make(family, 6);
+		struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7), other;
+		uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
 
-	assert_int_equal(ask(fx, &frame), 0);
-	made_put(&fx->vm, class, HOTSPOT_F_names_class_name,
-		 made_symbol(&fx->vm, "com/example/Niam"));
-	other = interpreted(fx, fx->app.run, 7);
-	assert_int_not_equal(other.words[1], frame.words[1]);
-	assert_int_equal(ask(fx, &other), 0);
-	assert_string_equal(fx->got.names[0].function, "com.example.Niam.run");
-	frame.aux = 8;
-	assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-}
-
-/* A class that was redefined, and whose new version took the addresses of one before it. */
-FAMILY_TEST(tells_versions_of_a_class_apart)
-{
-	struct fixture *fx = make(family, 6);
-	struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7), other;
-	uint64_t pool = made_word(&fx->vm, made_word(&fx->vm, fx->app.run + 8) + 8);
-
-	assert_int_equal(ask(fx, &frame), 0);
-	made_poke(&fx->vm, pool + 64, &(uint32_t){1}, 4);
-	other = interpreted(fx, fx->app.run, 7);
-	assert_int_not_equal(other.words[1], frame.words[1]);
-	assert_int_equal(ask(fx, &other), 0);
-	frame.aux = 8;
-	assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
+		assert_int_equal(ask(fx, &frame), 0);
+		if (i == 0)
+			made_put(&fx->vm, made_word(&fx->vm, pool + 24), HOTSPOT_F_names_class_name,
+				 made_symbol(&fx->vm, "com/example/Niam"));
+		else
+			made_poke(&fx->vm, pool + 64, &(uint32_t){1}, 4);
+		other = interpreted(fx, fx->app.run, 7);
+		assert_int_not_equal(other.words[1], frame.words[1]);
+		assert_int_equal(ask(fx, &other), 0);
+		assert_string_equal(fx->got.names[0].function,
+				    i == 0 ? "com.example.Niam.run" : "com.example.Main.run");
+		frame.aux = 8;
+		assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
+	}
 }
 
 /* BPF finds 0 where a page of an archive was never touched; where all is there, another value is another method. */
@@ -407,22 +399,22 @@ FAMILY_TEST(names_methods_of_untouched_pages)
 {
 	struct fixture *fx = make(family, 6);
 	struct ep_raw_frame frame = interpreted(fx, fx->app.run, 7);
-	struct hotspot_way way = made_way(&fx->vm, fx->app.run);
+	const struct hotspot_way whole = made_way(&fx->vm, fx->app.run);
+	struct hotspot_way ways[] = {whole, whole, whole, whole};
 
-	way.symbol = way.class_symbol = 0;
-	frame.words[1] = hotspot_interpreted_word(&way);
-	assert_int_equal(ask(fx, &frame), 0);
-	assert_string_equal(fx->got.names[0].function, "com.example.Main.run");
-	way.class_name = way.class = way.version = 0;
-	frame.words[1] = hotspot_interpreted_word(&way);
-	assert_int_equal(ask(fx, &frame), 0);
-	way.pool = 0;
-	frame.words[1] = hotspot_interpreted_word(&way);
-	assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
-	way = made_way(&fx->vm, fx->app.run);
-	way.symbol = 8;
-	frame.words[1] = hotspot_interpreted_word(&way);
-	assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
+	ways[0].symbol = ways[0].class_symbol = 0;
+	ways[1] = ways[0];
+	ways[1].class_name = ways[1].class = ways[1].version = 0;
+	ways[2] = ways[1];
+	ways[2].pool = 0;
+	ways[3].symbol = 8;
+	for (size_t i = 0; i < EP_LEN(ways); i++) {
+		frame.words[1] = hotspot_interpreted_word(&ways[i]);
+		if (i < 2)
+			check_asked(fx, &frame, RUN, "Main.kt", 11);
+		else
+			assert_int_equal(ask(fx, &frame), EP_FRAME_GONE);
+	}
 }
 
 /* The name's symbol is given up before the class's memory is. */
@@ -472,33 +464,33 @@ NAMES_TEST(passes_on_what_add_says, MADE_8, 6)
 	assert_int_equal(fx->got.n, 1);
 }
 
+/* Frames of no method, and such as nobody pushes. */
 NAMES_TEST(names_the_rest, MADE_8, 6)
 {
-	struct ep_raw_frame frame = {.n_words = 1, .words = {0x1000}};
+	static const struct {
+		uint32_t kind, aux;
+		bool has_stubs;
+		const char *name; /* NULL: -EBADMSG */
+	} rows[] = {
+		{HOTSPOT_FRAME_STUB, 0, false, "[stub]"},
+		{HOTSPOT_FRAME_STUB, HOTSPOT_BLOB_VTABLE, false, "[vtable stub]"},
+		{HOTSPOT_FRAME_STUB, UINT32_MAX, false, "[stub]"},
+		{HOTSPOT_FRAME_STUB, UINT32_MAX, true, "[StubRoutines (\ufffd1)]"},
+		{HOTSPOT_FRAME_HEAP_FRAMES, 0, false, "[frames in the heap]"},
+		{7, 0, false, NULL},
+		{HOTSPOT_FRAME_COMPILED, 0, false, NULL}, /* of one word */
+		{HOTSPOT_FRAME_INTERPRETED, 0, false, NULL},
+	};
 
-	frame.flags = HOTSPOT_FRAME_STUB << HOTSPOT_FRAME_SHIFT;
-	assert_int_equal(ask(fx, &frame), 0);
-	assert_string_equal(fx->got.names[0].function, "[stub]");
-	fx->got.n = 0;
-	frame.aux = HOTSPOT_BLOB_VTABLE;
-	assert_int_equal(ask(fx, &frame), 0);
-	assert_string_equal(fx->got.names[0].function, "[vtable stub]");
-	fx->got.n = 0;
-	frame.aux = UINT32_MAX;
-	assert_int_equal(ask(fx, &frame), 0);
-	assert_string_equal(fx->got.names[0].function, "[stub]");
-	fx->got.n = 0;
-	assert_int_equal(hotspot_names_of(fx->names, (const struct hotspot_stubs *)fx, &frame, add,
-					  (struct ep_names *)&fx->got),
-			 0);
-	assert_string_equal(fx->got.names[0].function, "[StubRoutines (\ufffd1)]");
-	frame.flags = HOTSPOT_FRAME_HEAP_FRAMES << HOTSPOT_FRAME_SHIFT;
-	assert_int_equal(ask(fx, &frame), 0);
-	assert_string_equal(fx->got.names[0].function, "[frames in the heap]");
-	frame.flags = 7u << HOTSPOT_FRAME_SHIFT;
-	assert_int_equal(ask(fx, &frame), -EBADMSG);
-	frame.flags = HOTSPOT_FRAME_COMPILED << HOTSPOT_FRAME_SHIFT;
-	assert_int_equal(ask(fx, &frame), -EBADMSG);
-	frame.flags = HOTSPOT_FRAME_INTERPRETED << HOTSPOT_FRAME_SHIFT;
-	assert_int_equal(ask(fx, &frame), -EBADMSG);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		const struct ep_raw_frame frame = {.n_words = 1, .words = {0x1000}, .aux = rows[i].aux,
+						   .flags = rows[i].kind << HOTSPOT_FRAME_SHIFT};
+		const void *stubs = rows[i].has_stubs ? fx : NULL;
+
+		fx->got.n = 0;
+		assert_int_equal(hotspot_names_of(fx->names, stubs, &frame, add, (struct ep_names *)&fx->got),
+				 rows[i].name ? 0 : -EBADMSG);
+		if (rows[i].name)
+			assert_string_equal(fx->got.names[0].function, rows[i].name);
+	}
 }
