@@ -64,7 +64,9 @@ class TheJudge(unittest.TestCase, changes.Changed):
     def true_stacks(self):
         for _, judge, steps in known_stacks():
             frames = frames_of(steps)
-            own = [i for i, frame in enumerate(frames) if frame.source and "eval()" not in frame.source]
+            # Of a recursion's frames each is like the others: one more or less is as true.
+            own = [i for i, frame in enumerate(frames)
+                   if frame.source and "eval()" not in frame.source and frames.count(frame) == 1]
             if len(own) > 3:
                 yield frames, own[:-1], lambda other, judge=judge: judge.judge(other) == TRUE
 
