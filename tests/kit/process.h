@@ -7,12 +7,15 @@
 #ifndef EP_TESTS_KIT_PROCESS_H
 #define EP_TESTS_KIT_PROCESS_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -51,6 +54,33 @@ static inline pid_t process_start(const char *const *argv, int out)
 		_exit(77);
 	}
 	return pid;
+}
+
+/* The same; what it writes is read from `ret_out`, NULL: there is none. */
+static inline pid_t process_start_reading(const char *const *argv, FILE **ret_out)
+{
+	int from[2];
+	pid_t pid;
+
+	*ret_out = NULL;
+	if (pipe2(from, O_CLOEXEC) < 0)
+		return -1;
+	pid = process_start(argv, from[1]);
+	(void)close(from[1]);
+	*ret_out = fdopen(from[0], "r");
+	return pid;
+}
+
+/* 0 or a negative errno; for tables of functions. `pid`: where its number is. */
+static inline int process_read(void *pid, uint64_t addr, void *buf, size_t bytes)
+{
+	struct iovec local = {.iov_base = buf, .iov_len = bytes};
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)addr, .iov_len = bytes};
+	ssize_t got = process_vm_readv(*(const pid_t *)pid, &local, 1, &remote, 1, 0);
+
+	if (got < 0)
+		return -errno;
+	return (size_t)got == bytes ? 0 : -EFAULT;
 }
 
 static inline void process_stop(pid_t pid)
