@@ -8,13 +8,12 @@
 #include "core/base/util.h"
 #include "plugins/perl/perl_shared.h"
 #include "plugins/perl/symbolize/names.h"
+#include "plugins/perl/tests/frames.h"
 #include "tests/kit/name_times.h"
 #include "tests/kit/process.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #define MAX_SUBS 8192
 #define FEWEST	 1000
@@ -37,13 +36,7 @@ static size_t n_frames;
 
 static int read_target(const struct ep_target *of, uint64_t addr, void *buf, size_t bytes)
 {
-	struct iovec local = {.iov_base = buf, .iov_len = bytes};
-	struct iovec remote = {.iov_base = (void *)(uintptr_t)addr, .iov_len = bytes};
-	ssize_t got = process_vm_readv(of->pid, &local, 1, &remote, 1, 0);
-
-	if (got < 0)
-		return -errno;
-	return (size_t)got == bytes ? 0 : -EFAULT;
+	return process_read((void *)&of->pid, addr, buf, bytes);
 }
 
 static int read_string(const struct ep_target *of, uint64_t addr, char *buf, size_t size)
@@ -75,34 +68,13 @@ static const struct ep_unwinder_host host = {
 
 /* --- subs ---------------------------------------------------------------------------------------- */
 
-static FILE *start(const char *perl, const char *script)
-{
-	int from[2];
-
-	if (pipe2(from, O_CLOEXEC) < 0)
-		return NULL;
-	target.pid = process_start((const char *const[]){perl, script, NULL}, from[1]);
-	(void)close(from[1]);
-	return fdopen(from[0], "r");
-}
-
 /* As BPF pushes it, at its first statement. */
 static void add_sub(uint64_t cv, uint64_t statement)
 {
-	__u64 words[PL_CV_WORDS], check;
-	uint64_t body;
+	const struct memory memory = {process_read, &target.pid};
 
-	if (n_frames == MAX_SUBS || read_target(&target, cv, &body, sizeof(body)) < 0 ||
-	    read_target(&target, body + PL_CV_AT, words, sizeof(words)) < 0)
-		return;
-	check = pl_check_cv(words);
-	frames[n_frames++] = (struct ep_raw_frame){
-		.aux = (uint32_t)(check & 0xff) << PL_OP_BITS,
-		.n_words = 2,
-		.words = {(cv >> 3 & PL_ADDRESS_MASK) | (check >> 8 & 0xffff) << PL_CHECK_SHIFT |
-				  (uint64_t)PL_KIND_SUB << PL_KIND_SHIFT,
-			  (statement >> 3 & PL_ADDRESS_MASK) | check >> 24 << PL_ADDRESS_BITS},
-	};
+	if (n_frames < MAX_SUBS)
+		frames[n_frames++] = sub_frame(&memory, cv, statement);
 }
 
 static void read_subs(FILE *out)
@@ -154,7 +126,8 @@ int main(int argc, char **argv)
 	int r = 77;
 
 	snprintf(script, sizeof(script), "%s/plugins/perl/tests/bench/programs/subs.pl", root ? root : ".");
-	out = start(argc > 1 ? argv[1] : "perl", argc > 2 ? argv[2] : script);
+	target.pid = process_start_reading(
+		(const char *const[]){argc > 1 ? argv[1] : "perl", argc > 2 ? argv[2] : script, NULL}, &out);
 	if (!out)
 		return 1;
 	read_subs(out);

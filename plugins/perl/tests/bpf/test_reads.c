@@ -213,6 +213,25 @@ EP_TEST_WITH(each_sample_reads_anew, begin, NULL)
 	assert_string_equal(walk_stack(), "closure leaf glob 2: statement 3\n" SUB_1);
 }
 
+static uint64_t hash_of(const char *name)
+{
+	__u64 words[PL_FILE_WORDS] = {0};
+
+	memcpy(words, name, strlen(name));
+	return pl_hash_file(words);
+}
+
+EP_TEST_WITH(files_are_told_by_their_names_alone, begin, NULL)
+{
+	put_cop(3, "lib/with_a_long_name.pl");
+	put_cop(2, "short.pl");
+	push_load(1, 1, REQUIRE, op(1, 4));
+	push_load(2, 2, REQUIRE, op(2, 4));
+	assert_string_equal(walk_at(3), "file leaf: line 30\nfile: line 20\n" MAIN);
+	assert_int_equal(REC->words[3], hash_of("lib/with_a_long_name.pl"));
+	assert_int_equal(REC->words[7], hash_of("short.pl"));
+}
+
 /* A page of contexts that are further out: those before it are frames. */
 EP_TEST_WITH(contexts_are_read_alone_where_a_page_is_missing, begin, NULL)
 {

@@ -4,33 +4,6 @@
 
 /* --- subs -------------------------------------------------------------------------------------------- */
 
-EP_TEST_WITH(callers_statement_is_in_the_context, begin, NULL)
-{
-	push_subs(2);
-	assert_string_equal(walk_at(3), "sub leaf 2: statement 3\n" SUB_1);
-	assert_int_equal(REC->sample.error, 0);
-}
-
-EP_TEST_WITH(loops_and_blocks_are_passed, begin, NULL)
-{
-	push_sub(1, 1, op(1, 4));
-	push(CX_BLOCK, 2, 0);
-	push(6, 2, 0); /* CXt_LOOP_LIST */
-	push(6, 2, 0);
-	push_sub(2, 2, op(2, 4));
-	push(CX_BLOCK, 3, 0);
-	assert_string_equal(walk_at(3), "sub leaf 2: statement 3\n" SUB_1);
-}
-
-EP_TEST_WITH(c_calls_what_has_no_op_to_go_on_with, begin, NULL)
-{
-	push_sub(1, 1, op(1, 4));
-	push_sub(2, 2, 0);
-	push_sub(3, 3, op(3, 4));
-	assert_string_equal(walk_at(4), "sub leaf 3: statement 4\n"
-					"sub entry 2: statement 3\n" SUB_1);
-}
-
 /* A destructor, a signal's handler, BEGIN. */
 EP_TEST_WITH(call_sv_that_catches_has_an_eval_around_it, begin, NULL)
 {
@@ -94,15 +67,6 @@ EP_TEST_WITH(xs_has_no_frame_of_its_own, begin, NULL)
 	assert_string_equal(walk_at(2), SUB_1);
 }
 
-EP_TEST_WITH(closures_are_told_by_their_name, begin, NULL)
-{
-	put_sub(1, "__ANON__", PL_CVF_ANON | PL_CVF_CLONED, 1);
-	put_sub(2, "inner", PL_CVF_CLONED | PL_CVF_NAMED | PL_CVF_LEXICAL, 1);
-	push_subs(2);
-	assert_string_equal(walk_at(3), "closure leaf hek 2: statement 3\n"
-					"closure glob 1: statement 2\n" MAIN);
-}
-
 EP_TEST_WITH(closure_that_has_not_begun_is_at_its_start, begin, NULL)
 {
 	put_sub(1, "__ANON__", PL_CVF_ANON, 1);
@@ -136,6 +100,11 @@ EP_TEST_WITH(files_and_texts_run, begin, NULL)
 	push_load(1, 1, REQUIRE, op(1, 4));
 	push_load(2, 2, ENTEREVAL, op(2, 4));
 	assert_string_equal(walk_at(3), "text leaf text 12: statement 3\n"
+					"file: line 20\n" MAIN);
+	/* A number that a frame has no bits for. */
+	world_begin_sample();
+	put_cop(3, "(eval 16777216)");
+	assert_string_equal(walk_at(3), "text leaf: line 30\n"
 					"file: line 20\n" MAIN);
 }
 
@@ -253,6 +222,14 @@ EP_TEST_WITH(sort_block_is_there_while_it_compares, begin, NULL)
 	push_stackinfo();
 	push(CX_NULL, 2, 0);
 	assert_string_equal(walk_at(3), "sort entry leaf: line 30\n" SUB_1);
+	/* Nobody in its run loop catches: the first eval in it is docatch's. */
+	begin(NULL);
+	push_sub(1, 1, op(1, 4));
+	push_stackinfo();
+	push(CX_NULL, 2, 0);
+	push_eval(CX_EVALBLOCK, 3, op(3, 4), 0x900);
+	assert_string_equal(walk_at(4), "block entry leaf: statement 4\n"
+					"sort entry: line 30\n" SUB_1);
 	begin(NULL);
 	push_sub(1, 1, op(1, 4));
 	push_stackinfo();
@@ -274,13 +251,4 @@ EP_TEST_WITH(multicall_is_there_while_it_runs, begin, NULL)
 	push_sub(2, 2, 0);
 	world_put_bytes(CONTEXTS + 0x4000, &(uint8_t){CX_SUB | CX_MULTICALL}, 1);
 	assert_string_equal(walk_at(2), SUB_1);
-}
-
-EP_TEST_WITH(code_in_a_pattern_is_told_from_its_sub, begin, NULL)
-{
-	push_sub(1, 1, op(1, 4));
-	push_stackinfo();
-	push_sub(1, 2, 0);
-	world_put_bytes(CONTEXTS + 0x4000, &(uint8_t){CX_SUB | CX_MULTICALL | CX_RE_FAKE}, 1);
-	assert_string_equal(walk_at(3), "regex entry leaf: line 30\n" SUB_1);
 }

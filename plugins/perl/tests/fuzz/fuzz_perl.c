@@ -4,6 +4,7 @@
  * of frames.
  */
 #include "plugins/perl/perl.h"
+#include "plugins/perl/tests/frames.h"
 #include "tests/kit/fuzz.h"
 #include "tests/kit/fuzz_process.h"
 
@@ -23,39 +24,26 @@ static void check_set(const struct fake_host *host, const struct pl_state *state
 		abort();
 }
 
-/* The check that BPF would have taken of what is there, so that names are read at all. */
-static uint64_t right_check(struct fuzz_process *process, enum pl_kind kind, uint64_t what,
-			    uint64_t cop)
+/* With the check that BPF would have taken of what is there, so that names are read at all. */
+static struct ep_raw_frame any_frame(struct fuzz_process *process, const uint16_t *fields)
 {
-	__u64 words[PL_CV_WORDS] = {0}, body = 0;
-	__u32 ints[PL_COP_INTS] = {0};
-
-	if (kind != PL_KIND_SUB && kind != PL_KIND_FORMAT) {
-		(void)fuzz_process_read(process, cop + PL_COP_AT, ints, sizeof(ints));
-		if (kind != PL_KIND_CLOSURE)
-			return pl_check_cop(ints);
-		(void)fuzz_process_read(process, what, &body, sizeof(body));
-		(void)fuzz_process_read(process, body + PL_GV_NAME_AT, words, 16);
-		return pl_check_name(pl_check_cop(ints), words[0], words[1]);
-	}
-	(void)fuzz_process_read(process, what, &body, sizeof(body));
-	(void)fuzz_process_read(process, body + PL_CV_AT, words, sizeof(words));
-	return pl_check_cv(words);
-}
-
-static struct ep_raw_frame make_frame(struct fuzz_process *process, const uint16_t *fields)
-{
+	const struct memory memory = {fuzz_process_read, process};
 	enum pl_kind kind = (enum pl_kind)(fields[0] % 16);
-	uint64_t what = FUZZ_VA + (fields[1] & ~7ull), cop = FUZZ_VA + (fields[2] & ~7ull);
-	uint64_t check = right_check(process, kind, what, cop);
+	uint64_t what = FUZZ_VA + (fields[1] & ~7ull), cop = FUZZ_VA + (fields[2] & ~7ull), check;
+	struct ep_raw_frame frame;
 
-	return (struct ep_raw_frame){
-		.aux = (fields[3] & 0xfffu) | (uint32_t)(check & 0xff) << PL_OP_BITS,
-		.n_words = 2u + (fields[0] >> 4) % 2,
-		.flags = fields[0] >> 8 & 0xff,
-		.words = {what >> 3 | (check >> 8 & 0xffff) << PL_CHECK_SHIFT | (uint64_t)kind << PL_KIND_SHIFT,
-			  cop >> 3 | check >> 24 << 44, fields[4]},
-	};
+	if (kind == PL_KIND_SUB || kind == PL_KIND_FORMAT)
+		check = check_of_cv(&memory, what);
+	else if (kind == PL_KIND_CLOSURE)
+		check = check_of_closure(&memory, cop, what, false);
+	else
+		check = check_of_cop(&memory, cop);
+	frame = make_frame(kind, what, check, cop, 0);
+	frame.aux |= fields[3] & 0xfffu;
+	frame.n_words += (fields[0] >> 4) % 2;
+	frame.flags = fields[0] >> 8 & 0xff;
+	frame.words[2] = fields[4];
+	return frame;
 }
 
 /* Frames at all places and of all kinds: the input says which. */
@@ -67,7 +55,7 @@ static void use(void *instance, struct fuzz_process *process)
 		struct ep_raw_frame frame;
 
 		fuzz_process_read(process, FUZZ_VA + sizeof(fields) * i, fields, sizeof(fields));
-		frame = make_frame(process, fields);
+		frame = any_frame(process, fields);
 		(void)pl_symbolize(instance, &frame, &process->host.names);
 	}
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An interpreter that is made up: pieces of Perl's structures in an array, as they are in a process,
- * and the frames that BPF would push of it.
+ * An interpreter that is made up: pieces of Perl's structures in an array, as they are in a
+ * process, a program in it, and frames of each kind.
  */
 #ifndef TEST_PERL_MADE_H
 #define TEST_PERL_MADE_H
 
 #include "plugins/perl/perl.h"
 #include "plugins/perl/symbolize/names.h"
+#include "plugins/perl/tests/frames.h"
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
 
@@ -20,9 +21,27 @@ struct made {
 	struct pl_executable exe;
 	struct pl_layout layout;
 	struct pl_state state;
+	struct memory memory; /* of the process; reads are not counted */
 	uint8_t bytes[BYTES];
 	uint64_t next; /* free memory */
+	/* A program: a sub of a package, its statements on lines 17 and 12, the first one. */
+	uint64_t stash, gv, file, cop, start;
 };
+
+static const struct {
+	uint32_t minor;
+	bool threads;
+} made_releases[] = {{28, true}, {32, true}, {34, false}, {36, true}, {40, true}, {44, false}};
+
+static inline int made_read(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	const struct made *made = (const struct made *)arg;
+	const void *at = fake_memory_find(&made->host.memory, addr, bytes);
+
+	if (at)
+		memcpy(buf, at, bytes);
+	return at ? 0 : -EFAULT;
+}
 
 static inline struct made *made_new(uint32_t minor, bool threads)
 {
@@ -38,10 +57,12 @@ static inline struct made *made_new(uint32_t minor, bool threads)
 	made->layout.threads = threads;
 	made->exe.layout = made->layout;
 	made->exe.host = fake_host_services(&made->host);
+	made->memory = (struct memory){made_read, made};
 	return made;
 }
 
-/* --- memory -------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------
+ */
 
 static inline void put(struct made *made, uint64_t addr, const void *value, size_t bytes)
 {
@@ -56,6 +77,15 @@ static inline void put_word(struct made *made, uint64_t addr, uint64_t value)
 static inline void put_int(struct made *made, uint64_t addr, uint32_t value)
 {
 	put(made, addr, &value, sizeof(value));
+}
+
+/* Of an SV: where its body is. */
+static inline uint64_t word_at(struct made *made, uint64_t addr)
+{
+	uint64_t word = 0;
+
+	(void)made_read(made, addr, &word, sizeof(word));
+	return word;
 }
 
 static inline uint64_t take(struct made *made, size_t bytes)
@@ -75,7 +105,8 @@ static inline uint64_t put_text(struct made *made, const char *text)
 	return addr;
 }
 
-/* --- Perl's structures ----------------------------------------------------------------------------- */
+/* --- Perl's structures
+ * ----------------------------------------------------------------------------- */
 
 static inline uint64_t make_sv(struct made *made, uint32_t flags, uint64_t body, uint64_t u)
 {
@@ -106,6 +137,16 @@ static inline uint64_t make_stash(struct made *made, const char *name)
 	put_word(made, body + 24, 7);
 	put_word(made, made->layout.aux_in_body ? body + 32 : array + 64, hek);
 	return make_sv(made, PL_SVT_PVHV | 0x02000000u, body, array);
+}
+
+/* It gets names: where they are, and how many. */
+static inline void put_names(struct made *made, uint64_t stash, uint64_t names, uint32_t n)
+{
+	uint64_t aux = made->layout.aux_in_body ? word_at(made, stash) + 32
+						: word_at(made, stash + 16) + 64;
+
+	put_word(made, aux, names);
+	put_int(made, aux + 28, n);
 }
 
 static inline uint64_t make_glob(struct made *made, uint64_t stash, const char *name)
@@ -160,60 +201,115 @@ static inline uint64_t make_cv(struct made *made, const struct made_cv *cv)
 	return make_sv(made, PL_SVT_PVCV, body, 0);
 }
 
-/* --- frames, as BPF pushes them ---------------------------------------------------------------------- */
-
-static inline uint64_t check_of_cv(const struct made *made, uint64_t cv)
+static inline struct ep_raw_frame make_sub(struct made *made, const struct made_cv *cv)
 {
-	__u64 words[PL_CV_WORDS], body;
-
-	memcpy(&body, made->bytes + (cv - BIAS), sizeof(body));
-	memcpy(words, made->bytes + (body + PL_CV_AT - BIAS), sizeof(words));
-	return pl_check_cv(words);
+	return sub_frame(&made->memory, make_cv(made, cv), made->cop);
 }
 
-static inline uint64_t check_of_cop(const struct made *made, uint64_t cop)
+/* With the program that most tests begin with. */
+static inline struct made *made_program(uint32_t minor, bool threads)
 {
-	__u32 ints[PL_COP_INTS];
+	struct made *made = made_new(minor, threads);
 
-	memcpy(ints, made->bytes + (cop + PL_COP_AT - BIAS), sizeof(ints));
-	return pl_check_cop(ints);
+	made->stash = make_stash(made, "My::Package");
+	made->gv = make_glob(made, made->stash, "work");
+	made->file = threads ? put_text(made, "/lib/Work.pm")
+			     : make_glob(made, made->stash, "_</lib/Work.pm");
+	made->cop = make_cop(made, made->file, 17, 100);
+	made->start = make_cop(made, made->file, 12, 99);
+	return made;
 }
 
-/* Of a closure: its statement and its name. */
-static inline uint64_t check_of_closure(const struct made *made, uint64_t cop, uint64_t what,
-					bool named)
+/*
+ * A block in the program's statement, whose first statement was taken out of the order of execution.
+ * Returns the call in it; the op after that is 48 bytes further on.
+ *
+ *	cop ─sibling─► null ─kids─► (ex-statement, line 18) ─► call ─next─► after
+ */
+static inline uint64_t make_block(struct made *made, uint64_t far)
 {
-	uint64_t words[2] = {0}, body;
+	uint64_t block = take(made, 48), inner = make_cop(made, made->file, 18, 100), call;
 
-	memcpy(&body, made->bytes + (what - BIAS), sizeof(body));
-	if (named)
-		words[0] = body;
-	else
-		memcpy(words, made->bytes + (body + PL_GV_NAME_AT - BIAS), sizeof(words));
-	return pl_check_name(check_of_cop(made, cop), words[0], words[1]);
+	made->next += far;
+	call = take(made, 96);
+	put_op(made, made->cop, made->layout.ops.nextstate, block, true, 0);
+	put_op(made, block, 5, 0, false, 4);
+	put_word(made, block + 40, inner);
+	put_op(made, inner, 0, call, true, 0);
+	put_word(made, inner + 24, made->layout.ops.nextstate);
+	put_op(made, call, made->layout.ops.entersub, block, false, 0);
+	put_word(made, call, call + 48);
+	return call;
 }
 
-static inline struct ep_raw_frame make_frame(enum pl_kind kind, uint64_t what, uint64_t check,
-					     uint64_t cop, uint64_t op)
+static inline uint64_t hash_of(const char *path)
 {
-	uint32_t where = op ? (uint32_t)((int64_t)(op - cop) >> 3) & PL_OP_MASK : 0;
+	__u64 words[PL_FILE_WORDS] = {0};
 
-	return (struct ep_raw_frame){
-		.aux = where | (uint32_t)(check & 0xff) << PL_OP_BITS,
-		.n_words = 2,
-		.words = {(what >> 3 & PL_ADDRESS_MASK) | (check >> 8 & 0xffff) << PL_CHECK_SHIFT |
-				  (uint64_t)kind << PL_KIND_SHIFT,
-			  (cop >> 3 & PL_ADDRESS_MASK) | check >> 24 << 44},
-	};
+	memcpy(words, path, EP_MIN(strlen(path), sizeof(words) - 1));
+	return pl_hash_file(words);
 }
 
-/* The same with a third word. */
-static inline struct ep_raw_frame with_name(struct ep_raw_frame frame, uint64_t word)
+/* On line 5 of a file that is loaded; `at`: where its name is. */
+static inline struct ep_raw_frame file_frame(enum pl_kind kind, uint64_t what, const char *path,
+					     uint64_t at)
 {
-	frame.flags |= PL_FRAME_NAME;
+	struct ep_raw_frame frame = make_frame(kind, what, 0, 0, 0);
+
+	frame.aux = 5;
+	frame.flags = PL_FRAME_FILE;
 	frame.n_words = 3;
-	frame.words[2] = word;
+	frame.words[1] = at;
+	frame.words[2] = hash_of(path);
 	return frame;
+}
+
+/* Frames of each kind, on line 17 of the program, and what they are called. */
+#define MADE_CASES 9
+
+struct made_case {
+	struct ep_raw_frame frame;
+	const char *name;
+	uint32_t start_line;
+};
+
+static inline struct made_case made_case(struct made *made, uint32_t i)
+{
+	struct made_cv cv = {.stash = made->stash, .gv = made->gv, .start = made->start, .seq = i};
+	uint64_t other = make_stash(made, "Other"), names = take(made, 16);
+
+	switch (i) {
+	case 0:
+		return (struct made_case){make_sub(made, &cv), "My::Package::work", 12};
+	case 1: /* as caller says it: a sub that another package has imported is the first one's */
+		cv.gv = make_glob(made, made->stash, "work");
+		put_word(made, word_at(made, cv.gv + 16) + 56, make_glob(made, other, "origin"));
+		return (struct made_case){make_sub(made, &cv), "Other::origin", 12};
+	case 2: /* without a glob it has its HEK and stash */
+		cv.gv = make_hek(made, "quick", 0);
+		cv.flags = PL_CVF_NAMED;
+		return (struct made_case){make_sub(made, &cv), "My::Package::quick", 12};
+	case 3:
+		cv.gv = make_hek(made, "quick", 0);
+		cv.flags = PL_CVF_NAMED | PL_CVF_LEXICAL;
+		return (struct made_case){make_sub(made, &cv), "quick", 12};
+	case 4: /* of several names of a package the first (hv.h: HvNAME) */
+	case 5: /* also where none of them is its own any more */
+		put_word(made, names, make_hek(made, "First", 0));
+		put_names(made, other, names, i == 4 ? 2 : (uint32_t)-2);
+		cv.gv = make_glob(made, other, "work");
+		return (struct made_case){make_sub(made, &cv), "First::work", 12};
+	case 6:
+		return (struct made_case){closure_frame(&made->memory, made->gv, false, made->cop),
+					  "My::Package::work", 0};
+	case 7:
+		return (struct made_case){
+			closure_frame(&made->memory, make_hek(made, "inner", 0), true, made->cop),
+			"inner", 0};
+	default:
+		return (struct made_case){block_frame(&made->memory, PL_KIND_BLOCK, made->cop),
+					  "(eval)", 0};
+	}
 }
 
 #endif

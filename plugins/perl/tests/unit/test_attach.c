@@ -5,14 +5,14 @@
  */
 #include "plugins/perl/tests/unit/made_perl.h"
 
-
 #define CURINTERP_VA 0x100u
 #define KEY_VA	     0x108u
 #define OPS_VA	     0x200u
 #define RUNOPS_VA    0x4000u
 #define N_OPS	     420u
 
-/* --- a file ---------------------------------------------------------------------------------------- */
+/* --- a file
+ * ---------------------------------------------------------------------------------------- */
 
 static const struct fake_symbol symbols[] = {
 	{"PL_revision", {.va = 1, .bytes = 1}},
@@ -55,7 +55,8 @@ static int probe(uint8_t minor, const char *const *absent, struct pl_executable 
 	return r;
 }
 
-static const char *const threaded[] = {"PL_op", "PL_curcop", "PL_curstackinfo", "PL_defstash", NULL};
+static const char *const threaded[] = {"PL_op", "PL_curcop", "PL_curstackinfo", "PL_defstash",
+				       NULL};
 static const char *const unthreaded[] = {"PL_thr_key", "PL_current_context", NULL};
 static const char *const others[] = {"Perl_runops_standard", NULL};
 
@@ -75,11 +76,11 @@ EP_TEST(releases_differ)
 		uint32_t bytes, sub_cv, stack, entersub;
 		bool aux_in_body;
 	} rows[] = {
-		{28, 96, 64, 240, 184, false}, {30, 96, 64, 240, 184, false},
+		{28, 96, 64, 240, 184, false},	{30, 96, 64, 240, 184, false},
 		{32, 104, 72, 240, 184, false}, {34, 104, 72, 224, 184, false},
-		{36, 104, 72, 224, 184, true}, {38, 104, 72, 224, 187, true},
-		{40, 104, 72, 224, 187, true}, {42, 104, 72, 224, 191, true},
-		{44, 104, 72, 224, 191, true}, {60, 104, 72, 224, 191, true},
+		{36, 104, 72, 224, 184, true},	{38, 104, 72, 224, 187, true},
+		{40, 104, 72, 224, 187, true},	{42, 104, 72, 224, 191, true},
+		{44, 104, 72, 224, 191, true},	{60, 104, 72, 224, 191, true},
 	};
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
@@ -97,7 +98,8 @@ EP_TEST(releases_differ)
 	}
 }
 
-/* --- a process --------------------------------------------------------------------------------------- */
+/* --- a process
+ * --------------------------------------------------------------------------------------- */
 
 static const char *op_name(const struct pl_ops *ops, uint32_t number)
 {
@@ -282,7 +284,7 @@ EP_TEST(a_child_that_has_gone_says_so)
 	void *instance = NULL;
 
 	cop = make_cop(made, put_text(made, "x.pl"), 7, 1);
-	frame = make_frame(PL_KIND_BLOCK, 0, check_of_cop(made, cop), cop, 0);
+	frame = block_frame(&made->memory, PL_KIND_BLOCK, cop);
 	assert_int_equal(pl_attach(&made->exe, &made->host.target, &instance), 0);
 	made->host.memory.fail_with = -ESRCH;
 	for (int i = 0; i < 2; i++) {
@@ -321,6 +323,23 @@ EP_TEST(a_layout_that_does_not_hold_is_refused)
 		assert_int_equal(made->host.n_warnings, 1);
 		assert_int_equal(made->host.n_states, 0);
 	}
+}
+
+/* What it has left to read proves nothing: the last read asks whether it is still there. */
+EP_TEST(a_process_that_ends_while_it_is_looked_at_is_not_refused)
+{
+	uint64_t interp;
+	struct made *made = new_process(60, threaded, &interp);
+	uint32_t last;
+
+	put_word(made, interp + made->layout.members.stack, make_stackinfo(made, 0, 7));
+	assert_int_equal(attach(made), -ENOTSUP);
+	last = made->host.memory.n_reads;
+	made->host.n_warnings = 0;
+	made->host.memory.fail_at = 2 * last;
+	made->host.memory.fail_with = -ESRCH;
+	assert_int_equal(attach(made), -ESRCH);
+	assert_int_equal(made->host.n_warnings, 0);
 }
 
 EP_TEST(ops_have_the_numbers_of_their_names)

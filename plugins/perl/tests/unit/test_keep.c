@@ -15,19 +15,13 @@
 
 static struct made *made;
 static struct pl_keeper scratch;
-static uint64_t stash, gv, file, cop, start;
 
 static void begin(uint32_t minor, bool threads)
 {
 	ep_test_release(NULL);
 	ep_test_owns(&kept, kept_release);
-	made = made_new(minor, threads);
+	made = made_program(minor, threads);
 	made->host.ops.read = kept_read;
-	stash = make_stash(made, "My::Package");
-	gv = make_glob(made, stash, "work");
-	file = threads ? put_text(made, "/lib/Work.pm") : make_glob(made, stash, "_</lib/Work.pm");
-	cop = make_cop(made, file, 17, 100);
-	start = make_cop(made, file, 12, 99);
 	world_begin(SLOT, 40);
 	kept_begin(SLOT);
 	kept.is_apart = true;
@@ -89,156 +83,71 @@ static void check_named(const struct ep_raw_frame *frame, const char *function, 
 	assert_int_equal(made->host.unnamed, EP_UNNAMED_NONE);
 }
 
-static struct ep_raw_frame sub_frame(const struct made_cv *cv)
+/* Of a sub of the program that was compiled as number `seq`. */
+static struct ep_raw_frame work(uint32_t seq)
 {
-	uint64_t addr = make_cv(made, cv);
-
-	return make_frame(PL_KIND_SUB, addr, check_of_cv(made, addr), cop, 0);
+	return make_sub(made, &(struct made_cv){
+				      .stash = made->stash, .gv = made->gv, .start = made->start, .seq = seq});
 }
 
-static struct ep_raw_frame work(void)
+/* It is sent, and has a name by that alone. */
+static void keep_named(const struct ep_raw_frame *frame, const char *function, const char *file_name, uint32_t line)
 {
-	return sub_frame(&(struct made_cv){.stash = stash, .gv = gv, .start = start, .seq = 7});
+	assert_false(name(frame));
+	push(frame);
+	assert_true(keep());
+	check_named(frame, function, file_name, line);
 }
 
-static const struct {
-	uint32_t minor;
-	bool threads;
-} releases[] = {{28, true}, {32, true}, {34, false}, {36, true}, {40, true}, {44, false}};
-
-EP_TEST(what_is_kept_names_a_sub_of_each_release)
+/* Without threads a file's name is a glob's, which is not kept. */
+EP_TEST(what_is_kept_names_frames_of_each_release)
 {
-	for (size_t i = 0; i < EP_LEN(releases); i++) {
-		const char *file_name = releases[i].threads ? "/lib/Work.pm" : "";
-		struct ep_raw_frame frame;
+	for (size_t i = 0; i < EP_LEN(made_releases); i++) {
+		bool threads = made_releases[i].threads;
 
-		begin(releases[i].minor, releases[i].threads);
-		frame = work();
-		push_native();
-		push(&frame);
-		push_native();
-		assert_false(name(&frame));
-		assert_true(keep());
-		check_named(&frame, "My::Package::work", file_name, releases[i].threads ? 17 : 0);
-		assert_int_equal(made->host.start_line, releases[i].threads ? 12 : 0);
+		for (uint32_t k = 0; k < MADE_CASES; k++) {
+			struct made_case one;
+
+			begin(made_releases[i].minor, threads);
+			one = made_case(made, k);
+			push_native();
+			keep_named(&one.frame, one.name, threads ? "/lib/Work.pm" : "", threads ? 17 : 0);
+			assert_int_equal(made->host.start_line, threads ? one.start_line : 0);
+		}
 	}
 }
 
 /*
- * As in test_names.c: a block whose first statement was taken out of the order of execution. Of a tree that
- * is not kept as far as it must be the line is not known, or the one that the frame says.
+ * Of a tree that is not kept as far as it must be the line is not known, or the one that the frame says.
  */
 EP_TEST(what_is_kept_tells_the_line_within_a_statement)
 {
 	for (int far = 0; far < 2; far++) {
 		struct ep_raw_frame frame;
-		uint64_t block, inner, call, after;
+		uint64_t call;
 
 		begin(36, true);
-		block = take(made, 48);
-		inner = make_cop(made, file, 18, 100);
-		made->next += far ? OPS_BYTES : 0;
-		call = take(made, 48);
-		after = take(made, 48);
-		put_op(made, cop, made->layout.ops.nextstate, block, true, 0);
-		put_op(made, block, 5, 0, false, 4);
-		put_word(made, block + 40, inner);
-		put_op(made, inner, 0, call, true, 0);
-		put_word(made, inner + 24, made->layout.ops.nextstate);
-		put_op(made, call, made->layout.ops.entersub, block, false, 0);
-		put_word(made, call, after);
-		frame = work();
-		frame.aux |= (uint32_t)(after - cop) / 8;
-		push(&frame);
-		assert_true(keep());
-		check_named(&frame, "My::Package::work", "/lib/Work.pm", far ? 0 : 18);
-		frame = with_name(frame, gv >> 3 | 17ull << PL_ADDRESS_BITS);
+		call = make_block(made, far ? OPS_BYTES : 0);
+		frame = work(0);
+		frame.aux |= (uint32_t)(call + 48 - made->cop) / 8;
+		keep_named(&frame, "My::Package::work", "/lib/Work.pm", far ? 0 : 18);
+		frame = with_name(frame, made->gv >> 3 | 17ull << PL_ADDRESS_BITS);
 		check_named(&frame, "My::Package::work", "/lib/Work.pm", far ? 17 : 18);
 	}
 }
 
-/* As caller says it: a sub that another package has imported is the first one's. */
-EP_TEST(what_is_kept_has_the_name_of_the_effective_glob)
+/* Where it begins is not kept. */
+EP_TEST(what_is_kept_names_a_closure_that_has_no_name)
 {
 	struct ep_raw_frame frame;
-	uint64_t gp;
+	uint64_t nobody;
 
 	begin(36, true);
-	memcpy(&gp, made->bytes + (gv + 16 - BIAS), sizeof(gp));
-	put_word(made, gp + 56, make_glob(made, make_stash(made, "Other"), "origin"));
-	frame = work();
-	push(&frame);
-	assert_true(keep());
-	check_named(&frame, "Other::origin", "/lib/Work.pm", 17);
-}
-
-EP_TEST(what_is_kept_names_what_has_no_glob)
-{
-	static const struct {
-		uint32_t flags;
-		const char *name;
-	} rows[] = {
-		{PL_CVF_NAMED, "My::Package::quick"},
-		{PL_CVF_NAMED | PL_CVF_LEXICAL, "quick"},
-	};
-
-	begin(36, true);
-	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		struct ep_raw_frame frame = sub_frame(&(struct made_cv){.stash = stash,
-									.gv = make_hek(made, "quick", 0),
-									.flags = rows[i].flags});
-
-		push(&frame);
-		assert_true(keep());
-		check_named(&frame, rows[i].name, "/lib/Work.pm", 17);
-	}
-}
-
-EP_TEST(what_is_kept_names_closures)
-{
-	for (size_t i = 0; i < EP_LEN(releases); i++) {
-		struct ep_raw_frame frames[3];
-		uint64_t nobody, hek;
-
-		if (!releases[i].threads)
-			continue;
-		begin(releases[i].minor, true);
-		nobody = make_glob(made, stash, "__ANON__");
-		/* It has a parent, as in a sub. */
-		put_op(made, cop, made->layout.ops.nextstate, start, false, 0);
-		hek = make_hek(made, "inner", 0);
-		frames[0] = make_frame(PL_KIND_CLOSURE, gv, check_of_closure(made, cop, gv, false), cop, 0);
-		frames[1] = make_frame(PL_KIND_CLOSURE, nobody, check_of_closure(made, cop, nobody, false), cop, 0);
-		frames[2] = make_frame(PL_KIND_CLOSURE, hek, check_of_closure(made, cop, hek, true), cop, 0);
-		frames[2].flags = PL_FRAME_NAMED | PL_FRAME_LEXICAL;
-		for (size_t k = 0; k < EP_LEN(frames); k++)
-			push(&frames[k]);
-		assert_true(keep());
-		check_named(&frames[0], "My::Package::work", "/lib/Work.pm", 17);
-		/* Where it begins is not kept. */
-		check_named(&frames[1], "My::Package::__ANON__[?]", "/lib/Work.pm", 17);
-		check_named(&frames[2], "inner", "/lib/Work.pm", 17);
-	}
-}
-
-static uint64_t hash_of(const char *path)
-{
-	__u64 words[PL_FILE_WORDS] = {0};
-
-	memcpy(words, path, EP_MIN(strlen(path), sizeof(words) - 1));
-	return pl_hash_file(words);
-}
-
-static struct ep_raw_frame file_frame(enum pl_kind kind, uint64_t what, const char *path, uint64_t at)
-{
-	struct ep_raw_frame frame = make_frame(kind, what, 0, 0, 0);
-
-	frame.aux = 5;
-	frame.flags = PL_FRAME_FILE;
-	frame.n_words = 3;
-	frame.words[1] = at;
-	frame.words[2] = hash_of(path);
-	return frame;
+	nobody = make_glob(made, made->stash, "__ANON__");
+	/* It has a parent, as in a sub. */
+	put_op(made, made->cop, made->layout.ops.nextstate, made->start, false, 0);
+	frame = closure_frame(&made->memory, nobody, false, made->cop);
+	keep_named(&frame, "My::Package::__ANON__[?]", "/lib/Work.pm", 17);
 }
 
 EP_TEST(what_is_kept_names_files_that_are_loaded)
@@ -253,10 +162,10 @@ EP_TEST(what_is_kept_names_files_that_are_loaded)
 
 		begin(40, true);
 		made->next += 40 * i; /* also texts that go over where one read ends */
-		file = put_text(made, paths[i]);
-		loads = file_frame(PL_KIND_FILE, 0, paths[i], file);
-		begins = file_frame(PL_KIND_BEGIN, stash, paths[i], file);
-		other = file_frame(PL_KIND_FILE, 0, "/lib/Other.pm", file);
+		made->file = put_text(made, paths[i]);
+		loads = file_frame(PL_KIND_FILE, 0, paths[i], made->file);
+		begins = file_frame(PL_KIND_BEGIN, made->stash, paths[i], made->file);
+		other = file_frame(PL_KIND_FILE, 0, "/lib/Other.pm", made->file);
 		push(&loads);
 		push(&begins);
 		push(&other);
@@ -269,26 +178,14 @@ EP_TEST(what_is_kept_names_files_that_are_loaded)
 	}
 }
 
-EP_TEST(what_is_no_sub_has_its_place)
-{
-	struct ep_raw_frame frame;
-
-	begin(36, true);
-	frame = make_frame(PL_KIND_BLOCK, 0, check_of_cop(made, cop), cop, 0);
-	push(&frame);
-	assert_false(name(&frame));
-	assert_true(keep());
-	check_named(&frame, "(eval)", "/lib/Work.pm", 17);
-}
-
 /* Its check is that of what was kept, and nothing else. */
 EP_TEST(what_was_kept_of_other_code_names_nothing)
 {
 	struct ep_raw_frame sub, block;
 
 	begin(36, true);
-	sub = work();
-	block = make_frame(PL_KIND_BLOCK, 0, check_of_cop(made, cop), cop, 0);
+	sub = work(0);
+	block = block_frame(&made->memory, PL_KIND_BLOCK, made->cop);
 	push(&sub);
 	push(&block);
 	assert_true(keep());
@@ -314,19 +211,15 @@ EP_TEST(what_was_kept_of_other_code_names_nothing)
 EP_TEST(what_was_sent_before_is_not_mixed_with_what_came_later)
 {
 	struct ep_raw_frame first, second;
-	uint64_t body;
 
 	begin(36, true);
-	first = work();
+	first = work(7);
 	push(&first);
 	assert_true(keep());
 	forget_frames();
-	memcpy(&body, made->bytes + (gv - BIAS), sizeof(body));
-	put_word(made, body + PL_GV_NAME_AT, make_hek(made, "other", 0));
-	second = sub_frame(&(struct made_cv){.stash = stash, .gv = gv, .seq = 8});
-	push(&second);
-	assert_true(keep());
-	check_named(&second, "My::Package::other", "/lib/Work.pm", 17);
+	put_word(made, word_at(made, made->gv) + PL_GV_NAME_AT, make_hek(made, "other", 0));
+	second = work(8);
+	keep_named(&second, "My::Package::other", "/lib/Work.pm", 17);
 	check_named(&first, "My::Package::work", "/lib/Work.pm", 17);
 }
 
@@ -334,21 +227,18 @@ EP_TEST(what_was_sent_before_is_not_mixed_with_what_came_later)
 EP_TEST(a_sub_at_the_address_of_another_is_sent_again)
 {
 	struct ep_raw_frame first, second;
-	uint64_t cv, body;
+	uint64_t cv;
 
 	begin(36, true);
-	cv = make_cv(made, &(struct made_cv){.stash = stash, .gv = gv, .seq = 7});
-	first = make_frame(PL_KIND_SUB, cv, check_of_cv(made, cv), cop, 0);
+	cv = make_cv(made, &(struct made_cv){.stash = made->stash, .gv = made->gv, .seq = 7});
+	first = sub_frame(&made->memory, cv, made->cop);
 	push(&first);
 	assert_true(keep());
 	assert_false(keep());
-	memcpy(&body, made->bytes + (cv - BIAS), sizeof(body));
-	put_word(made, body + 56, make_glob(made, stash, "other"));
-	second = make_frame(PL_KIND_SUB, cv, check_of_cv(made, cv), cop, 0);
+	put_word(made, word_at(made, cv) + 56, make_glob(made, made->stash, "other"));
+	second = sub_frame(&made->memory, cv, made->cop);
 	forget_frames();
-	push(&second);
-	assert_true(keep());
-	check_named(&second, "My::Package::other", "/lib/Work.pm", 17);
+	keep_named(&second, "My::Package::other", "/lib/Work.pm", 17);
 	check_named(&first, "My::Package::work", "/lib/Work.pm", 17);
 	/* And each program has its own. */
 	REC->sample.image++;
@@ -362,7 +252,7 @@ EP_TEST(what_does_not_fit_comes_with_the_next_sample)
 
 	begin(40, true);
 	for (size_t i = 0; i < EP_LEN(frames); i++) {
-		frames[i] = sub_frame(&(struct made_cv){.stash = stash, .gv = gv, .start = start, .seq = (uint32_t)i});
+		frames[i] = work((uint32_t)i);
 		push(&frames[i]);
 		push_native();
 	}
@@ -376,22 +266,23 @@ EP_TEST(what_does_not_fit_comes_with_the_next_sample)
 /* Each event is read apart from the others: files and packages are in all of them. */
 EP_TEST(each_event_of_a_sample_is_whole)
 {
-	struct ep_raw_frame frames[18];
+	struct ep_raw_frame frames[20];
 	char text[300];
 
 	begin(40, true);
+	make_block(made, 0); /* its ops are sent with each frame */
 	memset(text, 'n', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	for (size_t i = 0; i < EP_LEN(frames); i++) {
-		uint64_t package = make_stash(made, text), own = make_glob(made, package, text);
-
-		frames[i] = sub_frame(&(struct made_cv){.stash = package, .gv = own, .start = start, .seq = (uint32_t)i});
+		made->gv = make_glob(made, made->stash, text);
+		frames[i] = work((uint32_t)i);
 		push(&frames[i]);
 	}
 	assert_true(keep());
 	assert_in_range(kept_events, 2, EP_KEEP_MAX_SENT + 1);
 	for (size_t i = 0; i < EP_LEN(frames); i++) {
 		assert_true(name(&frames[i]));
+		assert_memory_equal(made->host.function, "My::Package::nn", 15);
 		assert_string_equal(made->host.file_name, "/lib/Work.pm");
 		assert_int_equal(made->host.start_line, 12);
 	}
@@ -411,8 +302,8 @@ EP_TEST(long_names_are_kept_whole_or_not_at_all)
 		begin(36, true);
 		memset(text, 'n', sizeof(text));
 		text[rows[i].n] = '\0';
-		gv = make_glob(made, make_stash(made, text), text);
-		frame = work();
+		made->gv = make_glob(made, make_stash(made, text), text);
+		frame = work(0);
 		push(&frame);
 		assert_true(keep());
 		assert_int_equal(name(&frame), rows[i].is_named);
@@ -427,7 +318,7 @@ EP_TEST(what_cannot_be_read_is_not_kept)
 		struct ep_raw_frame frame;
 
 		begin(32, true);
-		frame = work();
+		frame = work(0);
 		push(&frame);
 		made->host.memory.fail_at = at;
 		made->host.memory.fail_with = -EFAULT;
@@ -442,17 +333,15 @@ EP_TEST(what_cannot_be_read_is_not_kept)
 EP_TEST(sizes_are_bounded)
 {
 	for (uint32_t i = 0; i < 256; i++) {
-		uint64_t nonsense = i % 3 ? 1ull << (i % 64) : ~0ull, body, at[4];
+		uint64_t nonsense = i % 3 ? 1ull << (i % 64) : ~0ull, at[4];
 		struct ep_raw_frame frame;
 
 		begin(i & 1 ? 28 : 40, true);
-		frame = work();
-		memcpy(&body, made->bytes + (gv - BIAS), sizeof(body));
-		memcpy(&at[0], made->bytes + (body + PL_GV_NAME_AT - BIAS), sizeof(at[0]));
-		memcpy(&at[1], made->bytes + (stash - BIAS), sizeof(at[1]));
-		at[1] += HV_MAX;
+		frame = work(0);
+		at[3] = word_at(made, made->gv) + PL_GV_NAME_AT;
+		at[0] = word_at(made, at[3]);
+		at[1] = word_at(made, made->stash) + HV_MAX;
 		at[2] = at[1] + 8;
-		at[3] = body + PL_GV_NAME_AT;
 		put_word(made, at[i / 64], nonsense);
 		push(&frame);
 		(void)keep();
@@ -477,8 +366,8 @@ EP_TEST(any_frame_is_taken)
 			frame.words[k] = random;
 		}
 		frame.flags = (uint32_t)random & 0xfc;
-		frame.words[0] = (frame.words[0] & ~PL_ADDRESS_MASK) | (i & 1 ? gv : cop) >> 3;
-		frame.words[1] = i & 2 ? frame.words[1] : i & 4 ? file : cop >> 3;
+		frame.words[0] = (frame.words[0] & ~PL_ADDRESS_MASK) | (i & 1 ? made->gv : made->cop) >> 3;
+		frame.words[1] = i & 2 ? frame.words[1] : i & 4 ? made->file : made->cop >> 3;
 		forget_frames();
 		push(&frame);
 		if (frame.n_words == 1)

@@ -11,7 +11,6 @@
 static struct fixture {
 	struct made *made;
 	struct pl_namer namer;
-	uint64_t stash, gv, file, cop;
 } fx;
 
 static void teardown(void *made)
@@ -22,174 +21,128 @@ static void teardown(void *made)
 	pl_files_free(f->namer.files);
 }
 
-static void setup_for(struct fixture *f, uint32_t minor, bool threads)
+static void setup_for(uint32_t minor, bool threads)
 {
 	ep_test_release(NULL);
-	*f = (struct fixture){.made = made_new(minor, threads)};
-	ep_test_owns(f, teardown);
-	f->namer = (struct pl_namer){
-		.host = f->made->exe.host,
-		.target = &f->made->host.target,
-		.layout = &f->made->layout,
+	fx = (struct fixture){.made = made_program(minor, threads)};
+	ep_test_owns(&fx, teardown);
+	fx.namer = (struct pl_namer){
+		.host = fx.made->exe.host,
+		.target = &fx.made->host.target,
+		.layout = &fx.made->layout,
 	};
-	assert_int_equal(pl_names_cache_new(&f->namer.cache), 0);
-	assert_int_equal(pl_files_new(&f->namer.files), 0);
-	f->stash = make_stash(f->made, "My::Package");
-	f->gv = make_glob(f->made, f->stash, "work");
-	f->file = threads ? put_text(f->made, "/lib/Work.pm")
-			  : make_glob(f->made, f->stash, "_</lib/Work.pm");
-	f->cop = make_cop(f->made, f->file, 17, 100);
+	assert_int_equal(pl_names_cache_new(&fx.namer.cache), 0);
+	assert_int_equal(pl_files_new(&fx.namer.files), 0);
 }
 
 /* Of the release that most have. */
 static int setup_36(void **state)
 {
-	setup_for(&fx, 36, true);
+	setup_for(36, true);
 	return 0;
 }
 
 #define NAMES_TEST(name) EP_TEST_WITH(name, setup_36, NULL)
 
-static int name(struct fixture *f, const struct ep_raw_frame *frame, bool *placed)
+static int name(const struct ep_raw_frame *frame, bool *placed)
 {
 	bool ignored;
 
-	return pl_names_add(&f->namer, frame, &f->made->host.names, placed ? placed : &ignored);
+	return pl_names_add(&fx.namer, frame, &fx.made->host.names, placed ? placed : &ignored);
 }
 
-static struct ep_raw_frame sub_frame(struct fixture *f, const struct made_cv *cv)
+static void check_name(const char *function, const char *file, uint32_t line)
 {
-	uint64_t addr = make_cv(f->made, cv);
-
-	return make_frame(PL_KIND_SUB, addr, check_of_cv(f->made, addr), f->cop, 0);
+	assert_string_equal(fx.made->host.function, function);
+	assert_string_equal(fx.made->host.file_name, file);
+	assert_int_equal(fx.made->host.line, line);
 }
 
-static void check_name(const struct fixture *f, const char *function, const char *file,
-		       uint32_t line)
+static void check_named(const struct ep_raw_frame *frame, const char *function, const char *file,
+			uint32_t line)
 {
-	assert_string_equal(f->made->host.function, function);
-	assert_string_equal(f->made->host.file_name, file);
-	assert_int_equal(f->made->host.line, line);
+	assert_int_equal(name(frame, NULL), 0);
+	check_name(function, file, line);
 }
 
-static void check_named(const struct ep_raw_frame *frame, const char *function, const char *file, uint32_t line)
+static void check_freed(const struct ep_raw_frame *frame, uint32_t line)
 {
-	assert_int_equal(name(&fx, frame, NULL), 0);
-	check_name(&fx, function, file, line);
+	unsigned int n = fx.made->host.counts[PL_COUNT_GONE];
+
+	assert_int_equal(name(frame, NULL), 0);
+	check_name("(freed sub)", "", line);
+	assert_int_equal(fx.made->host.unnamed, EP_UNNAMED_GONE);
+	assert_int_equal(fx.made->host.counts[PL_COUNT_GONE], n + 1);
 }
 
-static void check_freed(struct fixture *f, const struct ep_raw_frame *frame, uint32_t line)
+/* The check of what it ran changes: another one is there by now. */
+static void change_check(struct ep_raw_frame *frame)
 {
-	unsigned int n = f->made->host.counts[PL_COUNT_GONE];
-
-	assert_int_equal(name(f, frame, NULL), 0);
-	check_name(f, "(freed sub)", "", line);
-	assert_int_equal(f->made->host.unnamed, EP_UNNAMED_GONE);
-	assert_int_equal(f->made->host.counts[PL_COUNT_GONE], n + 1);
+	frame->words[0] ^= 1ull << PL_CHECK_SHIFT;
 }
 
-EP_TEST(a_sub_has_the_name_of_its_glob)
+/* Also when it is asked for a second time, and is remembered. */
+EP_TEST(frames_of_each_release_have_names)
 {
-	static const struct {
-		uint32_t minor;
-		bool threads;
-	} rows[] = {{28, true}, {32, true}, {34, false}, {36, true}, {40, true}, {44, false}};
+	for (size_t i = 0; i < EP_LEN(made_releases); i++) {
+		for (uint32_t k = 0; k < MADE_CASES; k++) {
+			struct made_case made;
 
-	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		struct ep_raw_frame frame;
-
-		setup_for(&fx, rows[i].minor, rows[i].threads);
-		frame = sub_frame(&fx, &(struct made_cv){.stash = fx.stash, .gv = fx.gv, .seq = 7});
-		check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
-		assert_int_equal(fx.made->host.unnamed, EP_UNNAMED_NONE);
-	}
-}
-
-NAMES_TEST(a_sub_without_a_glob_has_its_hek_and_stash)
-{
-	static const struct {
-		uint32_t flags;
-		const char *name;
-	} rows[] = {
-		{PL_CVF_NAMED, "My::Package::quick"},
-		{PL_CVF_NAMED | PL_CVF_LEXICAL, "quick"},
-	};
-
-	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		struct made_cv cv = {.stash = fx.stash,
-				     .gv = make_hek(fx.made, "quick", 0),
-				     .seq = (uint32_t)i,
-				     .flags = rows[i].flags};
-		struct ep_raw_frame frame = sub_frame(&fx, &cv);
-
-		check_named(&frame, rows[i].name, "/lib/Work.pm", 17);
+			setup_for(made_releases[i].minor, made_releases[i].threads);
+			made = made_case(fx.made, k);
+			for (int again = 0; again < 2; again++) {
+				fx.made->host.start_line = 0;
+				check_named(&made.frame, made.name, "/lib/Work.pm", 17);
+				assert_int_equal(fx.made->host.start_line, made.start_line);
+				assert_int_equal(fx.made->host.unnamed, EP_UNNAMED_NONE);
+			}
+		}
 	}
 }
 
 NAMES_TEST(an_anonymous_sub_says_where_it_was_made)
 {
+	struct made_cv cv = {.stash = fx.made->stash, .start = fx.made->start};
 	struct ep_raw_frame frame;
-	struct made_cv cv;
 
-	cv = (struct made_cv){
-		.stash = fx.stash,
-		.gv = make_glob(fx.made, fx.stash, "__ANON__"),
-		.start = make_cop(fx.made, fx.file, 12, 99),
-	};
-	frame = sub_frame(&fx, &cv);
+	cv.gv = make_glob(fx.made, cv.stash, "__ANON__");
+	frame = make_sub(fx.made, &cv);
 	check_named(&frame, "My::Package::__ANON__[Work.pm:12]", "/lib/Work.pm", 17);
-	assert_int_equal(fx.made->host.start_line, 12);
-	/* As what is remembered says, too. */
-	fx.made->host.start_line = 0;
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	assert_int_equal(fx.made->host.start_line, 12);
 }
 
 NAMES_TEST(a_sub_at_no_statement_is_at_its_first)
 {
-	struct ep_raw_frame frame;
-	uint64_t cv;
+	struct made_case made = made_case(fx.made, 0);
 
-	cv = make_cv(fx.made, &(struct made_cv){.stash = fx.stash,
-					       .gv = fx.gv,
-					       .start = make_cop(fx.made, fx.file, 12, 99)});
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), 0, 0);
-	check_named(&frame, "My::Package::work", "/lib/Work.pm", 12);
+	made.frame.words[1] &= ~PL_ADDRESS_MASK;
+	check_named(&made.frame, "My::Package::work", "/lib/Work.pm", 12);
 }
 
 NAMES_TEST(what_is_gone_has_no_name_and_what_was_named_keeps_it)
 {
-	struct ep_raw_frame frame, later;
-	uint64_t cv, body;
+	uint64_t cv = make_cv(fx.made, &(struct made_cv){.gv = fx.made->gv, .seq = 7});
+	struct ep_raw_frame frame = sub_frame(&fx.made->memory, cv, fx.made->cop), later = frame;
 
-	cv = make_cv(fx.made, &(struct made_cv){.stash = fx.stash, .gv = fx.gv, .seq = 7});
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), fx.cop, 0);
-	assert_int_equal(name(&fx, &frame, NULL), 0);
+	assert_int_equal(name(&frame, NULL), 0);
 	/* Another sub in its place: compiled later, otherwise the same. */
-	memcpy(&body, fx.made->bytes + (cv - BIAS), sizeof(body));
-	put_int(fx.made, body + 88, 8);
+	put_int(fx.made, word_at(fx.made, cv) + 88, 8);
 	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
 	/* At another statement: the name is known, the line is not read any more. */
-	later = make_frame(PL_KIND_SUB, cv,
-			   (frame.aux >> PL_OP_BITS) | frame.words[0] >> PL_CHECK_SHIFT << 8 |
-				   frame.words[1] >> 44 << 24,
-			   fx.cop + 64, 0);
-	assert_int_equal(name(&fx, &later, NULL), 0);
-	check_name(&fx, "My::Package::work", "", 0);
+	later.words[1] += 64 >> 3;
+	check_named(&later, "My::Package::work", "", 0);
 	/* One that was never named. */
-	later = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv) ^ 1, fx.cop, 0);
-	check_freed(&fx, &later, 0);
+	later = sub_frame(&fx.made->memory, cv, fx.made->cop);
+	change_check(&later);
+	check_freed(&later, 0);
 }
 
 static void put_other_seq(void *arg)
 {
 	struct made *made = arg;
+	/* The last thing that was made is the CV's head. */
+	uint64_t cv = made->next - EP_ALIGN_UP(sizeof(struct pl_sv), 16);
 
-	/* The last thing that was made is the CV's head; its body is before it. */
-	uint64_t cv = made->next - EP_ALIGN_UP(sizeof(struct pl_sv), 16), body;
-
-	memcpy(&body, made->bytes + (cv - BIAS), sizeof(body));
-	put_int(made, body + 88, 4711);
+	put_int(made, word_at(made, cv) + 88, 4711);
 }
 
 EP_TEST(what_changes_while_it_is_read_has_no_name)
@@ -197,50 +150,32 @@ EP_TEST(what_changes_while_it_is_read_has_no_name)
 	for (unsigned int at = 3; at < 8; at++) {
 		struct ep_raw_frame frame;
 
-		setup_for(&fx, 36, true);
-		frame = sub_frame(&fx, &(struct made_cv){.stash = fx.stash, .gv = fx.gv});
+		setup_for(36, true);
+		frame = make_sub(fx.made, &(struct made_cv){.gv = fx.made->gv});
 		fx.made->host.memory.change = put_other_seq;
 		fx.made->host.memory.change_arg = fx.made;
 		fx.made->host.memory.change_at = at;
-		check_freed(&fx, &frame, 0);
+		check_freed(&frame, 0);
 	}
 }
 
 EP_TEST(each_read_may_fail)
 {
 	static const int errors[] = {-EFAULT, -ESRCH};
-	unsigned int n;
 
-	for (size_t i = 0; i < EP_LEN(errors); i++) {
-		for (n = 1; n < 64; n++) {
-			struct ep_raw_frame frame;
-			int r;
+	for (unsigned int n = 2; n < 2 * 64; n++) {
+		struct ep_raw_frame frame;
+		int error = errors[n % 2], r;
 
-			setup_for(&fx, 36, true);
-			frame = sub_frame(&fx, &(struct made_cv){.stash = fx.stash, .gv = fx.gv});
-			fx.made->host.memory.fail_at = n;
-			fx.made->host.memory.fail_with = errors[i];
-			r = name(&fx, &frame, NULL);
-			assert_true(r == 0 || (r == -ESRCH && errors[i] == -ESRCH));
-			if (r == 0 && !fx.made->host.counts[PL_COUNT_GONE])
-				assert_string_equal(fx.made->host.function, "My::Package::work");
-		}
+		setup_for(36, true);
+		frame = make_sub(fx.made, &(struct made_cv){.gv = fx.made->gv});
+		fx.made->host.memory.fail_at = n / 2;
+		fx.made->host.memory.fail_with = error;
+		r = name(&frame, NULL);
+		assert_true(r == 0 || (r == -ESRCH && error == -ESRCH));
+		if (r == 0 && !fx.made->host.counts[PL_COUNT_GONE])
+			assert_string_equal(fx.made->host.function, "My::Package::work");
 	}
-}
-
-NAMES_TEST(a_closure_is_named_by_its_statement)
-{
-	struct ep_raw_frame frame;
-	uint64_t hek, check;
-
-	check = check_of_closure(fx.made, fx.cop, fx.gv, false);
-	frame = make_frame(PL_KIND_CLOSURE, fx.gv, check, fx.cop, 0);
-	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
-	hek = make_hek(fx.made, "inner", 0);
-	check = check_of_closure(fx.made, fx.cop, hek, true);
-	frame = make_frame(PL_KIND_CLOSURE, hek, check, fx.cop, 0);
-	frame.flags = PL_FRAME_NAMED | PL_FRAME_LEXICAL;
-	check_named(&frame, "inner", "/lib/Work.pm", 17);
 }
 
 EP_TEST(a_closure_whose_code_or_name_is_gone_has_none)
@@ -249,16 +184,11 @@ EP_TEST(a_closure_whose_code_or_name_is_gone_has_none)
 		struct ep_raw_frame frame;
 		uint64_t hek;
 
-		setup_for(&fx, 36, true);
+		setup_for(36, true);
 		hek = make_hek(fx.made, "inner", 0);
-		frame = make_frame(PL_KIND_CLOSURE, hek,
-				   check_of_closure(fx.made, fx.cop, hek, true), fx.cop, 0);
-		frame.flags = PL_FRAME_NAMED | PL_FRAME_LEXICAL;
-		if (i == 0)
-			put_int(fx.made, fx.cop + 60, 101);
-		else
-			put_int(fx.made, hek, 4711);
-		check_freed(&fx, &frame, 0);
+		frame = closure_frame(&fx.made->memory, hek, true, fx.made->cop);
+		put_int(fx.made, i == 0 ? fx.made->cop + 60 : hek, 4711);
+		check_freed(&frame, 0);
 	}
 }
 
@@ -270,19 +200,19 @@ EP_TEST(a_sub_that_is_freed_has_the_name_of_its_namesake)
 		struct made_cv cv;
 		uint64_t word;
 
-		setup_for(&fx, 36, true);
-		cv = (struct made_cv){.stash = fx.stash,
-				      .start = fx.cop,
-				      .gv = named ? make_hek(fx.made, "work", 0) : fx.gv,
+		setup_for(36, true);
+		cv = (struct made_cv){.stash = fx.made->stash,
+				      .start = fx.made->cop,
+				      .gv = named ? make_hek(fx.made, "work", 0) : fx.made->gv,
 				      .flags = named ? PL_CVF_NAMED : 0};
 		word = named ? pl_name_of_hek(cv.gv, cv.stash) : cv.gv >> 3;
-		frame = with_name(sub_frame(&fx, &cv), word | 19ull << PL_ADDRESS_BITS);
+		frame = with_name(make_sub(fx.made, &cv), word | 19ull << PL_ADDRESS_BITS);
 		frame.flags |= named ? PL_FRAME_NAMED : 0;
-		frame.words[0] ^= 1ull << PL_CHECK_SHIFT; /* the check */
-		check_freed(&fx, &frame, 19);
-		frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
+		change_check(&frame);
+		check_freed(&frame, 19);
+		change_check(&frame);
 		check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
-		frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
+		change_check(&frame);
 		check_named(&frame, "My::Package::work", "/lib/Work.pm", 19);
 		/* At no statement of its own the line is its caller's. */
 		frame.words[1] &= ~PL_ADDRESS_MASK;
@@ -290,73 +220,79 @@ EP_TEST(a_sub_that_is_freed_has_the_name_of_its_namesake)
 	}
 }
 
+static void rename_glob(uint64_t hek)
+{
+	put_word(fx.made, word_at(fx.made, fx.made->gv) + PL_GV_NAME_AT, hek);
+}
+
 NAMES_TEST(a_glob_that_is_another_one_names_nothing)
 {
-	struct ep_raw_frame frame;
-	struct made_cv cv;
-	uint64_t body;
+	struct made_cv cv = {.stash = fx.made->stash, .gv = fx.made->gv};
+	struct ep_raw_frame frame = with_name(make_sub(fx.made, &cv), cv.gv >> 3);
 
-	cv = (struct made_cv){.stash = fx.stash, .gv = fx.gv};
-	frame = with_name(sub_frame(&fx, &cv), fx.gv >> 3);
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	memcpy(&body, fx.made->bytes + (fx.gv - BIAS), sizeof(body));
-	put_word(fx.made, body + PL_GV_NAME_AT, make_hek(fx.made, "other", 0));
-	frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
-	check_freed(&fx, &frame, 0);
+	assert_int_equal(name(&frame, NULL), 0);
+	rename_glob(make_hek(fx.made, "other", 0));
+	change_check(&frame);
+	check_freed(&frame, 0);
 	/* Who has it now is who tells the next ones. */
 	cv.seq = 1;
-	frame = with_name(sub_frame(&fx, &cv), fx.gv >> 3);
-	assert_int_equal(name(&fx, &frame, NULL), 0);
-	frame.words[0] ^= 1ull << PL_CHECK_SHIFT;
+	frame = with_name(make_sub(fx.made, &cv), cv.gv >> 3);
+	assert_int_equal(name(&frame, NULL), 0);
+	change_check(&frame);
 	check_named(&frame, "My::Package::other", "", 0);
+}
+
+/* The root of the program's op tree. */
+static uint64_t make_root(uint64_t first)
+{
+	uint64_t root = take(fx.made, 48);
+
+	put_op(fx.made, root, 5, 0, false, 4);
+	put_word(fx.made, root + 40, first);
+	put_op(fx.made, fx.made->cop, fx.made->layout.ops.nextstate, root, false, 0);
+	return root;
 }
 
 /* set_subname: the glob goes with the closure, its statements stay. */
 NAMES_TEST(a_closure_that_was_named_by_hand)
 {
-	struct ep_raw_frame frame;
-	uint64_t body, hek, head, root;
+	uint64_t stash = fx.made->stash, cop = fx.made->cop,
+		 check = check_of_cop(&fx.made->memory, cop);
+	struct ep_raw_frame frame = make_frame(PL_KIND_CLOSURE, fx.made->gv, check, cop, 0), other;
+	uint64_t hek = word_at(fx.made, word_at(fx.made, fx.made->gv) + PL_GV_NAME_AT);
+	uint64_t head = word_at(fx.made, hek);
 
-	root = take(fx.made, 48);
-	put_op(fx.made, root, 5, 0, false, 4);
-	put_word(fx.made, root + 40, fx.cop);
-	put_op(fx.made, fx.cop, fx.made->layout.ops.nextstate, root, false, 0);
-	memcpy(&body, fx.made->bytes + (fx.gv - BIAS), sizeof(body));
-	memcpy(&hek, fx.made->bytes + (body + PL_GV_NAME_AT - BIAS), sizeof(hek));
-	memcpy(&head, fx.made->bytes + (hek - BIAS), sizeof(head));
-	frame = with_name(make_frame(PL_KIND_CLOSURE, fx.gv, check_of_cop(fx.made, fx.cop), fx.cop, 0),
-			  pl_name_of_closure(head, fx.stash));
+	make_root(cop);
+	frame = with_name(frame, pl_name_of_closure(head, stash));
 	/* Nobody knows its name, then this one is seen, then somebody is remembered. */
-	put_word(fx.made, body + PL_GV_NAME_AT, make_hek(fx.made, "somebody", 0));
+	rename_glob(make_hek(fx.made, "somebody", 0));
 	check_named(&frame, "My::Package::__ANON__[Work.pm:17]", "/lib/Work.pm", 17);
-	put_word(fx.made, body + PL_GV_NAME_AT, hek);
+	rename_glob(hek);
 	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
-	put_word(fx.made, body + PL_GV_NAME_AT, make_hek(fx.made, "someone else", 0));
+	/* At the same place, in a glob that is where the first one's was. */
+	other = frame;
+	other.words[2] = pl_name_of_closure(head + 1, stash);
+	check_named(&other, "My::Package::__ANON__[Work.pm:17]", "/lib/Work.pm", 17);
+	rename_glob(make_hek(fx.made, "someone else", 0));
 	frame.aux ^= 1; /* at another place */
 	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
 	/* Its code is gone, too. */
-	put_int(fx.made, fx.cop + 60, 101);
+	put_int(fx.made, cop + 60, 101);
 	frame.aux ^= 3;
 	check_named(&frame, "My::Package::work", "", 0);
 	frame.words[2] ^= 1ull << 60;
-	check_freed(&fx, &frame, 0);
+	check_freed(&frame, 0);
 }
 
 /* root ─kids─► clones a lexical sub ─sibling─► the first statement */
 NAMES_TEST(a_sub_may_begin_with_other_ops)
 {
+	uint64_t clone = take(fx.made, 48), root = make_root(clone), cv;
 	struct ep_raw_frame frame;
-	uint64_t root, clone, cv;
 
-	root = take(fx.made, 48);
-	clone = take(fx.made, 48);
-	put_op(fx.made, root, 5, 0, false, 4);
-	put_word(fx.made, root + 40, clone);
-	put_op(fx.made, clone, 7, fx.cop, true, 0);
-	put_op(fx.made, fx.cop, fx.made->layout.ops.nextstate, root, false, 0);
-	cv = make_cv(fx.made,
-		     &(struct made_cv){.stash = fx.stash, .gv = fx.gv, .start = clone, .root = root});
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), 0, 0);
+	put_op(fx.made, clone, 7, fx.made->cop, true, 0);
+	cv = make_cv(fx.made, &(struct made_cv){.gv = fx.made->gv, .start = clone, .root = root});
+	frame = sub_frame(&fx.made->memory, cv, 0);
 	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
 }
 
@@ -366,33 +302,37 @@ NAMES_TEST(what_is_no_sub_has_the_name_of_its_kind)
 		enum pl_kind kind;
 		const char *name;
 	} rows[] = {
-		{PL_KIND_BLOCK, "(eval)"},	{PL_KIND_TEXT, "(eval)"},
-		{PL_KIND_FILE, "require /lib/Work.pm"}, {PL_KIND_TRY, "(try)"},
-		{PL_KIND_DEFER, "(defer)"},	{PL_KIND_SORT, "(sort block)"},
-		{PL_KIND_REGEX, "(regex code)"}, {PL_KIND_MAIN, "main"},
+		{PL_KIND_BLOCK, "(eval)"},
+		{PL_KIND_TEXT, "(eval)"},
+		{PL_KIND_FILE, "require /lib/Work.pm"},
+		{PL_KIND_TRY, "(try)"},
+		{PL_KIND_DEFER, "(defer)"},
+		{PL_KIND_SORT, "(sort block)"},
+		{PL_KIND_REGEX, "(regex code)"},
+		{PL_KIND_MAIN, "main"},
 	};
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		struct ep_raw_frame frame =
-			make_frame(rows[i].kind, 0, check_of_cop(fx.made, fx.cop), fx.cop, 0);
+			block_frame(&fx.made->memory, rows[i].kind, fx.made->cop);
 		bool placed = false;
 
-		assert_int_equal(name(&fx, &frame, &placed), 0);
+		assert_int_equal(name(&frame, &placed), 0);
 		assert_true(placed);
-		check_name(&fx, rows[i].name, "/lib/Work.pm", 17);
+		check_name(rows[i].name, "/lib/Work.pm", 17);
 	}
 }
 
 NAMES_TEST(a_text_that_is_gone_has_its_number_and_line)
 {
-	struct ep_raw_frame frame;
+	struct ep_raw_frame frame =
+		make_frame(PL_KIND_TEXT, (12ull | 3ull << PL_TEXT_BITS) << 3, 1, fx.made->cop, 0);
 	bool placed = true;
 
-	frame = make_frame(PL_KIND_TEXT, (12ull | 3ull << PL_TEXT_BITS) << 3, 1, fx.cop, 0);
 	frame.flags = PL_FRAME_TEXT;
-	assert_int_equal(name(&fx, &frame, &placed), 0);
+	assert_int_equal(name(&frame, &placed), 0);
 	assert_false(placed);
-	check_name(&fx, "(eval 12)", "(eval 12)", 3);
+	check_name("(eval 12)", "(eval 12)", 3);
 }
 
 /* %INC with one entry: a HE, whose value is a string. */
@@ -411,29 +351,18 @@ static uint64_t make_inc(struct made *made, const char *path)
 	return variable;
 }
 
-static uint64_t hash_of(const char *path)
-{
-	__u64 words[PL_FILE_WORDS] = {0};
-
-	memcpy(words, path, EP_MIN(strlen(path), sizeof(words) - 1));
-	return pl_hash_file(words);
-}
-
 NAMES_TEST(a_statement_without_a_line_has_none)
 {
-	uint64_t none = make_cop(fx.made, fx.file, UINT32_MAX, 100), cv;
+	uint64_t none = make_cop(fx.made, fx.made->file, UINT32_MAX, 100), cv;
 	struct ep_raw_frame frame;
 
-	cv = make_cv(fx.made, &(struct made_cv){.stash = fx.stash, .gv = fx.gv, .start = none});
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), none, 0);
+	cv = make_cv(fx.made, &(struct made_cv){.gv = fx.made->gv, .start = none});
+	frame = sub_frame(&fx.made->memory, cv, none);
 	check_named(&frame, "My::Package::work", "/lib/Work.pm", 0);
 	assert_int_equal(fx.made->host.start_line, 0);
 	fx.namer.incgv_addr = make_inc(fx.made, "/lib/Other.pm");
-	frame = make_frame(PL_KIND_BEGIN, fx.stash, 0, 0, 0);
+	frame = file_frame(PL_KIND_BEGIN, fx.made->stash, "/lib/Other.pm", 0);
 	frame.aux = PL_OP_MASK;
-	frame.flags = PL_FRAME_FILE;
-	frame.n_words = 3;
-	frame.words[2] = hash_of("/lib/Other.pm");
 	check_named(&frame, "My::Package::BEGIN", "/lib/Other.pm", 0);
 	frame = make_frame(PL_KIND_TEXT, (0xfffffull << PL_TEXT_BITS | 7) << 3, 0, 0, 0);
 	frame.flags = PL_FRAME_TEXT;
@@ -442,50 +371,47 @@ NAMES_TEST(a_statement_without_a_line_has_none)
 
 NAMES_TEST(a_file_that_is_loaded_is_found_in_inc)
 {
-	struct ep_raw_frame frame;
+	struct ep_raw_frame frame = file_frame(PL_KIND_BEGIN, fx.made->stash, "/lib/Other.pm", 0);
 
 	fx.namer.incgv_addr = make_inc(fx.made, "/lib/Other.pm");
-	frame = make_frame(PL_KIND_BEGIN, fx.stash, 0, 0, 0);
-	frame.aux = 5;
-	frame.flags = PL_FRAME_FILE;
-	frame.n_words = 3;
-	frame.words[2] = hash_of("/lib/Other.pm");
 	check_named(&frame, "My::Package::BEGIN", "/lib/Other.pm", 5);
 	frame.words[2] = hash_of("/lib/Unknown.pm");
 	check_named(&frame, "BEGIN", "", 5);
 }
 
-/*
- * A block whose first statement was taken out of the order of execution:
- *
- *	cop ─sibling─► null ─kids─► (ex-statement, line 18) ─► call ─next─► after
- */
+NAMES_TEST(so_many_files_are_remembered)
+{
+	char name[16];
+
+	for (uint32_t i = 0; i <= PL_MAX_FILES; i++) {
+		snprintf(name, sizeof(name), "/lib/%u.pm", i);
+		pl_files_learn(fx.namer.files, name);
+		if (i < PL_MAX_FILES)
+			assert_string_equal(pl_files_find(fx.namer.files, hash_of(name)), name);
+	}
+	assert_null(pl_files_find(fx.namer.files, hash_of(name)));
+}
+
 NAMES_TEST(a_statement_that_was_taken_out_has_the_line)
 {
-	struct ep_raw_frame frame;
-	uint64_t block, inner, call, after, cv;
+	uint64_t call = make_block(fx.made, 0), after = call + 48, cv, cop = fx.made->cop, check;
+	const struct {
+		uint64_t op;
+		uint32_t flags, line;
+	} rows[] = {
+		{after, 0, 18},
+		{call, PL_FRAME_LEAF, 18}, /* the op itself */
+		{after + 256, 0, 17},	   /* in another statement */
+	};
 
-	block = take(fx.made, 48);
-	inner = make_cop(fx.made, fx.file, 18, 100);
-	call = take(fx.made, 48);
-	after = take(fx.made, 48);
-	put_op(fx.made, fx.cop, fx.made->layout.ops.nextstate, block, true, 0);
-	put_op(fx.made, block, 5, 0, false, 4);
-	put_word(fx.made, block + 40, inner);
-	put_op(fx.made, inner, 0, call, true, 0);
-	put_word(fx.made, inner + 24, fx.made->layout.ops.nextstate);
-	put_op(fx.made, call, fx.made->layout.ops.entersub, block, false, 0);
-	put_word(fx.made, call, after);
-	cv = make_cv(fx.made, &(struct made_cv){.stash = fx.stash, .gv = fx.gv});
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), fx.cop, after);
-	check_named(&frame, "My::Package::work", "/lib/Work.pm", 18);
-	/* The op itself, of the leaf. */
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), fx.cop, call);
-	frame.flags = PL_FRAME_LEAF;
-	check_named(&frame, "My::Package::work", "/lib/Work.pm", 18);
-	/* An op that is in another statement. */
-	frame = make_frame(PL_KIND_SUB, cv, check_of_cv(fx.made, cv), fx.cop, after + 256);
-	check_named(&frame, "My::Package::work", "/lib/Work.pm", 17);
+	cv = make_cv(fx.made, &(struct made_cv){.gv = fx.made->gv});
+	check = check_of_cv(&fx.made->memory, cv);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_raw_frame frame = make_frame(PL_KIND_SUB, cv, check, cop, rows[i].op);
+
+		frame.flags = rows[i].flags;
+		check_named(&frame, "My::Package::work", "/lib/Work.pm", rows[i].line);
+	}
 }
 
 NAMES_TEST(trees_without_an_end_are_left)
@@ -493,20 +419,19 @@ NAMES_TEST(trees_without_an_end_are_left)
 	struct pl_reader reader;
 	uint64_t a, b, cop;
 
-	reader = (struct pl_reader){.host = fx.namer.host,
-				    .target = fx.namer.target,
-				    .layout = fx.namer.layout};
+	reader = (struct pl_reader){
+		.host = fx.namer.host, .target = fx.namer.target, .layout = fx.namer.layout};
 	a = take(fx.made, 48);
 	b = take(fx.made, 48);
-	put_op(fx.made, fx.cop, fx.made->layout.ops.nextstate, a, true, 0);
+	put_op(fx.made, fx.made->cop, fx.made->layout.ops.nextstate, a, true, 0);
 	put_op(fx.made, a, 5, b, true, 4);
 	put_op(fx.made, b, 5, a, true, 4);
 	put_word(fx.made, a + 40, b);
 	put_word(fx.made, b + 40, a);
-	cop = fx.cop;
-	assert_true(pl_closest_statement(&reader, fx.cop + 8000, true, &cop));
-	assert_int_equal(cop, fx.cop);
-	assert_int_equal(pl_first_statement(&reader, fx.cop), 0);
+	cop = fx.made->cop;
+	assert_true(pl_closest_statement(&reader, fx.made->cop + 8000, true, &cop));
+	assert_int_equal(cop, fx.made->cop);
+	assert_int_equal(pl_first_statement(&reader, fx.made->cop), 0);
 }
 
 EP_TEST(names_are_clean_utf8)
@@ -516,8 +441,10 @@ EP_TEST(names_are_clean_utf8)
 		bool utf8;
 		const char *clean;
 	} rows[] = {
-		{"plain", false, "plain"},	  {"caf\xe9", false, "caf\xc3\xa9"},
-		{"caf\xc3\xa9", true, "caf\xc3\xa9"}, {"a\nb\x1b", true, "a?b?"},
+		{"plain", false, "plain"},
+		{"caf\xe9", false, "caf\xc3\xa9"},
+		{"caf\xc3\xa9", true, "caf\xc3\xa9"},
+		{"a\nb\x1b", true, "a?b?"},
 		{"\xed\xa0\x80", true, "\xc3\xad\xc2\xa0?"},
 		{"0123456789abcdefghijklmnopqrstuvwxyz", false, "0123456789abcdefghijklmno..."},
 	};
