@@ -11,13 +11,12 @@
 #include "core/plugin/unwinder.h"
 #include "plugins/php/php_shared.h"
 #include "plugins/php/symbolize/names.h"
+#include "plugins/php/tests/frames.h"
 #include "tests/kit/name_times.h"
 #include "tests/kit/process.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #define MAX_METHODS 8192
 #define FEWEST	    1000
@@ -37,24 +36,7 @@ static struct php_layout layout;
 static struct ep_raw_frame frames[MAX_METHODS];
 static size_t n_frames;
 
-static int read_target(void *arg, uint64_t addr, void *buf, size_t bytes)
-{
-	struct iovec local = {.iov_base = buf, .iov_len = bytes};
-	struct iovec remote = {.iov_base = (void *)(uintptr_t)addr, .iov_len = bytes};
-	ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
-
-	if (got < 0)
-		return -errno;
-	return (size_t)got == bytes ? 0 : -EFAULT;
-}
-
-static uint64_t word(uint64_t addr)
-{
-	uint64_t value = 0;
-
-	(void)read_target(NULL, addr, &value, sizeof(value));
-	return value;
-}
+static const struct memory memory = {process_read, &pid};
 
 static int count_name(struct ep_names *of, const struct ep_name *name)
 {
@@ -73,17 +55,6 @@ static const struct ep_unwinder_host host = {
 };
 
 /* --- methods ------------------------------------------------------------------------------------- */
-
-static FILE *start(const char *const *command)
-{
-	int from[2];
-
-	if (pipe2(from, O_CLOEXEC) < 0)
-		return NULL;
-	pid = process_start(command, from[1]);
-	(void)close(from[1]);
-	return fdopen(from[0], "r");
-}
 
 /* A symbol of the program that runs, which is at the address where its first mapping is. 0: there is none. */
 static uint64_t find_symbol(const char *name)
@@ -115,43 +86,20 @@ static uint64_t find_symbol(const char *name)
 /* As BPF pushes it, at its second opline; of a method that is written in PHP. */
 static void add_method(uint64_t addr)
 {
-	const struct php_function_layout *function = &layout.function;
-	struct php_parts parts = {
-		.name = word(addr + PHP_FUNCTION_NAME),
-		.class = word(addr + PHP_FUNCTION_SCOPE),
-		.file = word(addr + function->filename),
-		.opcodes = word(addr + function->opcodes),
-		.last = (uint32_t)word(addr + function->last),
-		.lines = word(addr + function->line_start),
-		.fn_flags = word(addr) >> 32,
-	};
-	uint64_t check;
+	struct php_parts parts = parts_of(&memory, &layout, addr);
 
-	if (n_frames == MAX_METHODS || (word(addr) & 0xff) != PHP_TYPE_USER)
+	if (n_frames == MAX_METHODS || (word_in(&memory, addr) & 0xff) != PHP_TYPE_USER)
 		return;
-	parts.name_hash = word(parts.name + PHP_STRING_HASH);
-	parts.name_len = word(parts.name + PHP_STRING_LEN);
-	parts.class_name = word(parts.class + PHP_CLASS_NAME);
-	parts.class_hash = word(parts.class_name + PHP_STRING_HASH);
-	parts.class_len = word(parts.class_name + PHP_STRING_LEN);
-	parts.file_hash = word(parts.file + PHP_STRING_HASH);
-	parts.file_len = word(parts.file + PHP_STRING_LEN);
-	if (!parts.file_hash && parts.file_len >= PHP_FILE_TAIL)
-		parts.file_hash = word(parts.file + PHP_STRING_BYTES + parts.file_len - PHP_FILE_TAIL);
-	check = php_check(&parts);
-	frames[n_frames++] = (struct ep_raw_frame){
-		.aux = php_aux(PHP_KIND_FUNCTION, 1),
-		.n_words = 2,
-		.words = {php_word(parts.opcodes, check), php_word(addr, check >> PHP_HALF_CHECK)},
-	};
+	take_strings(&memory, &parts);
+	frames[n_frames++] = frame_of(&parts, addr, PHP_KIND_FUNCTION, 1);
 }
 
 static void visit_array(uint64_t array, void (*visit)(uint64_t value))
 {
-	uint64_t data = word(array + ARRAY_DATA), used = word(array + ARRAY_USED) & 0xffffffff;
+	uint64_t data = word_in(&memory, array + ARRAY_DATA), used = word_in(&memory, array + ARRAY_USED) & 0xffffffff;
 
 	for (uint64_t i = 0; i < EP_MIN(used, (uint64_t)MAX_BUCKETS); i++) {
-		uint64_t value = word(data + i * BUCKET_BYTES);
+		uint64_t value = word_in(&memory, data + i * BUCKET_BYTES);
 
 		if (value)
 			visit(value);
@@ -175,14 +123,14 @@ static void read_methods(FILE *out)
 	}
 	globals = layout.release ? find_symbol("compiler_globals") : 0;
 	if (globals)
-		visit_array(word(globals + CLASS_TABLE), add_class);
+		visit_array(word_in(&memory, globals + CLASS_TABLE), add_class);
 }
 
 /* --- measuring ----------------------------------------------------------------------------------- */
 
 static struct php_namer namer = {
 	.host = &host,
-	.memory = {.read = read_target},
+	.memory = {process_read, &pid},
 	.layout = &layout,
 };
 
@@ -214,7 +162,7 @@ int main(int argc, char **argv)
 
 	snprintf(script, sizeof(script), "%s/plugins/php/tests/bench/programs/functions.php", root ? root : ".");
 	command[1] = script;
-	out = start(argc > 1 ? (const char *const *)(argv + 1) : command);
+	pid = process_start_reading(argc > 1 ? (const char *const *)(argv + 1) : command, &out);
 	if (!out)
 		return 1;
 	read_methods(out);

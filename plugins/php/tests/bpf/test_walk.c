@@ -203,16 +203,6 @@ static const char *walk_stack(void)
 
 /* --- frames and entries ----------------------------------------------------------------------------- */
 
-EP_TEST_WITH(groups_end_at_what_c_called, begin, NULL)
-{
-	call(1, 1, 0);
-	call(7, NO_INDEX, 0);
-	call(6, 6, INFO_TOP);
-	call(2, 2, 0);
-	call(8, NO_INDEX, INFO_TOP);
-	assert_string_equal(walk_stack(), "c 8\nuser 2 at 2\nclosure 6 entry at 6\nc 7\nuser 1 at 1\n" MAIN);
-}
-
 EP_TEST_WITH(c_functions_behind_the_last_entry_belong_to_it, begin, NULL)
 {
 	world_put(GLOBALS + 0x1e8, 0);
@@ -489,22 +479,28 @@ EP_TEST_WITH(closures_of_the_same_code_are_the_same, begin, NULL)
 {
 	uint64_t first[3];
 
-	for (uint32_t i = 12; i <= 15; i++) {
+	for (uint32_t i = 11; i <= 15; i++) {
 		put_function(i, PHP_TYPE_USER, i == 15 ? 0 : 1u << 22, true);
 		world_put(func(i) + PHP_FUNCTION_NAME, string(i == 14 ? 14 : 6));
 		world_put(func(i) + 104, code(6));
 	}
 	put_string(6, 0x8006);
+	/* Bound to another class. */
+	world_put(func(11) + PHP_FUNCTION_SCOPE, HEAP + 0x300);
+	world_put(HEAP + 0x300 + PHP_CLASS_NAME, string(8));
+	call(11, 1, 0);
 	call(12, 1, 0);
 	call(15, 1, 0);
 	call(14, 1, 0);
 	call(13, 1, 0);
-	for (uint32_t i = 0; i < 4; i++)
+	for (uint32_t i = 0; i < 5; i++)
 		world_put(current() - FRAME_STEP * i, opline(6, 3));
-	assert_string_equal(walk_stack(), "closure 6 at 3\nclosure 6 at 3\nuser 15 at 3\nclosure 6 at 3\n" MAIN);
+	assert_string_equal(walk_stack(), "closure 6 at 3\nclosure 6 at 3\nuser 15 at 3\nclosure 6 at 3\n"
+					  "closure 6 at 3\n" MAIN);
 	memcpy(first, REC->words + 1, sizeof(first));
 	assert_memory_not_equal(first, REC->words + 5, sizeof(first));
 	assert_memory_equal(first, REC->words + 12, sizeof(first));
+	assert_memory_not_equal(first, REC->words + 16, sizeof(first));
 }
 
 /* --- code that the JIT made -------------------------------------------------------------------------------- */
@@ -553,6 +549,9 @@ EP_TEST_WITH(jit_code_runs_in_the_loops_frame, begin, NULL)
 		assert_int_equal(WALK->regs[EP_REG_SP], cfa);
 		assert_int_equal(WALK->regs[EP_REG_FP], 0x4444);
 		assert_int_equal(count_marks(), 1);
+		/* What is above it is nobody's. */
+		assert_int_equal(enter(0x9000, NATIVE + 0x800, 0), EP_SLOT_NATIVE);
+		assert_int_equal(WALK->core.entered, EP_GIVEN_BACK);
 	}
 }
 

@@ -8,6 +8,7 @@
  */
 #include "plugins/php/php_shared.h"
 #include "plugins/php/symbolize/names.h"
+#include "plugins/php/tests/frames.h"
 #include "tests/kit/fuzz.h"
 #include "tests/kit/fuzz_process.h"
 
@@ -34,62 +35,11 @@ static uint64_t at(uint16_t place)
 	return place ? IMAGE + place * 8ull : 0;
 }
 
-static uint64_t word(uint64_t addr)
-{
-	uint64_t value = 0;
-
-	(void)fuzz_process_read(&process, addr, &value, sizeof(value));
-	return value;
-}
-
-/* What BPF reads of a function. */
-static void take_function(const struct php_function_layout *layout, uint64_t addr, struct php_parts *parts)
-{
-	parts->name = word(addr + PHP_FUNCTION_NAME);
-	parts->class = word(addr + PHP_FUNCTION_SCOPE);
-	parts->file = word(addr + layout->filename);
-	parts->opcodes = word(addr + layout->opcodes);
-	parts->last = (uint32_t)word(addr + layout->last);
-	parts->lines = word(addr + layout->line_start);
-	parts->fn_flags = word(addr) >> 32;
-}
-
-static void take_strings(struct php_parts *parts)
-{
-	parts->name_hash = parts->name ? word(parts->name + PHP_STRING_HASH) : 0;
-	parts->name_len = parts->name ? word(parts->name + PHP_STRING_LEN) : 0;
-	parts->class_name = parts->class ? word(parts->class + PHP_CLASS_NAME) : 0;
-	parts->class_hash = parts->class_name ? word(parts->class_name + PHP_STRING_HASH) : 0;
-	parts->class_len = parts->class_name ? word(parts->class_name + PHP_STRING_LEN) : 0;
-	parts->file_hash = parts->file ? word(parts->file + PHP_STRING_HASH) : 0;
-	parts->file_len = parts->file ? word(parts->file + PHP_STRING_LEN) : 0;
-}
-
-static struct ep_raw_frame make_frame(const struct php_parts *parts, uint64_t function, uint32_t kind, uint32_t index)
-{
-	uint64_t check = php_check(parts);
-	struct ep_raw_frame frame = {.aux = php_aux(kind, index), .n_words = 2};
-
-	if (kind == PHP_KIND_CLOSURE || kind == PHP_KIND_OLD_CLOSURE) {
-		frame.aux = php_closure_aux(kind, index, check);
-		frame.n_words = 3;
-		frame.words[0] = php_closure_word0(parts->opcodes, parts->file, check);
-		frame.words[1] = php_closure_word1(parts->name, parts->file);
-		frame.words[2] = php_closure_word2(parts->class, parts->file);
-		return frame;
-	}
-	frame.words[0] = php_word(kind == PHP_KIND_INTERNAL ? parts->name : parts->opcodes, check);
-	frame.words[1] = php_word(kind == PHP_KIND_FUNCTION ? function :
-				  kind == PHP_KIND_CODE	    ? parts->file :
-							      parts->class,
-				  check >> PHP_HALF_CHECK);
-	return frame;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint32_t releases[] = {703, 704, 800, 802, 803, 804, 806};
 	static const char *const names[FUZZ_SYMBOLS] = {"a"};
+	const struct memory memory = {fuzz_process_read, &process};
 	struct php_layout layout;
 	struct php_namer namer;
 	struct head head;
@@ -116,14 +66,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct ep_raw_frame frame;
 
 		if (kind == PHP_KIND_FUNCTION) {
-			take_function(&layout.function, at(head.frames[i].function), &parts);
+			parts = parts_of(&memory, &layout, at(head.frames[i].function));
 		} else {
 			parts.name = kind == PHP_KIND_CODE ? 0 : at(head.frames[i].name);
 			parts.class = kind == PHP_KIND_CODE ? 0 : at(head.frames[i].class);
 			parts.file = kind == PHP_KIND_INTERNAL ? 0 : at(head.frames[i].file);
 		}
-		take_strings(&parts);
-		frame = make_frame(&parts, at(head.frames[i].function), kind, head.frames[i].index);
+		take_strings(&memory, &parts);
+		frame = frame_of(&parts, at(head.frames[i].function), kind, head.frames[i].index);
 		frame.flags = (uint32_t)(head.frames[i].came & 7) << PHP_CAME_SHIFT;
 		for (int again = 0; again < 2; again++) {
 			if (php_names_add(&namer, &frame, &process.host.names) == 0 && process.host.unnamed &&

@@ -8,6 +8,7 @@
 
 #include "plugins/php/php_shared.h"
 #include "plugins/php/symbolize/names.h"
+#include "plugins/php/tests/frames.h"
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
 
@@ -25,6 +26,7 @@ struct made {
 	struct fake_host host;
 	struct php_layout layout;
 	struct php_namer namer;
+	struct memory memory; /* reads are not counted */
 	uint8_t bytes[HEAP_BYTES];
 	uint64_t next; /* free memory */
 };
@@ -130,75 +132,42 @@ static inline struct made_function make_function_of(struct made *made, const cha
 
 /* --- frames --------------------------------------------------------------------------------------------- */
 
-static inline struct php_parts made_parts(struct made *made, const struct made_function *function)
-{
-	struct fake_host *host = &made->host;
-	uint64_t class_name = fake_host_word(host, function->class + PHP_CLASS_NAME);
-	uint64_t file_hash = fake_host_word(host, function->file + PHP_STRING_HASH);
-	uint64_t file_len = fake_host_word(host, function->file + PHP_STRING_LEN);
-
-	if (!file_hash && file_len >= PHP_FILE_TAIL)
-		file_hash = fake_host_word(host, function->file + PHP_STRING_BYTES + file_len - PHP_FILE_TAIL);
-
-	return (struct php_parts){
-		.name = function->name,
-		.class = function->class,
-		.file = function->file,
-		.opcodes = function->opcodes,
-		.name_hash = fake_host_word(host, function->name + PHP_STRING_HASH),
-		.name_len = fake_host_word(host, function->name + PHP_STRING_LEN),
-		.class_name = class_name,
-		.class_hash = fake_host_word(host, class_name + PHP_STRING_HASH),
-		.class_len = fake_host_word(host, class_name + PHP_STRING_LEN),
-		.file_hash = file_hash,
-		.file_len = file_len,
-	};
-}
-
 static inline struct ep_raw_frame make_frame(struct made *made, const struct made_function *function, uint32_t index)
 {
-	struct php_parts parts = made_parts(made, function);
-	uint32_t kind = function->type == PHP_TYPE_INTERNAL ? PHP_KIND_INTERNAL :
-			!function->name			    ? PHP_KIND_CODE :
-							      PHP_KIND_FUNCTION;
-	uint64_t check, second;
+	struct php_parts parts = {.name = function->name, .file = function->file, .opcodes = function->opcodes};
+	uint32_t kind = PHP_KIND_FUNCTION;
 
-	if (kind == PHP_KIND_FUNCTION) {
+	if (function->type == PHP_TYPE_INTERNAL) {
+		kind = PHP_KIND_INTERNAL;
+		index = PHP_NO_LINE;
+	} else if (!function->name) {
+		kind = PHP_KIND_CODE;
+	} else {
 		parts.last = OPS;
 		parts.lines = FIRST_LINE;
 		parts.fn_flags = function->flags;
-	} else if (kind == PHP_KIND_CODE) {
-		parts.class_hash = parts.class_len = 0;
 	}
-	check = php_check(&parts);
-	second = kind == PHP_KIND_FUNCTION ? function->addr : kind == PHP_KIND_CODE ? parts.file : parts.class;
-	return (struct ep_raw_frame){
-		.aux = php_aux(kind, kind == PHP_KIND_INTERNAL ? PHP_NO_LINE : index),
-		.n_words = 2,
-		.words = {php_word(kind == PHP_KIND_INTERNAL ? parts.name : parts.opcodes, check),
-			  php_word(second, check >> PHP_HALF_CHECK)},
-	};
+	parts.class = kind == PHP_KIND_CODE ? 0 : function->class;
+	take_strings(&made->memory, &parts);
+	return frame_of(&parts, function->addr, kind, index);
 }
 
 /* Of a closure: to 8.3 it has a line where its name is later. */
 static inline struct ep_raw_frame make_closure_frame(struct made *made, const struct made_function *function,
 						     uint32_t index)
 {
-	struct php_parts parts = made_parts(made, function);
 	bool is_old = made->layout.release < PHP_RELEASE(8, 4);
-	uint64_t word = is_old ? FIRST_LINE << 3 : parts.name;
-
-	uint64_t check;
-
-	if (is_old)
-		parts.name_hash = parts.name_len = 0;
-	check = php_check(&parts);
-	return (struct ep_raw_frame){
-		.aux = php_closure_aux(is_old ? PHP_KIND_OLD_CLOSURE : PHP_KIND_CLOSURE, index, check),
-		.n_words = 3,
-		.words = {php_closure_word0(parts.opcodes, parts.file, check),
-			  php_closure_word1(word, parts.file), php_closure_word2(parts.class, parts.file)},
+	struct php_parts parts = {
+		.name = is_old ? 0 : function->name,
+		.class = function->class,
+		.file = function->file,
+		.opcodes = function->opcodes,
 	};
+
+	take_strings(&made->memory, &parts);
+	if (is_old)
+		parts.name = FIRST_LINE << 3;
+	return frame_of(&parts, function->addr, is_old ? PHP_KIND_OLD_CLOSURE : PHP_KIND_CLOSURE, index);
 }
 
 static inline int name_frame(struct made *made, const struct ep_raw_frame *frame)
@@ -218,11 +187,14 @@ static void made_free(void *arg)
 	free(made);
 }
 
-static inline int made_read(void *arg, uint64_t addr, void *buf, size_t bytes)
+static inline int made_peek(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
-	struct made *made = arg;
+	const struct made *made = (const struct made *)arg;
+	const void *at = fake_memory_find(&made->host.memory, addr, bytes);
 
-	return made->namer.host->target_read(&made->host.target, addr, buf, bytes);
+	if (at)
+		memcpy(buf, at, bytes);
+	return at ? 0 : -EFAULT;
 }
 
 static inline struct made *made_new(uint32_t release)
@@ -238,11 +210,52 @@ static inline struct made *made_new(uint32_t release)
 	made->namer = (struct php_namer){
 		.host = fake_host_services(&made->host),
 		.target = &made->host.target,
-		.memory = {made_read, made},
+		.memory = {fake_memory_read, &made->host.memory},
 		.layout = &made->layout,
 	};
+	made->memory = (struct memory){made_peek, made};
 	assert_int_equal(php_namer_init(&made->namer), 0);
 	return made;
+}
+
+/* Frames of each kind, and what they are called. */
+#define MADE_CASES 7
+
+struct made_case {
+	struct ep_raw_frame frame;
+	const char *name, *file;
+	uint32_t line, start_line;
+};
+
+static inline struct made_case made_case(struct made *made, uint32_t i)
+{
+	static const struct {
+		const char *name, *class, *file, *full;
+		uint32_t index, line;
+	} rows[] = {
+		{"m", "A\\B", "/srv/b.php", "A\\B::m", 5, FIRST_LINE + 2},
+		{"f", NULL, "/srv/b.php", "f", OPS - 1, FIRST_LINE + (OPS - 1) / 2},
+		{"$prop::get", "A", "/srv/b.php", "A::$prop::get", 0, FIRST_LINE},
+		{"count", "ArrayObject", NULL, "ArrayObject::count", 0, 0},
+		{"array_map", NULL, NULL, "array_map", 0, 0},
+		{NULL, "C", "/srv/c.php", "require /srv/c.php", 5, 5},
+		{"{closure:A::b():100}", "A", "/srv/b.php", "{closure:A::b():100}", 4, FIRST_LINE + 2},
+	};
+	bool is_closure = i == 6, is_old = is_closure && made->layout.release < PHP_RELEASE(8, 4);
+	struct made_function function = make_function_of(made, is_old ? "A\\{closure}" : rows[i].name, rows[i].class,
+							 rows[i].file, 1 << 7);
+	struct made_case found = {
+		.name = is_old ? "{closure:/srv/b.php:100}" : rows[i].full,
+		.file = rows[i].file ? rows[i].file : "",
+		.line = rows[i].line,
+		.start_line = rows[i].file && rows[i].name ? FIRST_LINE : 0,
+	};
+
+	found.frame = is_closure ? make_closure_frame(made, &function, rows[i].index) :
+				   make_frame(made, &function, rows[i].index);
+	if (!rows[i].name)
+		found.frame.flags = PHP_CAME_REQUIRE << PHP_CAME_SHIFT;
+	return found;
 }
 
 #endif

@@ -70,33 +70,26 @@ static void expect(const struct ep_raw_frame *frame, const char *function, const
 
 EP_TEST_EACH(what_is_kept_names_frames_of_each_release, size_t, i, MADE_RELEASES)
 {
+	begin(made_releases[i]);
+	for (uint32_t k = 0; k < MADE_CASES; k++) {
+		struct made_case one = made_case(made, k);
+
+		expect(&one.frame, one.name, one.file, one.line);
+	}
+}
+
+/* A short one is whole in what is read first. */
+EP_TEST_EACH(texts_of_any_length_are_kept, uint32_t, i, 41)
+{
 	struct made_function function;
 	struct ep_raw_frame frame;
-	static char file[700];
-	bool is_old;
+	char file[700] = "/";
 
-	memset(memset(file, 'f', sizeof(file) - 1), '/', 1);
-	begin(made_releases[i]);
-	is_old = made->layout.release < PHP_RELEASE(8, 4);
-	function = make_function_of(made, "m", "A\\B", file, 0);
-	frame = make_frame(made, &function, 5);
-	expect(&frame, "A\\B::m", file, FIRST_LINE + 2);
-	function = make_function_of(made, "f", NULL, "/srv/b.php", 0);
-	frame = make_frame(made, &function, OPS - 1);
-	expect(&frame, "f", "/srv/b.php", FIRST_LINE + (OPS - 1) / 2);
-	function = make_function_of(made, NULL, NULL, "/srv/c.php", 0);
-	frame = make_frame(made, &function, 5);
-	frame.flags = PHP_CAME_REQUIRE << PHP_CAME_SHIFT;
-	expect(&frame, "require /srv/c.php", "/srv/c.php", 5);
-	function = make_function_of(made, is_old ? "{closure}" : "{closure:f():100}", "A", "/srv/d.php", 0);
-	frame = make_closure_frame(made, &function, 4);
-	expect(&frame, is_old ? "{closure:/srv/d.php:100}" : "{closure:f():100}", "/srv/d.php", FIRST_LINE + 2);
-	function = make_function_of(made, "count", "ArrayObject", NULL, 0);
+	memset(file + 1, 'f', i < 40 ? PHP_HEAD_BYTES - 32 + i : sizeof(file) - 2);
+	begin(PHP_RELEASE(8, 4));
+	function = make_function_of(made, "f", NULL, file, 0);
 	frame = make_frame(made, &function, 0);
-	expect(&frame, "ArrayObject::count", "", 0);
-	function = make_function_of(made, "array_map", NULL, NULL, 0);
-	frame = make_frame(made, &function, 0);
-	expect(&frame, "array_map", "", 0);
+	expect(&frame, "f", file, FIRST_LINE);
 }
 
 /* Nothing is kept twice, but a function for its next lines. */

@@ -26,25 +26,17 @@ static void expect_freed(struct made *made, const struct ep_raw_frame *frame)
 EP_TEST_EACH(frames_of_each_release_have_names, size_t, i, MADE_RELEASES)
 {
 	struct made *made = made_new(made_releases[i]);
-	struct made_function function = make_function_of(made, "m", "A\\B", "/srv/b.php", 1 << 7);
-	struct ep_raw_frame frame = make_frame(made, &function, 5);
 
-	expect(made, &frame, "A\\B::m", "/srv/b.php", FIRST_LINE + 2);
-	assert_int_equal(made->host.start_line, FIRST_LINE);
-	function = make_function_of(made, "f", NULL, "/srv/b.php", 0);
-	frame = make_frame(made, &function, OPS - 1);
-	expect(made, &frame, "f", "/srv/b.php", FIRST_LINE + (OPS - 1) / 2);
-	frame = make_frame(made, &function, PHP_NO_LINE);
-	expect(made, &frame, "f", "/srv/b.php", 0);
-	function = make_function_of(made, "$prop::get", "A", "/srv/b.php", 0);
-	frame = make_frame(made, &function, 0);
-	expect(made, &frame, "A::$prop::get", "/srv/b.php", FIRST_LINE);
-	function = make_function_of(made, "count", "ArrayObject", NULL, 1 << 14);
-	frame = make_frame(made, &function, 0);
-	expect(made, &frame, "ArrayObject::count", "", 0);
-	function = make_function_of(made, "array_map", NULL, NULL, 1 << 14);
-	frame = make_frame(made, &function, 0);
-	expect(made, &frame, "array_map", "", 0);
+	for (uint32_t k = 0; k < MADE_CASES; k++) {
+		struct made_case one = made_case(made, k);
+
+		for (int again = 0; again < 2; again++) {
+			expect(made, &one.frame, one.name, one.file, one.line);
+			assert_int_equal(made->host.start_line, one.start_line);
+		}
+		one.frame.aux |= PHP_NO_LINE;
+		expect(made, &one.frame, one.name, one.file, 0);
+	}
 }
 
 EP_TEST(code_of_files_says_how_it_came_in)
@@ -75,22 +67,18 @@ EP_TEST(code_of_files_says_how_it_came_in)
 	expect(made, &frame, "{main}", "/srv/b.php", 0);
 }
 
-EP_TEST_EACH(closures_have_the_names_of_8_4, size_t, i, MADE_RELEASES)
+/* A closure's function is in an object, and is gone with it. */
+EP_TEST_EACH(closures_need_no_function, uint32_t, i, 2)
 {
-	struct made *made = made_new(made_releases[i]);
-	bool is_old = made->layout.release < PHP_RELEASE(8, 4);
-	struct made_function function = make_function_of(
-		made, is_old ? "A\\{closure}" : "{closure:A\\B::b():100}", "A\\B", "/srv/b.php", 0);
+	struct made *made = made_new(i ? PHP_RELEASE(8, 3) : PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "{closure:b():100}", NULL, "/srv/b.php", 0);
+	const char *name = i ? "{closure:/srv/b.php:100}" : "{closure:b():100}";
 	struct ep_raw_frame frame = make_closure_frame(made, &function, 4);
 
-	expect(made, &frame, is_old ? "{closure:/srv/b.php:100}" : "{closure:A\\B::b():100}", "/srv/b.php",
-	       FIRST_LINE + 2);
-	assert_int_equal(made->host.start_line, FIRST_LINE);
-	/* Its function is in an object, and is gone with it. */
+	expect(made, &frame, name, "/srv/b.php", FIRST_LINE + 2);
 	memset(made->bytes + (function.addr - HEAP), 0xff, PHP_FUNCTION_BYTES);
 	frame = make_closure_frame(made, &function, 20);
-	expect(made, &frame, is_old ? "{closure:/srv/b.php:100}" : "{closure:A\\B::b():100}", "/srv/b.php",
-	       FIRST_LINE + 10);
+	expect(made, &frame, name, "/srv/b.php", FIRST_LINE + 10);
 }
 
 /* Two scripts whose closures are at the same places, one after the other: each of the 20 bits tells them apart. */
@@ -231,6 +219,24 @@ EP_TEST(the_next_block_of_lines_is_read_when_it_is_needed)
 	}
 	/* Three blocks. */
 	assert_true(reads <= 10);
+}
+
+/* A part of its block cannot be read: each line is read alone, once. */
+EP_TEST(lines_that_are_read_alone_are_remembered)
+{
+	struct made *made = made_new(PHP_RELEASE(8, 4));
+	struct made_function function = make_function_of(made, "f", NULL, "/srv/b.php", 0);
+	uint32_t reads = 0;
+
+	made->host.memory.hole = function.opcodes + (PHP_BLOCK_OPS - 1) * PHP_OP_BYTES;
+	made->host.memory.hole_bytes = PHP_OP_BYTES;
+	for (uint32_t i = 0; i < 8; i++) {
+		struct ep_raw_frame frame = make_frame(made, &function, i % 4);
+
+		expect(made, &frame, "f", "/srv/b.php", FIRST_LINE + i % 4 / 2);
+		reads = i < 4 ? made->host.memory.n_reads : reads;
+	}
+	assert_int_equal(made->host.memory.n_reads, reads);
 }
 
 EP_TEST(a_new_method_of_a_known_class_needs_three_reads)
@@ -441,6 +447,13 @@ EP_TEST(frames_that_are_none_are_refused)
 	frame = (struct ep_raw_frame){.aux = php_aux(PHP_KIND_FUNCTION, 0), .n_words = 1};
 	assert_int_equal(name_frame(made, &frame), -EBADMSG);
 	frame = (struct ep_raw_frame){.aux = php_aux(PHP_KIND_UNREADABLE, PHP_NO_LINE), .n_words = 1};
+	assert_int_equal(name_frame(made, &frame), 0);
+	assert_string_equal(made->host.function, "(unreadable function)");
+	assert_int_equal(made->host.unnamed, EP_UNNAMED_UNREADABLE);
+	/* The op that brought the code in could not be read. */
+	frame = (struct ep_raw_frame){
+		.aux = php_aux(PHP_KIND_CODE, 1), .n_words = 2, .flags = PHP_CAME_UNKNOWN << PHP_CAME_SHIFT};
+	made->host.unnamed = 0;
 	assert_int_equal(name_frame(made, &frame), 0);
 	assert_string_equal(made->host.function, "(unreadable function)");
 	assert_int_equal(made->host.unnamed, EP_UNNAMED_UNREADABLE);
