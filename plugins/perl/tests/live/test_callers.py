@@ -3,6 +3,7 @@
 """The checker of Perl stacks must itself be right: over made-up stacks, and over those that Perls of this machine
 show of the burner, as they are and changed in each way that a profiler could be wrong."""
 import os
+import re
 import unittest
 
 import callers
@@ -49,124 +50,101 @@ STARTED	0.1
 CPU	2
 """
     MARKS = {("a.pl", 21): {"FETCH": ("!", "")}, ("a.pl", 34): {"__ANON__": ("!", "List::Util::first")}}
-    BASE = [perl("main::main", 31), perl("main", 40), C, ROOT]
+    # FRAME < FRAME.. = what is said of them, "ok": they are true. Leaf first, each frame is NAME [@FILE] [LINE]: a
+    # NAME without a package is of main, "C" is a function of perl. What all begin with is left out.
+    ROWS = """
+leaf 2 < FETCH 12 < C < turn 21 < main 31 = ok
+FETCH 11 < turn 21 < main 31 = turn:21 calls FETCH, but not by C
+FETCH 11 < C < turn 21 < main 31 = ok
+leaf 2 < C < FETCH 12 < C < turn 21 < main 31 \
+= FETCH:12 calls leaf, but with these between: Perl_call_sv
+FETCH 13 < C < turn 21 < main 31 = no line of main::FETCH: 13
+leaf 2 < FETCH 11 < C < turn 21 < main 31 = wrong line: FETCH:11 of a call of leaf
+leaf 3 < down 16 < down 15 < main 32 = ok
+FETCH 12 < C < turn 0 < main 31 = no place: main::turn
+FETCH 0 < C < turn 21 < main 31 = ok
+leaf 3 < (eval) < main 33 = no place: (eval)
+leaf 3 < BEGIN < C < main 29 = no place: BEGIN
+leaf 3 < main::turn < main 31 = no place: main::turn
+leaf 3 < down 16 < down 16 < main 32 = ok
+leaf 3 < down 16 < down 16 < down 16 < main 32 = main::down:16 does not call main::down
+leaf 3 < down 16 < main 32 = main::down:16 does not call main::leaf
+leaf 3 < (eval) 24 < turn 23 < main 31 = ok
+leaf 3 < turn 24 < main 31 = ok
+leaf 3 < turn 23 < main 31 = wrong line: turn:23 of a call of leaf
+FETCH 11 < C < (sort block) 21 < C < turn 23 < main 31 = ok
+FETCH 11 < C < (sort block) 23 < C < turn 23 < main 31 = wrong line: turn:23 of a call of FETCH
+leaf 2 < (sort block) 24 < C < turn 23 < main 31 \
+= turn:24 calls leaf, but with these between: Perl_call_sv
+FETCH 11 < (sort block) 21 < turn 23 < main 31 = turn:21 calls FETCH, but not by C
+leaf 3 < (eval) @(eval 9) 1 < main 33 = ok
+leaf 3 < (eval 9) @(eval 9) 1 < main 33 = ok
+leaf 3 < main 33 = main::main:33 does not call main::leaf
+(eval 9) @(eval 9) 1 < main 39 = ok
+leaf 2 < S_docatch < Perl_pp_entertry < FETCH 12 < C < turn 21 < main 31 = ok
+leaf 2 < S_docatch < Perl_pp_entertry < C < FETCH 12 < C < turn 21 < main 31 \
+= FETCH:12 calls leaf, but with these between: S_docatch
+leaf 2 < S_docatch < Perl_pp_entertry < turn 24 < main 31 \
+= turn:24 calls leaf, but with these between: S_docatch
+Burn::never 3 < main 31 = never runs: Burn::never
+leaff 3 < main 31 = no such function: main::leaff (a.pl)
+leaf 3 < hidden 36 < main 37 = ok
+leaf 3 < main::hidden 36 < main 37 = ok
+leaf 3 < __ANON__ 35 < C < main 34 = ok
+leaf 3 < __ANON__ (a.pl:35) 35 < C < main 34 = ok
+leaf 3 < __ANON__[/p/a.pl:35] 35 < C < main 34 = ok
+leaf 3 < __ANON__[/p/a.pl:39] 35 < C < main 34 = made behind its line: main::__ANON__[/p/a.pl:39]:35
+leaf 3 < __ANON__ 35 < C < List::Util::first < main 34 = ok
+leaf 3 < __ANON__ 35 < C < List::Util::any < main 34 = no such function of C: List::Util::any
+leaf 3 < on_timer 50 < C < leaf 2 < turn 24 < main 31 = ok
+leaf 3 < on_timer 50 < (eval) 2 < C < leaf 2 < turn 24 < main 31 = ok
+leaf 3 < on_timer 50 < C < leaf 9 < turn 24 < main 31 = no line of main::leaf: 9
+[perl: unknown function] < main 31 = unknown: [perl: unknown function]
+leaf @/usr/share/perl/5.36/strict.pm 7 < main 30 = ok
+leaf 3 < leaf @/usr/share/perl/5.36/strict.pm 7 < main 30 \
+= a sub of the burner's is called by one that is not
+"""
+    BEFORE = [perl("main", 40), C, ROOT]
 
     def setUp(self):
         known = callers.Said(self.SAID, "/p")
         self.judge = callers.Judge(known, marks=self.MARKS)
         self.exact = callers.Judge(known.without_nearer(), marks=self.MARKS)
 
-    def main_at(self, line):
-        return [perl("main::main", line), *self.BASE[1:]]
+    def frames(self, text):
+        found = []
+        for word in text.split(" < "):
+            name, source, line = re.fullmatch(r"(.+?)(?: @(.+?))?(?: (\d+))?", word).groups()
+            name = "main::" + name if line and re.match(r"(?!hidden)\w+(?!.*::)", name) else name
+            native = {"C": C}.get(name) or Frame(name, "perl" if name.startswith(("S_", "Perl_")) else "")
+            found.append(perl(name, int(line), source or "/p/a.pl") if line else native)
+        return found + self.BEFORE
 
-    def check(self, reason, *frames, judge=None):
-        self.assertEqual((judge or self.judge).judge(frames), reason)
+    def test_rows(self):
+        for row in self.ROWS.strip().splitlines():
+            text, _, reason = row.partition(" = ")
+            with self.subTest(row):
+                self.assertEqual(self.judge.judge(self.frames(text)), TRUE if reason == "ok" else reason)
 
-    def test_through_c(self):
-        tail = [perl("main::turn", 21), *self.BASE]
-        self.check(TRUE, perl("main::leaf", 2), perl("main::FETCH", 12), C, *tail)
-        self.check(TRUE, perl("main::FETCH", 11), C, *tail)
-        self.check("turn:21 calls FETCH, but not by C", perl("main::FETCH", 11), *tail)
-        self.check("FETCH:12 calls leaf, but with these between: Perl_call_sv",
-                   perl("main::leaf", 2), C, perl("main::FETCH", 12), C, *tail)
+    def check(self, reason, *frames):
+        self.assertEqual(self.judge.judge(frames), reason)
 
     def test_lines(self):
-        tail = [perl("main::turn", 21), *self.BASE]
-        self.check("no line of main::FETCH: 13", perl("main::FETCH", 13), C, *tail)
-        self.check("wrong line: FETCH:11 of a call of leaf", perl("main::leaf", 2), perl("main::FETCH", 11), C, *tail)
-        down = [perl("main::down", 15), *self.main_at(32)]
-        self.check(TRUE, perl("main::leaf", 3), perl("main::down", 16), *down)
-        self.assertNotEqual(self.exact.judge([perl("main::leaf", 3), perl("main::down", 16), *down]), TRUE)
-
-    def test_without_lines(self):
-        tail = [perl("main::turn", 0), *self.BASE]
-        self.check("no place: main::turn", perl("main::FETCH", 12), C, *tail)
-        self.check(TRUE, perl("main::FETCH", 0), C, perl("main::turn", 21), *self.BASE)
-        self.check("no place: (eval)", perl("main::leaf", 3), Frame("(eval)", ""), *self.main_at(33))
-        self.check("no place: BEGIN", perl("main::leaf", 3), Frame("BEGIN", ""), C, *self.main_at(29))
+        self.assertNotEqual(self.exact.judge(self.frames("leaf 3 < down 16 < down 15 < main 32")), TRUE)
         self.assertTrue(self.judge.has_no_line([perl("main::FETCH", 0), C]))
 
-    def test_depth(self):
-        down = perl("main::down", 16)
-        self.check(TRUE, perl("main::leaf", 3), down, down, *self.main_at(32))
-        self.check("main::down:16 does not call main::down", perl("main::leaf", 3), down, down, down,
-                   *self.main_at(32))
-        self.check("main::down:16 does not call main::leaf", perl("main::leaf", 3), down, *self.main_at(32))
-
-    def test_eval_blocks_or_none(self):
-        self.check(TRUE, perl("main::leaf", 3), perl("(eval)", 24), perl("main::turn", 23), *self.BASE)
-        self.check(TRUE, perl("main::leaf", 3), perl("main::turn", 24), *self.BASE)
-        self.check("wrong line: turn:23 of a call of leaf", perl("main::leaf", 3), perl("main::turn", 23), *self.BASE)
-
-    def test_what_caller_does_not_show(self):
-        tail = [C, perl("main::turn", 23), *self.BASE]
-        self.check(TRUE, perl("main::FETCH", 11), C, perl("(sort block)", 21), *tail)
-        self.check("wrong line: turn:23 of a call of FETCH", perl("main::FETCH", 11), C, perl("(sort block)", 23),
-                   *tail)
-        self.check("turn:24 calls leaf, but with these between: Perl_call_sv", perl("main::leaf", 2),
-                   perl("(sort block)", 24), *tail)
-        self.check("turn:21 calls FETCH, but not by C", perl("main::FETCH", 11), perl("(sort block)", 21), *tail[1:])
-
-    def test_text(self):
-        tail = self.main_at(33)
-        for name in ("(eval)", "(eval 9)"):
-            self.check(TRUE, perl("main::leaf", 3), perl(name, 1, "(eval 9)"), *tail)
-        self.check("main::main:33 does not call main::leaf", perl("main::leaf", 3), *tail)
-        self.check(TRUE, perl("(eval 9)", 1, "(eval 9)"), *self.main_at(39))
-
-    def test_docatch_goes_on(self):
-        docatch = [Frame("S_docatch", "perl"), Frame("Perl_pp_entertry", "perl")]
-        inside = [perl("main::FETCH", 12), C, perl("main::turn", 21), *self.BASE]
-        self.check(TRUE, perl("main::leaf", 2), *docatch, *inside)
-        self.check("FETCH:12 calls leaf, but with these between: S_docatch", perl("main::leaf", 2), *docatch, C,
-                   *inside)
-        self.check("turn:24 calls leaf, but with these between: S_docatch", perl("main::leaf", 2), *docatch,
-                   perl("main::turn", 24), *self.BASE)
-
-    def test_names(self):
-        self.check("never runs: Burn::never", perl("Burn::never", 3), *self.BASE)
-        self.check("no such function: main::leaff (a.pl)", perl("main::leaff", 3), *self.BASE)
-        for name in ("hidden", "main::hidden"):
-            self.check(TRUE, perl("main::leaf", 3), perl(name, 36), *self.main_at(37))
-
-    def test_without_a_name(self):
-        tail = [C, *self.main_at(34)]
-        for name in ("main::__ANON__", "main::__ANON__ (a.pl:35)", "main::__ANON__[/p/a.pl:35]"):
-            self.check(TRUE, perl("main::leaf", 3), perl(name, 35), *tail)
-        self.check("made behind its line: main::__ANON__[/p/a.pl:39]:35", perl("main::leaf", 3),
-                   perl("main::__ANON__[/p/a.pl:39]", 35), *tail)
-
     def test_functions_of_c(self):
-        anonymous = [perl("main::leaf", 3), perl("main::__ANON__", 35)]
-        named, other = Frame("List::Util::first", ""), Frame("List::Util::any", "")
-        self.check(TRUE, *anonymous, C, named, *self.main_at(34))
-        self.check("no such function of C: List::Util::any", *anonymous, C, other, *self.main_at(34))
-        frames = [*anonymous, C, named, *self.main_at(34)]
+        frames = self.frames("leaf 3 < __ANON__ 35 < C < List::Util::first < main 34")
         self.assertEqual(list(self.judge.of_c(frames)), [("List::Util::first", "List::Util::first")])
         aliases = Frame("List::Util::any|first", "Util.so")
         self.assertEqual(callers.names_of_c(aliases), ["List::Util::any", "List::Util::first"])
 
-    def test_signals_come_anywhere(self):
-        handler = [perl("main::leaf", 3), perl("main::on_timer", 50), C]
-        self.check(TRUE, *handler, perl("main::leaf", 2), perl("main::turn", 24), *self.BASE)
-        self.check(TRUE, *handler[:2], perl("(eval)", 2), C, perl("main::leaf", 2), perl("main::turn", 24),
-                   *self.BASE)
-        self.check("no line of main::leaf: 9", *handler, perl("main::leaf", 9), perl("main::turn", 24), *self.BASE)
-
     def test_completeness(self):
         self.check("native root missing", perl("main::main", 30), perl("main", 40), C)
-        self.check("unknown: [perl: unknown function]", Frame("[perl: unknown function]", ""), *self.BASE)
         self.check("root missing: main::main is called by others", perl("main::main", 30), C, ROOT)
         self.check(callers.NONE_OF_ITS, perl("main", 40), C, ROOT)
         self.check(TRUE, Frame("do_exit", "[kernel]"), Frame("[exit]", ""))
-        self.check("no place: main::turn", perl("main::leaf", 3), Frame("main::turn", ""), *self.BASE)
         self.check(TRUE, perl("main::main", 30), perl("main", 40), C, ROOT)
-
-    def test_others(self):
-        other = perl("main::leaf", 7, "/usr/share/perl/5.36/strict.pm")
-        self.check(TRUE, other, *self.main_at(30))
-        self.check("a sub of the burner's is called by one that is not", perl("main::leaf", 3), other,
-                   *self.main_at(30))
 
 
 class Observed(unittest.TestCase):
