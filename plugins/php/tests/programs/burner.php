@@ -35,8 +35,8 @@ const ASIDE = 'fleeting,texts,forks';
 // The release that has it first.
 const SCENARIOS = ['plain' => 0, 'loops' => 0, 'inherited' => 0, 'closures' => 0, 'by_name' => 0, 'kept_texts' => 0, 'characters' => 0,
 	'deep1000' => 0, 'turns64' => 0, 'magic' => 0, 'objects' => 0, 'casts' => 0, 'callbacks' => 0, 'bare_callbacks' => 0,
-	'functions_of_c' => 0, 'reflection' => 0, 'iterators' => 0, 'buffers' => 0, 'autoload' => 0, 'flow' => 0, 'errors' => 0,
-	'destructors' => 0, 'ticks' => 0, 'signals' => 0, 'generators' => 0, 'delegation' => 0, 'allocation' => 0, 'collector' => 0,
+	'functions_of_c' => 0, 'reflection' => 0, 'iterators' => 0, 'flow' => 0, 'errors' => 0,
+	'destructors' => 0, 'ticks' => 0, 'signals' => 0, 'generators' => 0, 'delegation' => 0, 'allocation' => 0,
 	'fleeting' => 0, 'texts' => 0, 'forks' => 0, 'newer_calls' => 80000, 'fibers' => 80100, 'fibers16' => 80100, 'enums' => 80100,
 	'hooks' => 80400, 'frameless' => 80400];
 

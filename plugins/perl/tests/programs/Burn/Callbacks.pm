@@ -68,8 +68,6 @@ Burn::scenario(turns40 => sub { sort_again(40) });
 sub use_lists {
 	my $sum = List::Util::reduce { $a + Burn::spin(50) } @list; #! __ANON__ by List::Util::reduce
 	my $first = List::Util::first { Burn::spin(50) < 0 } @list; #! __ANON__ by List::Util::first
-	my $any = List::Util::any { compared($_, 2) == 0 } @list; #! __ANON__ by List::Util::any
-	my @pairs = List::Util::pairmap { Burn::spin(50) + $b } 1 .. 4; #! __ANON__ by List::Util::pairmap
 	return $sum;
 }
 
@@ -79,8 +77,6 @@ Burn::scenario(lists => \&use_lists);
 
 package Burn::Tied {
 	sub TIESCALAR { return bless [], shift }
-	sub TIEARRAY { return bless [], shift }
-	sub TIEHASH { return bless [], shift }
 	sub TIEHANDLE { return bless [], shift }
 
 	sub FETCH {
@@ -96,43 +92,23 @@ package Burn::Tied {
 		return;
 	}
 
-	sub FETCHSIZE { return Burn::spin(50) * 0 + 2 }
-	sub FIRSTKEY { return 'k' . Burn::spin(50) * 0 }
-
-	sub NEXTKEY {
-		Burn::seen() if $Burn::observing;
-		return;
-	}
-
-	sub EXISTS { return Burn::spin(50) > 0 }
-
 	sub PRINT {
 		my ($self, @what) = @_;
 
 		return Burn::spin(60);
 	}
-
-	sub READLINE { return Burn::spin(60) }
 }
 
 package Burn::Callbacks;
 
 tie my $scalar, 'Burn::Tied';
-tie my @array, 'Burn::Tied';
-tie my %hash, 'Burn::Tied';
 tie *HANDLE, 'Burn::Tied';
 
 sub use_ties {
 	my $x = $scalar; #! FETCH
 	$scalar = 3; #! STORE
-	$x += $array[1]; #! FETCH
-	my $count = @array; #! FETCHSIZE
-	$hash{key} = 2; #! STORE
-	$x += $hash{other} + length $scalar; #! FETCH
-	my @keys = keys %hash; #! FIRSTKEY NEXTKEY
-	$x++ if exists $hash{what}; #! EXISTS
+	$x += length $scalar; #! FETCH
 	print HANDLE 'text'; #! PRINT
-	my $line = <HANDLE>; #! READLINE
 	return $x;
 }
 
@@ -143,7 +119,6 @@ Burn::scenario(ties => \&use_ties);
 package Burn::Number {
 	use overload
 		'+' => \&plus,
-		'""' => sub { Burn::spin(50) },
 		'<=>' => sub {
 			my ($x, $y) = @_;
 
@@ -185,7 +160,6 @@ my $number = Burn::Number->new(2);
 
 sub use_overloads {
 	my $sum = $number + 1; #! plus
-	my $text = "$number"; #! __ANON__
 	my $more = 'a' . $number; #! joined
 	$number->(); #? __ANON__ code
 	my @sorted = sort { $a <=> $b } $number, $sum; #! __ANON__

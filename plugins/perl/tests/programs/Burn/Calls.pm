@@ -18,23 +18,8 @@ sub deep {
 	return Burn::spin(3000);
 }
 
-sub even {
-	my ($left) = @_;
-
-	return Burn::spin(3000) if !$left;
-	return
-		odd($left - 1);
-}
-
-sub odd {
-	my ($left) = @_;
-
-	return even($left - 1);
-}
-
 Burn::scenario(deep30 => sub { deep(30) });
 Burn::scenario(deep1000 => sub { deep(1000) });
-Burn::scenario(mutual => sub { even(40) });
 
 # --- closures ---
 
@@ -238,7 +223,7 @@ sub use_autoload {
 Burn::scenario(methods => \&use_methods);
 Burn::scenario(autoload => \&use_autoload);
 
-# --- goto, contexts, $_ ---
+# --- goto, $_ ---
 
 sub first_stop {
 	@_ = (100);
@@ -262,21 +247,6 @@ Burn::scenario(jumps => sub {
 	$jump->();
 	&last_stop(120);
 });
-
-sub in_context {
-	return Burn::spin(70) if !defined wantarray;
-	return wantarray ? (Burn::spin(80), Burn::spin(81)) : Burn::spin(90);
-}
-
-sub use_contexts {
-	in_context();
-	my $one = in_context();
-	my @list = in_context();
-	my ($first) = in_context();
-	return scalar @list;
-}
-
-Burn::scenario(contexts => \&use_contexts);
 
 sub with_topic {
 	local $_ = $_[0];

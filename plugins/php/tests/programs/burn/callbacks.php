@@ -144,16 +144,6 @@ class Counted extends \ArrayIterator
 	}
 }
 
-class Even extends \FilterIterator
-{
-	#[\ReturnTypeWillChange]
-	public function accept()
-	{
-		spin(100);
-		return true;
-	}
-}
-
 function turn_iterators()
 {
 	foreach (new Numbers() as $key => $n) { //! rewind valid current key next
@@ -162,41 +152,6 @@ function turn_iterators()
 	foreach (new Counted([1, 2]) as $n) { //! current
 		spin(50);
 	}
-	foreach (new Even(new \ArrayIterator([1, 2])) as $n) { //! accept
-		spin(50);
-	}
 	iterator_to_array(new Numbers());
-	iterator_apply($all = new Numbers(), 'Burn\nothing');
 	[...new Numbers()]; //! rewind valid current key next
-}
-
-function filtered($text)
-{
-	spin(100);
-	return '';
-}
-
-function turn_buffers()
-{
-	ob_start('Burn\filtered', 1);
-	echo 'one'; //! filtered
-	echo 'two'; //! filtered
-	ob_end_clean();
-	ob_start('Burn\filtered');
-	echo 'three';
-	ob_end_flush();
-}
-
-function loaded($class)
-{
-	spin(100);
-}
-
-function turn_autoload()
-{
-	spl_autoload_register('Burn\loaded');
-	class_exists('Burn\Absent');
-	interface_exists('Burn\Absent');
-	is_callable('Burn\Absent::method');
-	spl_autoload_unregister('Burn\loaded');
 }

@@ -67,25 +67,12 @@ class Flow
 		}
 	}
 
-	private function broken()
-	{
-		for ($n = 0; $n < 2; $n++) {
-			try {
-				intdiv(1, 0);
-			} catch (\DivisionByZeroError $error) {
-				spin(50);
-				continue;
-			}
-		}
-	}
-
 	public function turn()
 	{
 		$this->caught();
 		$this->through_c();
 		$this->nested();
 		$this->returns();
-		$this->broken();
 	}
 }
 
@@ -176,37 +163,11 @@ function turn_signals()
 	spin(1000);
 }
 
-class Node
-{
-	public $left;
-	public $right;
-	public $other;
-
-	public static function tree($depth)
-	{
-		$node = new self();
-		if ($depth > 0) {
-			$node->left = self::tree($depth - 1);
-			$node->right = self::tree($depth - 1);
-			$node->left->other = $node->right->other = $node;
-		}
-		return $node;
-	}
-}
-
 function turn_allocation()
 {
-	$tree = Node::tree(6);
 	$texts = [];
 	for ($n = 0; $n < 200; $n++) {
 		$texts[] = str_repeat("burned $n", 3);
 	}
 	return explode(' ', implode(' ', $texts));
-}
-
-function turn_collector()
-{
-	$tree = Node::tree(7);
-	$tree = null;
-	gc_collect_cycles();
 }

@@ -21,31 +21,12 @@ class Magic
 		return 1;
 	}
 
-	public function __set($name, $value)
-	{
-		spin(100);
-	}
-
-	public function __isset($name)
-	{
-		spin(100);
-		return true;
-	}
-
-	public function __unset($name)
-	{
-		spin(100);
-	}
-
 	public function turn()
 	{
 		$this->absent(100);
 		self::of_nobody(100);
 		Magic::of_nobody(100);
 		$n = $this->property; //! __get
-		$this->property = $n; //! __set
-		isset($this->property); //! __isset
-		unset($this->property); //! __unset
 		call_user_func([$this, 'absent'], 100);
 	}
 }
@@ -60,7 +41,6 @@ class Bag implements \ArrayAccess, \Countable, \IteratorAggregate
 	#[\ReturnTypeWillChange]
 	public function offsetExists($key)
 	{
-		spin(100);
 		return true;
 	}
 
@@ -74,13 +54,11 @@ class Bag implements \ArrayAccess, \Countable, \IteratorAggregate
 	#[\ReturnTypeWillChange]
 	public function offsetSet($key, $value)
 	{
-		spin(100);
 	}
 
 	#[\ReturnTypeWillChange]
 	public function offsetUnset($key)
 	{
-		spin(100);
 	}
 
 	#[\ReturnTypeWillChange]
@@ -107,9 +85,6 @@ function turn_objects()
 {
 	$bag = new Bag();
 	$n = $bag[1]; //! offsetGet
-	$bag[1] = $n; //! offsetSet
-	isset($bag[1]); //! offsetExists
-	unset($bag[1]); //! offsetUnset
 	\count($bag); //! count
 	count($bag); //? count
 	foreach ($bag as $n) { //! getIterator
@@ -127,23 +102,6 @@ class Text
 		spin(100);
 		return $this->text;
 	}
-
-	public function __sleep()
-	{
-		spin(100);
-		return ['text'];
-	}
-
-	public function __wakeup()
-	{
-		spin(100);
-	}
-
-	public function __debugInfo()
-	{
-		spin(100);
-		return [];
-	}
 }
 
 function turn_casts()
@@ -153,7 +111,4 @@ function turn_casts()
 	$n = (string) $text; //! __toString
 	$n = $text . 'more'; //! __toString
 	$n = strtoupper($text);
-	$n = str_repeat($text, 2);
-	$n = unserialize(serialize($text));
-	$n = print_r($text, true);
 }
