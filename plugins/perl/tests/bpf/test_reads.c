@@ -56,9 +56,8 @@ EP_TEST_WITH(what_nobody_has_looked_at_must_be_likely, begin, NULL)
 	assert_false(REC->sample.flags & EP_SAMPLE_REFRESH);
 }
 
-EP_TEST_WITH(contexts_that_cannot_be_read_end_the_stack, begin, NULL)
+EP_TEST_WITH(contexts_that_cannot_be_read_end_the_stack, begin_in_sub, NULL)
 {
-	push_sub(1, 1, op(1, 4));
 	push_stackinfo();
 	push_sub(2, 2, 0);
 	world_put(stackinfo(0) + SI_CONTEXTS, 0x100);
@@ -71,17 +70,15 @@ EP_TEST_WITH(contexts_that_cannot_be_read_end_the_stack, begin, NULL)
 }
 
 /* What it runs, or where: said by its kind alone, and never by what was read before. */
-EP_TEST_WITH(frames_that_cannot_be_read_say_so, begin, NULL)
+EP_TEST_WITH(frames_that_cannot_be_read_say_so, begin_in_sub, NULL)
 {
 	put_cop(3, "(eval 12)");
-	push_sub(1, 1, op(1, 4));
 	world_put(push(CX_SUB, 2, op(2, 4)) + SUB_CV, 0x7000);
 	push_load(2, 2, ENTEREVAL, op(2, 4));
 	world_put(INTERP + COP_OFF, 0x7000);
 	assert_string_equal(walk_stack(), "text leaf ?\n"
 					  "sub ?\n" SUB_1);
-	begin(NULL);
-	push_sub(1, 1, op(1, 4));
+	begin_in_sub(NULL);
 	world_put(push(CX_SUB, 2, op(2, 4)) + SUB_CV, 0x7000);
 	assert_string_equal(walk_at(3), "sub leaf ?\n" SUB_1);
 }

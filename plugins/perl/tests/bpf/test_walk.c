@@ -5,9 +5,8 @@
 /* --- subs -------------------------------------------------------------------------------------------- */
 
 /* A destructor, a signal's handler, BEGIN. */
-EP_TEST_WITH(call_sv_that_catches_has_an_eval_around_it, begin, NULL)
+EP_TEST_WITH(call_sv_that_catches_has_an_eval_around_it, begin_in_sub, NULL)
 {
-	push_sub(1, 1, op(1, 4));
 	push_eval(CX_EVALBLOCK, 2, 0, 0x900);
 	push_sub(2, 2, 0);
 	assert_string_equal(walk_at(3), "sub leaf 2: statement 3\n"
@@ -20,8 +19,7 @@ EP_TEST_WITH(sub_that_has_not_begun_is_no_frame, begin, NULL)
 	push_subs(2);
 	be_at(2, op(2, 3), ENTERSUB, op(2, 4));
 	assert_string_equal(walk_stack(), "sub leaf 1: statement 2\n" MAIN);
-	begin(NULL);
-	push_sub(1, 1, op(1, 4));
+	begin_in_sub(NULL);
 	push_sub(2, 2, op(2, 4)); /* its depth has grown already */
 	be_at(2, op(2, 3), ENTERSUB, op(2, 4));
 	assert_string_equal(walk_stack(), "sub leaf 1: statement 2\n" MAIN);
@@ -41,36 +39,32 @@ EP_TEST_WITH(statement_of_the_caller_is_not_its_own, begin, NULL)
 	push_subs(2);
 	be_at(2, op(3, 1), 60, 0);
 	assert_string_equal(walk_stack(), "sub leaf 2\n" SUB_1);
-	begin(NULL);
-	push_sub(1, 1, op(1, 4));
+	begin_in_sub(NULL);
 	push_sub(1, 2, op(2, 4)); /* it calls itself there */
 	be_at(2, op(2, 1), 60, 0);
 	assert_string_equal(walk_stack(), "sub leaf 1: statement 2\n" SUB_1);
 }
 
-EP_TEST_WITH(debugger_is_hidden, begin, NULL)
+EP_TEST_WITH(debugger_is_hidden, begin_in_sub, NULL)
 {
 	world_put(INTERP + DBSUB_OFF, sub(9) + GLOB);
 	world_put(sub(9) + GLOB_GP + GP_CV, sub(9));
-	push_sub(1, 1, op(1, 4));
 	push_sub(9, 2, 0); /* called by C, and calls what was to be called */
 	push_sub(2, 3, op(3, 4));
 	assert_string_equal(walk_at(4), "sub entry leaf 2: statement 4\n" SUB_1);
 }
 
-EP_TEST_WITH(xs_has_no_frame_of_its_own, begin, NULL)
+EP_TEST_WITH(xs_has_no_frame_of_its_own, begin_in_sub, NULL)
 {
 	put_sub(2, "named", PL_CVF_ISXSUB, 1);
-	push_sub(1, 1, op(1, 4));
 	push_stackinfo();
 	push_sub(2, 2, 0); /* sort calls it for each comparison */
 	assert_string_equal(walk_at(2), SUB_1);
 }
 
-EP_TEST_WITH(closure_that_has_not_begun_is_at_its_start, begin, NULL)
+EP_TEST_WITH(closure_that_has_not_begun_is_at_its_start, begin_in_sub, NULL)
 {
 	put_sub(1, "__ANON__", PL_CVF_ANON, 1);
-	push_sub(1, 1, op(1, 4));
 	be_at(1, op(2, 3), 50, 0);
 	assert_string_equal(walk_stack(), "closure leaf glob 1: statement 41\n" MAIN);
 }
@@ -177,17 +171,15 @@ EP_TEST_WITH(eval_with_a_jump_buffer_of_its_own_is_docatchs, begin, NULL)
 					"block: statement 2\n" MAIN);
 }
 
-EP_TEST_WITH(first_eval_in_a_loop_that_catches_nothing_is_docatchs, begin, NULL)
+EP_TEST_WITH(first_eval_in_a_loop_that_catches_nothing_is_docatchs, begin_in_sub, NULL)
 {
-	push_sub(1, 1, op(1, 4));
 	push_sub(2, 2, 0); /* overload */
 	push_sub(3, 3, op(3, 4));
 	push_eval(CX_EVALBLOCK, 4, op(4, 4), 0x900);
 	assert_string_equal(walk_at(5), "block entry leaf: statement 5\n"
 					"sub 3: statement 4\n"
 					"sub entry 2: statement 3\n" SUB_1);
-	begin(NULL);
-	push_sub(1, 1, op(1, 4));
+	begin_in_sub(NULL);
 	push_eval(CX_EVALBLOCK, 2, 0, 0x800); /* it catches */
 	push_sub(2, 2, 0);
 	push_eval(CX_EVALBLOCK, 4, op(4, 4), 0x900);
@@ -196,57 +188,49 @@ EP_TEST_WITH(first_eval_in_a_loop_that_catches_nothing_is_docatchs, begin, NULL)
 					"block entry: line 20\n" SUB_1);
 }
 
-EP_TEST_WITH(try_is_shown_where_it_has_a_loop, begin, NULL)
+EP_TEST_WITH(try_is_shown_where_it_has_a_loop, begin_in_sub, NULL)
 {
-	push_sub(1, 1, op(1, 4));
 	push_eval(CX_EVALBLOCK | CX_TRY, 2, op(2, 4), 0x900);
 	assert_string_equal(walk_at(3), "sub leaf 1: statement 3\n" MAIN);
-	begin(NULL);
-	push_sub(1, 1, op(1, 4));
+	begin_in_sub(NULL);
 	push_sub(2, 2, 0);
 	push_eval(CX_EVALBLOCK | CX_TRY, 3, op(3, 4), 0x900);
 	assert_string_equal(walk_at(4), "try entry leaf: statement 4\n"
 					"sub entry leaf 2: statement 4\n" SUB_1);
 }
 
-EP_TEST_WITH(defer_has_a_loop, begin, NULL)
+EP_TEST_WITH(defer_has_a_loop, begin_in_sub, NULL)
 {
-	push_sub(1, 1, op(1, 4));
 	push(CX_DEFER, 2, 0);
 	assert_string_equal(walk_at(3), "defer entry leaf: line 30\n" SUB_1);
 }
 
-EP_TEST_WITH(sort_block_is_there_while_it_compares, begin, NULL)
+EP_TEST_WITH(sort_block_is_there_while_it_compares, begin_in_sub, NULL)
 {
-	push_sub(1, 1, op(1, 4));
 	push_stackinfo();
 	push(CX_NULL, 2, 0);
 	assert_string_equal(walk_at(3), "sort entry leaf: line 30\n" SUB_1);
 	/* Nobody in its run loop catches: the first eval in it is docatch's. */
-	begin(NULL);
-	push_sub(1, 1, op(1, 4));
+	begin_in_sub(NULL);
 	push_stackinfo();
 	push(CX_NULL, 2, 0);
 	push_eval(CX_EVALBLOCK, 3, op(3, 4), 0x900);
 	assert_string_equal(walk_at(4), "block entry leaf: statement 4\n"
 					"sort entry: line 30\n" SUB_1);
-	begin(NULL);
-	push_sub(1, 1, op(1, 4));
+	begin_in_sub(NULL);
 	push_stackinfo();
 	push(CX_NULL, 2, 0);
 	be_at(2, 0, 0, 0);
 	assert_string_equal(walk_stack(), SUB_1);
 }
 
-EP_TEST_WITH(multicall_is_there_while_it_runs, begin, NULL)
+EP_TEST_WITH(multicall_is_there_while_it_runs, begin_in_sub, NULL)
 {
-	push_sub(1, 1, op(1, 4));
 	push_stackinfo();
 	push_sub(2, 2, 0);
 	world_put_bytes(CONTEXTS + 0x4000, &(uint8_t){CX_SUB | CX_MULTICALL}, 1);
 	assert_string_equal(walk_at(3), "sub entry leaf 2: statement 3\n" SUB_1);
-	begin(NULL);
-	push_sub(1, 1, op(1, 4));
+	begin_in_sub(NULL);
 	push_stackinfo();
 	push_sub(2, 2, 0);
 	world_put_bytes(CONTEXTS + 0x4000, &(uint8_t){CX_SUB | CX_MULTICALL}, 1);

@@ -224,6 +224,14 @@ static int begin(void **state)
 	return 0;
 }
 
+/* The same, in sub 1, which statement 1 calls. */
+static int begin_in_sub(void **state)
+{
+	begin(state);
+	push_sub(1, 1, op(1, 4));
+	return 0;
+}
+
 /* --- what was pushed ------------------------------------------------------------------------------- */
 
 static void say_what(uint64_t what, uint32_t kind, uint32_t flags)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The Perl plugin's view of a file and a process: releases, with threads and without, a layout that
- * does not hold, what is not there yet, ops with other numbers, and reads that fail.
+ * does not hold, what is not there yet, ops with other numbers.
  */
 #include "plugins/perl/tests/unit/made_perl.h"
 
@@ -245,19 +245,6 @@ EP_TEST(processes_are_armed_before_they_run)
 	pl_detach(instance);
 }
 
-EP_TEST(unknown_releases_wait_until_they_run)
-{
-	uint64_t interp;
-	struct made *made = new_process(60, threaded, &interp);
-
-	put_word(made, interp + made->layout.members.defstash, 0);
-	assert_int_equal(attach(made), EP_NOT_YET);
-	put_word(made, BIAS + CURINTERP_VA, 0);
-	assert_int_equal(attach(made), EP_NOT_YET);
-	assert_int_equal(made->host.n_states, 0);
-	assert_int_equal(made->host.n_warnings, 0);
-}
-
 /* What is remembered of it must stay for the names. */
 EP_TEST(processes_that_have_gone_stay_attached)
 {
@@ -357,21 +344,4 @@ EP_TEST(ops_have_the_numbers_of_their_names)
 	ops.entersub = 0;
 	put_ops(made, &ops);
 	assert_int_equal(attach(made), -ENOTSUP);
-}
-
-/* It is armed all the same. */
-EP_TEST(each_read_may_fail)
-{
-	for (unsigned int n = 1; n < 40; n++) {
-		uint64_t interp;
-		struct made *made = new_process(36, threaded, &interp);
-		int r;
-
-		made->host.memory.fail_at = n;
-		made->host.memory.fail_with = -EFAULT;
-		r = attach(made);
-		assert_int_equal(r, 0);
-		assert_int_equal(made->host.n_states, 1);
-		assert_int_equal(made->host.n_warnings, 0);
-	}
 }

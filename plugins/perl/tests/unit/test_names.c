@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of frames over a made-up interpreter: globs, HEKs, lexical subs, closures, texts, what is
- * gone, what changes while it is read, and reads that fail.
+ * gone, what changes while it is read.
  */
 #include "plugins/perl/tests/unit/made_perl.h"
 
@@ -156,25 +156,6 @@ EP_TEST(what_changes_while_it_is_read_has_no_name)
 		fx.made->host.memory.change_arg = fx.made;
 		fx.made->host.memory.change_at = at;
 		check_freed(&frame, 0);
-	}
-}
-
-EP_TEST(each_read_may_fail)
-{
-	static const int errors[] = {-EFAULT, -ESRCH};
-
-	for (unsigned int n = 2; n < 2 * 64; n++) {
-		struct ep_raw_frame frame;
-		int error = errors[n % 2], r;
-
-		setup_for(36, true);
-		frame = make_sub(fx.made, &(struct made_cv){.gv = fx.made->gv});
-		fx.made->host.memory.fail_at = n / 2;
-		fx.made->host.memory.fail_with = error;
-		r = name(&frame, NULL);
-		assert_true(r == 0 || (r == -ESRCH && error == -ESRCH));
-		if (r == 0 && !fx.made->host.counts[PL_COUNT_GONE])
-			assert_string_equal(fx.made->host.function, "My::Package::work");
 	}
 }
 

@@ -263,27 +263,28 @@ static void interrupt(uint64_t pc, uint64_t frame, uint64_t at)
 	world.ctx.regs = (struct pt_regs){.rip = pc, .r14 = frame, .r15 = at, .cs = 0x33};
 }
 
+/* The kernel's registers say nothing, nor do those of a VM that has no such loop. */
 EP_TEST_WITH(leaf_in_the_loop_has_its_line_in_registers, begin, NULL)
 {
 	uint64_t at = call(1, 1, 0);
+	const struct {
+		uint64_t frame, opline, cs, hybrid;
+		const char *stack;
+	} rows[] = {
+		{at, opline(1, 7), 0x33, 1, "user 1 at 7\n" MAIN},
+		{at, opline(2, 7), 0x33, 1, "user 1 at 1\n" MAIN},
+		{at + 8, opline(1, 7), 0x33, 1, "user 1 at 1\n" MAIN},
+		{at, opline(1, 7), 0x10, 1, "user 1 at 1\n" MAIN},
+		{at, opline(1, 7), 0x33, 0, "user 1 at 1\n" MAIN},
+	};
 
-	interrupt(LOOP + 8, at, opline(1, 7));
-	assert_string_equal(walk_stack(), "user 1 at 7\n" MAIN);
-	/* What is there is no opline of it, or another frame; or the kernel's. */
-	world_begin_sample();
-	interrupt(LOOP + 8, at, opline(2, 7));
-	assert_string_equal(walk_stack(), "user 1 at 1\n" MAIN);
-	world_begin_sample();
-	interrupt(LOOP + 8, at + 8, opline(1, 7));
-	assert_string_equal(walk_stack(), "user 1 at 1\n" MAIN);
-	world_begin_sample();
-	interrupt(LOOP + 8, at, opline(1, 7));
-	world.ctx.regs.cs = 0x10;
-	assert_string_equal(walk_stack(), "user 1 at 1\n" MAIN);
-	world_begin_sample();
-	world.ctx.regs.cs = 0x33;
-	world.state.hybrid = 0;
-	assert_string_equal(walk_stack(), "user 1 at 1\n" MAIN);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		world_begin_sample();
+		interrupt(LOOP + 8, rows[i].frame, rows[i].opline);
+		world.ctx.regs.cs = rows[i].cs;
+		world.state.hybrid = (uint32_t)rows[i].hybrid;
+		assert_string_equal(walk_stack(), rows[i].stack);
+	}
 }
 
 EP_TEST_WITH(frame_that_is_left_is_still_there, begin, NULL)
@@ -595,40 +596,30 @@ EP_TEST_WITH(turns_through_jit_code_need_no_calls, begin, NULL)
 	assert_true(world.n_runs < 15);
 }
 
-EP_TEST_WITH(leaf_in_jit_code_has_no_line, begin, NULL)
+/* The walk of PHP's frames, after the native one has left the JIT's code. */
+static const char *walk_after_jit(uint64_t pc, uint64_t r14, uint64_t r15)
 {
-	uint64_t at = call(1, 1, 0);
-
+	world_begin_sample();
 	put_runtime();
 	world_put(NATIVE + 0x100 + 56, CALLER);
 	enter(0x9000, NATIVE + 0x100, 0);
 	WALK->core.entered = 0;
 	REC->sample.n_words = 0;
-	assert_string_equal(walk_stack(), "user 1\n" MAIN);
+	interrupt(pc, r14, r15);
+	return walk_stack();
+}
+
+EP_TEST_WITH(leaf_in_jit_code_has_no_line, begin, NULL)
+{
+	uint64_t at = call(1, 1, 0);
+
+	assert_string_equal(walk_after_jit(0, 0, 0), "user 1\n" MAIN);
 	/* r15 may be what it was before. */
-	world_begin_sample();
-	put_runtime();
-	enter(0x9000, NATIVE + 0x100, 0);
-	WALK->core.entered = 0;
-	REC->sample.n_words = 0;
-	interrupt(RUNTIME + 0x100, at, opline(1, 7));
-	assert_string_equal(walk_stack(), "user 1\n" MAIN);
+	assert_string_equal(walk_after_jit(RUNTIME + 0x100, at, opline(1, 7)), "user 1\n" MAIN);
 	/* The loop above it has one; and who has called. */
-	world_begin_sample();
-	put_runtime();
-	enter(0x9000, NATIVE + 0x100, 0);
-	WALK->core.entered = 0;
-	REC->sample.n_words = 0;
-	interrupt(LOOP + 8, at, opline(1, 7));
-	assert_string_equal(walk_stack(), "user 1 at 7\n" MAIN);
-	world_begin_sample();
-	put_runtime();
-	enter(0x9000, NATIVE + 0x100, 0);
-	WALK->core.entered = 0;
-	REC->sample.n_words = 0;
+	assert_string_equal(walk_after_jit(LOOP + 8, at, opline(1, 7)), "user 1 at 7\n" MAIN);
 	call(7, NO_INDEX, 0);
-	interrupt(0x9000, at, 0);
-	assert_string_equal(walk_stack(), "c 7\nuser 1 at 1\n" MAIN);
+	assert_string_equal(walk_after_jit(0x9000, at, 0), "c 7\nuser 1 at 1\n" MAIN);
 }
 
 /* --- fibers ---------------------------------------------------------------------------------------------- */
