@@ -10,31 +10,11 @@ import tempfile
 import time
 
 import measure
+import pythons
 import stacks
 
 SECONDS = 15
 N_HOSTILE = 4
-UNKNOWN = "[python: unknown function]"
-
-# A chain of functions that each call the next one from one of many places; all share one table.
-HOSTILE = """
-import random, types
-table = bytes([0x80 | 13 << 3, 2]) * (1 << 19)
-functions = []
-def end(rest):
-    for i in range(2000): pass
-for i in range(60):
-    lines = ["def f%d(rest):" % i, "    at = random.randrange(100)"]
-    lines += ["    if at == %d: return functions[rest](rest + 1)" % at for at in range(100)]
-    scope = {"random": random, "functions": functions}
-    exec(chr(10).join(lines), scope)
-    code = scope["f%d" % i].__code__
-    code = code.replace(co_linetable=code.co_linetable + table)
-    functions.append(types.FunctionType(code, scope))
-functions.append(end)
-while True:
-    functions[0](1)
-"""
 
 NEIGHBOUR = """
 import time
@@ -77,7 +57,7 @@ def main():
         with Agent(procs, 99, interval="5s") as agent:
             agent.wait_sampling()
             for _ in range(N_HOSTILE):
-                procs.start([sys.executable, "-c", HOSTILE])
+                procs.start([sys.executable, "-c", pythons.GREEDY])
             time.sleep(2)
             procs.start([python, "-c", NEIGHBOUR])
             procs.start(["/bin/sh", "-c", SHORT])

@@ -18,6 +18,26 @@ OLDEST = (3, 6)
 TRAMPOLINES = "PYTHONPERFSUPPORT", "1"  # 3.12: code without unwind rules before each evaluation
 JIT_ORDER = 95.0  # code the JIT has just made is not known to BPF for up to 0.1 s
 LANGUAGE = language.Language("python", "PYTHON", PYTHONDONTWRITEBYTECODE="1")
+# A chain of functions that each call the next one from one of many places; all share one table.
+GREEDY = """
+import random, types
+table = bytes([0x80 | 13 << 3, 2]) * (1 << 19)
+functions = []
+def end(rest):
+    for i in range(2000): pass
+for i in range(60):
+    lines = ["def f%d(rest):" % i, "    at = random.randrange(100)"]
+    lines += ["    if at == %d: return functions[rest](rest + 1)" % at for at in range(100)]
+    scope = {"random": random, "functions": functions}
+    exec(chr(10).join(lines), scope)
+    code = scope["f%d" % i].__code__
+    code = code.replace(co_linetable=code.co_linetable + table)
+    functions.append(types.FunctionType(code, scope))
+functions.append(end)
+print("ready", flush=True)
+while True:
+    functions[0](1)
+"""
 
 
 @dataclasses.dataclass

@@ -12,34 +12,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 
 import whole  # and with it where the kit is
 import greedy
-
-# A chain of functions that each call the next one from one of many places; all share one table.
-GREEDY = """
-import random, types
-table = bytes([0x80 | 13 << 3, 2]) * (1 << 19)
-functions = []
-def end(rest):
-    for i in range(2000): pass
-for i in range(60):
-    lines = ["def f%d(rest):" % i, "    at = random.randrange(100)"]
-    lines += ["    if at == %d: return functions[rest](rest + 1)" % at for at in range(100)]
-    scope = {"random": random, "functions": functions}
-    exec(chr(10).join(lines), scope)
-    code = scope["f%d" % i].__code__
-    code = code.replace(co_linetable=code.co_linetable + table)
-    functions.append(types.FunctionType(code, scope))
-functions.append(end)
-print("ready", flush=True)
-while True:
-    functions[0](1)
-"""
-
+import pythons
 
 class Greedy(greedy.Case):
     def test_names_that_take_long_are_their_programs_alone(self):
         if sys.version_info < (3, 11):
             self.skipTest("no line tables of this kind before 3.11")
-        procs = [self.start([sys.executable, "-c", GREEDY]) for _ in range(4)]
+        procs = [self.start([sys.executable, "-c", pythons.GREEDY]) for _ in range(4)]
         neighbour = self.record_beside([proc.pid for proc in procs])
         self.check(neighbour)
         self.assertIn("naming it takes too long", self.said)

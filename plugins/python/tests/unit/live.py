@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Says what CPython itself knows of its code objects, then waits: see test_python_live.c.
+"""Says what CPython itself knows of its code objects, then makes and drops some: see test_live.c.
 
-Prints one line for the interpreter, one for each code object (address, first line, name and file
-in hex, then offset:line for its instructions, as PyCode_Addr2Line says), and "done". Runs on 3.6
-and newer; ends when its standard input does.
+Prints "python PID", a line for each code object (address, first line, name and file in hex, then
+offset:line for its instructions, as PyCode_Addr2Line says), and "table ADDRESS ROWS". A row says
+what is alive of the code that comes and goes: address and N, or 0 and 0. There the function f_N is
+on line N of N.py, so whoever names one can tell whether the parts fit. Runs on 3.6 and newer; ends
+when its standard input does.
 """
 import ctypes
 import os
+import random
+import select
 import sys
 import types
 
 FUNCTION_BYTES = 512
 FILE_BYTES = 1024
+ROWS = 300
 EXHAUSTIVE = 4000  # instructions; longer code, and most of the library, is looked at here and there
 
 kept = []  # code objects must not move or die
@@ -161,16 +166,33 @@ def library():
                     yield code
 
 
-def data_address(name):
-    return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, name))
+def made(n):
+    code = compile("def f_%d():\n  return 1\n" % n, "%d.py" % n, "exec").co_consts[0]
+    if hasattr(code, "replace"):
+        return code.replace(co_firstlineno=n)
+    source = "\n" * (n - 1) + "def f_%d():\n  return 1\n" % n
+    return compile(source, "%d.py" % n, "exec").co_consts[0]
+
+
+def churn():
+    rng = random.Random(1)
+    table = (ctypes.c_uint64 * (2 * ROWS))()
+    alive = [None] * ROWS
+    print("table", ctypes.addressof(table), ROWS)
+    sys.stdout.flush()
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        for _ in range(100):
+            row = rng.randrange(ROWS)
+            table[2 * row] = table[2 * row + 1] = 0
+            alive[row] = None
+            n = rng.randint(10000, 99999)
+            alive[row] = made(n)
+            table[2 * row + 1] = n
+            table[2 * row] = id(alive[row])
 
 
 def main():
-    gil = not getattr(sys, "abiflags", "").count("t")
-    print("python", sys.version_info[0], sys.version_info[1],
-          int(hasattr(sys, "gettotalrefcount")), int(hasattr(sys, "getobjects")), int(not gil), data_address("PyCode_Type"),
-          data_address("_PyRuntime") if sys.version_info >= (3, 13) else 0)
-    sys.stdout.flush()
+    print("python", os.getpid())
     seen = set()
     for source in (shapes, names, replaced):
         for code in source():
@@ -181,9 +203,7 @@ def main():
         add(code, seen)
     for i, code in enumerate(kept):
         tell(code, i < ours or i % 8 == 0 or "EBPF_PROFILER_TEST_FULL" in os.environ)
-    print("done", len(kept))
-    sys.stdout.flush()
-    sys.stdin.read()
+    churn()
 
 
 main()

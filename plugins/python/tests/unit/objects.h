@@ -3,8 +3,11 @@
 #ifndef TEST_PYTHON_OBJECTS_H
 #define TEST_PYTHON_OBJECTS_H
 
+#include "core/base/util.h"
 #include "plugins/python/symbolize/code.h"
-#include "plugins/python/tests/unit/target.h"
+#include "tests/kit/host.h"
+
+#include <string.h>
 
 #define HEAP_ADDR  0x7f1234560000ULL
 #define HEAP_BYTES 0x10000
@@ -74,11 +77,12 @@ static inline uint32_t heap_check(const struct py_code_layout *layout, uint64_t 
 	return py_code_check(words, layout->check_mask);
 }
 
-static inline void heap_target(struct ep_target *target)
+/* A process that has the heap, of zeros, and nothing else. */
+static inline void heap_host(struct fake_host *host)
 {
 	memset(heap, 0, sizeof(heap));
-	*target = (struct ep_target){0};
-	fake_memory_add(&target->memory, HEAP_ADDR, heap, HEAP_BYTES);
+	fake_host_init(host, NULL, 0);
+	fake_memory_add(&host->memory, HEAP_ADDR, heap, HEAP_BYTES);
 }
 
 #endif

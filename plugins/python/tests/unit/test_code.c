@@ -5,10 +5,9 @@
 #include "tests/kit/test.h"
 
 struct fixture {
-	struct ep_target target;
+	struct fake_host host;
 	struct py_code_layout layout;
 	struct names_cache *cache;
-	struct ep_names names;
 	uint32_t check;
 };
 
@@ -18,8 +17,8 @@ static const uint8_t locations[] = {0xd4, 1, 2, 0xe1, 4};
 
 static int setup_version(struct fixture *fx, uint32_t version, bool trace_refs)
 {
-	*fx = (struct fixture){0};
-	heap_target(&fx->target);
+	fx->cache = NULL;
+	heap_host(&fx->host);
 	if (py_code_layout_find(version, trace_refs, &fx->layout) != 0)
 		return -1;
 	fx->layout.code_type_addr = TYPE_ADDR;
@@ -47,9 +46,9 @@ static int teardown(void **state)
 
 static int symbolize(struct fixture *fx, uint64_t addr, uint32_t check, uint32_t off)
 {
-	fx->names = (struct ep_names){0};
-	return py_code_symbolize(fx->cache, &test_host, &fx->target, &fx->layout, addr, check, off,
-				 &fx->names);
+	fx->host.n_names = 0;
+	return py_code_symbolize(fx->cache, fake_host_services(&fx->host), &fx->host.target, &fx->layout, addr, check,
+				 off, &fx->host.names);
 }
 
 #define FIXTURE_TEST(name) EP_TEST_ON(name, struct fixture *fx, setup, teardown)
@@ -57,23 +56,23 @@ static int symbolize(struct fixture *fx, uint64_t addr, uint32_t check, uint32_t
 FIXTURE_TEST(a_frame_gets_its_name)
 {
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 10), 0);
-	assert_int_equal(fx->names.n, 1);
-	assert_string_equal(fx->names.function, "name");
-	assert_string_equal(fx->names.file, "file.py");
-	assert_int_equal(fx->names.start_line, 7);
-	assert_int_equal(fx->names.line, 9);
+	assert_int_equal(fx->host.n_names, 1);
+	assert_string_equal(fx->host.function, "name");
+	assert_string_equal(fx->host.file_name, "file.py");
+	assert_int_equal(fx->host.start_line, 7);
+	assert_int_equal(fx->host.line, 9);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 8), 0);
-	assert_int_equal(fx->names.line, 7);
+	assert_int_equal(fx->host.line, 7);
 }
 
 FIXTURE_TEST(offsets_outside_have_a_meaning)
 {
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, (uint32_t)-2), 0);
-	assert_int_equal(fx->names.line, FIRST_LINE);
+	assert_int_equal(fx->host.line, FIRST_LINE);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, PY_INSTRUCTION_UNKNOWN), 0);
-	assert_int_equal(fx->names.line, 0);
+	assert_int_equal(fx->host.line, 0);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 5000), 0);
-	assert_int_equal(fx->names.line, 0);
+	assert_int_equal(fx->host.line, 0);
 }
 
 FIXTURE_TEST(known_code_is_not_read_again)
@@ -81,25 +80,25 @@ FIXTURE_TEST(known_code_is_not_read_again)
 	unsigned int reads;
 
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
-	reads = fx->target.memory.n_reads;
+	reads = fx->host.memory.n_reads;
 	for (uint32_t off = 0; off < 16; off += 2)
 		assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, off), 0);
-	assert_int_equal(fx->target.memory.n_reads, reads);
+	assert_int_equal(fx->host.memory.n_reads, reads);
 }
 
 FIXTURE_TEST(another_check_is_another_object)
 {
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check + 1, 0), EP_FRAME_GONE);
-	assert_int_equal(fx->names.n, 0);
+	assert_int_equal(fx->host.n_names, 0);
 	/* known by now, and replaced: the old frame keeps its name, the new one gets its own */
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
 	put_code(&fx->layout, CODE_ADDR, 1000);
 	put_str(&fx->layout, NAME_ADDR, 1, true, true, "other", 5);
 	assert_int_not_equal(heap_check(&fx->layout, CODE_ADDR), fx->check);
 	assert_int_equal(symbolize(fx, CODE_ADDR, heap_check(&fx->layout, CODE_ADDR), 0), 0);
-	assert_string_equal(fx->names.function, "other");
+	assert_string_equal(fx->host.function, "other");
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
-	assert_string_equal(fx->names.function, "name");
+	assert_string_equal(fx->host.function, "name");
 }
 
 /* The words of the check, each of them. */
@@ -169,15 +168,15 @@ EP_TEST_WITH(code_that_goes_while_it_is_read_is_gone, setup, teardown)
 	unsigned int n_reads;
 
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
-	n_reads = fx->target.memory.n_reads;
+	n_reads = fx->host.memory.n_reads;
 	for (int way = 0; way < 2; way++) {
 		for (unsigned int at = 1; at <= n_reads; at++) {
 			teardown(state);
 			assert_int_equal(setup(state), 0);
-			fx->target.memory.change = way ? free_code : change_code;
-			fx->target.memory.change_at = at;
+			fx->host.memory.change = way ? free_code : change_code;
+			fx->host.memory.change_at = at;
 			assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), EP_FRAME_GONE);
-			assert_int_equal(fx->names.n, 0);
+			assert_int_equal(fx->host.n_names, 0);
 		}
 	}
 }
@@ -189,7 +188,7 @@ EP_TEST_WITH(every_failing_read_is_passed_on, setup, teardown)
 	unsigned int n_reads;
 
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
-	n_reads = fx->target.memory.n_reads;
+	n_reads = fx->host.memory.n_reads;
 	assert_in_range(n_reads, 4, 12);
 	for (size_t e = 0; e < EP_LEN(errors); e++) {
 		for (unsigned int at = 1; at <= n_reads; at++) {
@@ -198,19 +197,19 @@ EP_TEST_WITH(every_failing_read_is_passed_on, setup, teardown)
 
 			teardown(state);
 			assert_int_equal(setup(state), 0);
-			fx->target.memory.fail_at = at;
-			fx->target.memory.fail_with = errors[e];
+			fx->host.memory.fail_at = at;
+			fx->host.memory.fail_with = errors[e];
 			r = symbolize(fx, CODE_ADDR, fx->check, 0);
 			if (errors[e] != -EFAULT)
 				assert_int_equal(r, errors[e]);
 			else
 				assert_int_equal(r, object ? EP_FRAME_GONE : lines ? 0 : -EBADMSG);
 			/* A name without a line is better than none. */
-			assert_int_equal(fx->names.n, r == 0);
+			assert_int_equal(fx->host.n_names, r == 0);
 			if (r == 0)
-				assert_int_equal(fx->names.line, 0);
+				assert_int_equal(fx->host.line, 0);
 			/* nothing of it was kept */
-			fx->target.memory.fail_at = 0;
+			fx->host.memory.fail_at = 0;
 			assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
 		}
 	}
@@ -231,7 +230,7 @@ EP_TEST_WITH(every_failing_allocation_is_passed_on, setup, teardown)
 		assert_int_equal(setup(state), 0);
 		heap_arm(i);
 		assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), -ENOMEM);
-		assert_int_equal(fx->names.n, 0);
+		assert_int_equal(fx->host.n_names, 0);
 		(void)heap_disarm();
 		assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
 	}
@@ -258,45 +257,27 @@ FIXTURE_TEST(a_table_that_is_too_long_is_read_to_the_limit)
 	unsigned int reads;
 
 	memset(table, 0xdf, sizeof(table)); /* a line and 16 bytes of code in each byte */
-	fake_memory_add(&fx->target.memory, LINE_ADDR + HEAP_BYTES * 16, heap, 64);
-	fake_memory_add(&fx->target.memory, LINE_ADDR + HEAP_BYTES * 16 + fx->layout.bytes_data, table,
+	fake_memory_add(&fx->host.memory, LINE_ADDR + HEAP_BYTES * 16, heap, 64);
+	fake_memory_add(&fx->host.memory, LINE_ADDR + HEAP_BYTES * 16 + fx->layout.bytes_data, table,
 			sizeof(table));
 	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, 1ULL << 40);
 	heap_put_word(CODE_ADDR + fx->layout.co_lines, LINE_ADDR + HEAP_BYTES * 16);
 	fx->check = heap_check(&fx->layout, CODE_ADDR);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 16 * 1000), 0);
-	assert_int_equal(fx->names.line, FIRST_LINE + 1001);
+	assert_int_equal(fx->host.line, FIRST_LINE + 1001);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 16 * PY_LINES_MAX_BYTES + 2), 0);
-	assert_int_equal(fx->names.line, 0);
+	assert_int_equal(fx->host.line, 0);
 	/* it is larger than what the cache takes: its bytes are not there */
 	assert_in_range(names_cache_bytes(fx->cache), 1, 65536);
 	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, PY_LINES_MAX_BYTES / 4);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
-	reads = fx->target.memory.n_reads;
+	reads = fx->host.memory.n_reads;
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 16 * 1000), 0);
-	assert_int_equal(fx->names.line, FIRST_LINE + 1001);
-	assert_int_equal(fx->target.memory.n_reads, reads);
+	assert_int_equal(fx->host.line, FIRST_LINE + 1001);
+	assert_int_equal(fx->host.memory.n_reads, reads);
 	names_cache_remove(names_cache_peek(fx->cache, 0, CODE_ADDR, fx->check, 0));
 	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, UINT64_MAX);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), -EBADMSG);
-}
-
-EP_TEST_WITH(every_version_and_head_reads, setup, teardown)
-{
-	struct fixture *fx = *state;
-
-	for (unsigned int minor = 6; minor <= 13; minor++) {
-		for (unsigned int trace_refs = 0; trace_refs < 2; trace_refs++) {
-			teardown(state);
-			assert_int_equal(setup_version(fx, PY_VERSION(3, minor), trace_refs), 0);
-			assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
-			assert_string_equal(fx->names.function, "name");
-			assert_string_equal(fx->names.file, "file.py");
-			assert_int_equal(fx->names.start_line, 7);
-		}
-	}
-	assert_int_equal(py_code_layout_find(PY_VERSION(3, 5), false, &fx->layout), -ENOTSUP);
-	assert_int_equal(py_code_layout_find(PY_VERSION(3, 14), false, &fx->layout), -ENOTSUP);
 }
 
 /* ---- layouts ---- */
@@ -320,15 +301,6 @@ static const struct py_code_debug_offsets debug_offsets = {
 	.unicode_length = 16,
 	.unicode_asciiobject_size = 40,
 };
-
-EP_TEST(debug_offsets_give_the_table)
-{
-	struct py_code_layout table, layout;
-
-	assert_int_equal(py_code_layout_find(PY_VERSION(3, 13), false, &table), 0);
-	assert_int_equal(py_code_layout_from_debug_offsets(&debug_offsets, &layout), 0);
-	assert_memory_equal(&layout, &table, sizeof(table));
-}
 
 EP_TEST(a_new_version_is_checked_by_what_is_told)
 {

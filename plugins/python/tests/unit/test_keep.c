@@ -15,6 +15,7 @@
 #define OTHER (HEAP_ADDR + 0x5000)
 
 static struct py_code_layout layout;
+static struct fake_host host; /* of `name` */
 
 static void set_state(void)
 {
@@ -71,48 +72,19 @@ static bool keep(void)
 	return kept_run(python_keep) > 0;
 }
 
-static int read_kept(const struct ep_target *target, uint64_t addr, void *buf, size_t bytes)
+/* By what was kept of the process. */
+static int name(uint64_t code)
 {
-	return kept_read(NULL, addr, buf, bytes);
-}
-
-static int name(uint64_t code, struct ep_names *names)
-{
-	struct ep_unwinder_host host = test_host;
 	struct names_cache *cache = NULL;
 	int r;
 
-	host.target_read = read_kept;
-	*names = (struct ep_names){0};
+	fake_host_init(&host, NULL, 0);
+	host.ops.read = kept_read;
 	assert_int_equal(py_code_cache_new(&cache), 0);
-	r = py_code_symbolize(cache, &host, NULL, &layout, code, heap_check(&layout, code), 4, names);
+	r = py_code_symbolize(cache, fake_host_services(&host), &host.target, &layout, code,
+			      heap_check(&layout, code), 4, &host.names);
 	names_cache_free(cache);
 	return r;
-}
-
-static const uint32_t versions[] = {PY_VERSION(3, 6), PY_VERSION(3, 9), PY_VERSION(3, 10),
-				    PY_VERSION(3, 11), PY_VERSION(3, 12), PY_VERSION(3, 13)};
-
-EP_TEST(what_is_kept_names_a_frame_of_each_version)
-{
-	struct ep_names names;
-
-	ep_test_owns(&kept, kept_release);
-	for (size_t i = 0; i < EP_LEN(versions); i++) {
-		begin(versions[i]);
-		put_lines(versions[i] >= PY_VERSION(3, 11) ? 2 : 0);
-		push_native();
-		push(CODE_ADDR);
-		push_native();
-		assert_int_equal(name(CODE_ADDR, &names), EP_FRAME_GONE);
-		assert_true(keep());
-		assert_int_equal(name(CODE_ADDR, &names), 0);
-		assert_string_equal(names.function, "name");
-		assert_string_equal(names.file, "file.py");
-		assert_int_equal(names.start_line, 7);
-		/* An empty table: 3.10 knows no line, older ones the first. */
-		assert_int_equal(names.line, versions[i] == PY_VERSION(3, 10) ? 0 : 7);
-	}
 }
 
 EP_TEST(code_is_sent_once_for_each_program)
@@ -137,30 +109,29 @@ EP_TEST(long_names_are_kept_whole)
 {
 	static const struct {
 		size_t n;
+		uint32_t kind; /* bytes of a character */
 		int result;
-	} rows[] = {{87, 0}, {89, 0}, {200, 0}, {280, 0}, {281, -EBADMSG}};
+	} rows[] = {{87, 1, 0}, {89, 1, 0},  {200, 1, 0}, {280, 1, 0},	     {281, 1, -EBADMSG},
+		    {66, 4, 0}, {120, 2, 0}, {132, 2, 0}, {133, 2, -EBADMSG}};
 	char text[300], file[300];
-	struct ep_names names;
 
 	ep_test_owns(&kept, kept_release);
 	memset(text, 'n', sizeof(text));
 	memset(file, 'f', sizeof(file));
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		begin(PY_VERSION(3, 12));
-		put_str(&layout, NAME_ADDR, 1, true, true, text, rows[i].n);
+		put_str(&layout, NAME_ADDR, rows[i].kind, true, rows[i].kind == 1, text, rows[i].n);
 		put_str(&layout, FILE_ADDR, 1, true, true, file, rows[i].n);
 		push(CODE_ADDR);
 		assert_true(keep());
-		assert_int_equal(name(CODE_ADDR, &names), rows[i].result);
+		assert_int_equal(name(CODE_ADDR), rows[i].result);
 		if (rows[i].result == 0)
-			assert_int_equal(strlen(names.function), rows[i].n);
+			assert_int_equal(strlen(host.function), rows[i].n * (rows[i].kind == 1 ? 1 : 3));
 	}
 }
 
 EP_TEST(what_cannot_be_read_is_not_kept)
 {
-	struct ep_names names;
-
 	ep_test_owns(&kept, kept_release);
 	begin(PY_VERSION(3, 11));
 	push(CODE_ADDR);
@@ -171,8 +142,8 @@ EP_TEST(what_cannot_be_read_is_not_kept)
 	push(CODE_ADDR);
 	heap_put_word(CODE_ADDR + layout.co_filename, 0x1000);
 	assert_true(keep());
-	assert_int_equal(name(CODE_ADDR, &names), -EBADMSG);
-	assert_int_equal(names.n, 0);
+	assert_int_equal(name(CODE_ADDR), -EBADMSG);
+	assert_int_equal(host.n_names, 0);
 }
 
 /* Nonsense as lengths and as what kind of characters they are of. */
@@ -203,18 +174,16 @@ EP_TEST(the_ring_is_for_samples)
 EP_TEST(tables_of_lines_are_kept_whole_or_not_at_all)
 {
 	static const size_t rows[] = {1, 53, 54, 330, 331, 400};
-	struct ep_names names;
-
 	ep_test_owns(&kept, kept_release);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		begin(PY_VERSION(3, 12));
 		put_lines(rows[i]);
 		push(CODE_ADDR);
 		assert_true(keep());
-		assert_int_equal(name(CODE_ADDR, &names), 0);
-		assert_string_equal(names.function, "name");
-		assert_int_equal(names.start_line, 7);
-		assert_int_equal(names.line, rows[i] <= 330 ? 7 : 0);
+		assert_int_equal(name(CODE_ADDR), 0);
+		assert_string_equal(host.function, "name");
+		assert_int_equal(host.start_line, 7);
+		assert_int_equal(host.line, rows[i] <= 330 ? 7 : 0);
 	}
 }
 
@@ -229,10 +198,8 @@ static void push_many(void)
 
 static void assert_many_have_names(void)
 {
-	struct ep_names names;
-
 	for (uint64_t i = 0; i < 40; i++)
-		assert_int_equal(name(OTHER + 512 * i, &names), 0);
+		assert_int_equal(name(OTHER + 512 * i), 0);
 }
 
 EP_TEST(a_deep_stack_is_sent_in_parts)

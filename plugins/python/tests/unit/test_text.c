@@ -29,17 +29,17 @@ static const struct row {
 };
 
 static struct py_code_layout layout;
-static struct ep_target target;
+static struct fake_host host;
 
 static void begin(uint32_t version)
 {
-	heap_target(&target);
+	heap_host(&host);
 	assert_int_equal(py_code_layout_find(version, false, &layout), 0);
 }
 
 static int read_text(uint64_t addr, char *buf, size_t size)
 {
-	return py_text_read(&test_host, &target, &layout, addr, buf, size);
+	return py_text_read(fake_host_services(&host), &host.target, &layout, addr, buf, size);
 }
 
 static const uint32_t versions[] = {PY_VERSION(3, 6), PY_VERSION(3, 11), PY_VERSION(3, 12)};
@@ -62,31 +62,6 @@ EP_TEST(every_form_reads)
 			read_row(&rows[i], versions[v], true);
 			read_row(&rows[i], versions[v], false);
 		}
-	}
-}
-
-/* For every size: valid UTF-8, as long as may be, with the ellipsis when something is missing. */
-EP_TEST(long_texts_end_in_an_ellipsis)
-{
-	static const uint32_t data[] = {'a', 0xe9, 0x20ac, 0x1f40d, 'b', 0x1f40d, 0xe9, 'c'};
-	static const char whole[] = "a\u00e9\u20ac\U0001f40db\U0001f40d\u00e9c"; /* 18 bytes */
-	static const size_t ends[] = {0, 1, 3, 6, 10, 11, 15, 17, 18};
-
-	for (size_t size = 8; size < 24; size++) {
-		char buf[24], expected[24];
-		size_t keep = 0;
-
-		memset(buf, 'X', sizeof(buf));
-		py_text_encode((const uint8_t *)data, EP_LEN(data), 4, false, buf, size);
-		for (size_t i = 0; i < EP_LEN(ends); i++)
-			keep = ends[i] + 4 <= size ? ends[i] : keep;
-		if (size > 18)
-			memcpy(expected, whole, sizeof(whole));
-		else
-			snprintf(expected, sizeof(expected), "%.*s\u2026", (int)keep, whole);
-		assert_string_equal(buf, expected);
-		for (size_t i = size; i < sizeof(buf); i++)
-			assert_int_equal(buf[i], 'X');
 	}
 }
 
