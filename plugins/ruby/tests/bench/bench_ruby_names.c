@@ -8,13 +8,12 @@
 #include "core/base/util.h"
 #include "plugins/ruby/ruby_shared.h"
 #include "plugins/ruby/symbolize/names.h"
+#include "tests/kit/host.h"
 #include "tests/kit/name_times.h"
 #include "tests/kit/process.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #define MAX_METHODS 8192
 #define FEWEST	    1000
@@ -23,43 +22,21 @@
 #define OBJECT_ADDR 0x10
 #define STRING_ADDR 0x18
 
-struct ep_names {
-	uint64_t n;
-};
-
-static pid_t pid;
+static struct fake_host host;
 static uint64_t classes[2]; /* Object, String */
-static struct ep_names names;
+static uint64_t n_named;
 static struct ruby_layout layout;
 static struct ep_raw_frame frames[MAX_METHODS];
 static size_t n_frames;
 
 static int read_target(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
-	struct iovec local = {.iov_base = buf, .iov_len = bytes};
-	struct iovec remote = {.iov_base = (void *)(uintptr_t)addr, .iov_len = bytes};
-	ssize_t got;
-
 	if ((addr == OBJECT_ADDR || addr == STRING_ADDR) && bytes == sizeof(classes[0])) {
 		memcpy(buf, &classes[addr == STRING_ADDR], bytes);
 		return 0;
 	}
-	got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
-	if (got < 0)
-		return -errno;
-	return (size_t)got == bytes ? 0 : -EFAULT;
+	return host.ops.read(&host, addr, buf, bytes);
 }
-
-static int count_name(struct ep_names *of, const struct ep_name *name)
-{
-	of->n += name->line > 0 && name->file && strpbrk(name->function, "#.");
-	return 0;
-}
-
-static const struct ep_unwinder_host host = {
-	.size = sizeof(struct ep_unwinder_host),
-	.add_name = count_name,
-};
 
 /* --- methods ------------------------------------------------------------------------------------- */
 
@@ -69,7 +46,8 @@ static FILE *start(const char *ruby, const char *script)
 
 	if (pipe2(from, O_CLOEXEC) < 0)
 		return NULL;
-	pid = process_start((const char *const[]){ruby, script, NULL}, from[1]);
+	fake_host_init(&host, NULL, 0);
+	fake_host_be_live(&host, process_start((const char *const[]){ruby, script, NULL}, from[1]));
 	(void)close(from[1]);
 	return fdopen(from[0], "r");
 }
@@ -119,7 +97,6 @@ static void read_methods(FILE *out)
 static struct ruby_ids ids;
 static struct ruby_namer namer = {
 	.ids = &ids,
-	.host = &host,
 	.memory = {.read = read_target},
 	.layout = &layout,
 	.object_addr = OBJECT_ADDR,
@@ -140,8 +117,9 @@ static void end(void)
 
 static void name_method(size_t i, uint64_t random)
 {
-	if (ruby_names_add(&namer, &frames[i], &names) != 0)
+	if (ruby_names_add(&namer, &frames[i], &host.names) != 0)
 		abort();
+	n_named += host.line > 0 && *host.file_name && strpbrk(host.function, "#.");
 }
 
 int main(int argc, char **argv)
@@ -156,17 +134,18 @@ int main(int argc, char **argv)
 	out = start(argc > 1 ? argv[1] : "ruby", argc > 2 ? argv[2] : script);
 	if (!out)
 		return 1;
+	namer.host = fake_host_services(&host);
 	read_methods(out);
 	times.n = n_frames;
 	if (n_frames < FEWEST)
 		printf("no ruby that runs %s, install the package ruby: %zu methods\n", script, n_frames);
 	else
 		r = name_times_print(&times);
-	if (r == 0 && names.n < n_frames) {
-		printf("only %" PRIu64 " had a name with a class and a line\n", names.n);
+	if (r == 0 && n_named < n_frames) {
+		printf("only %" PRIu64 " had a name with a class and a line\n", n_named);
 		r = 1;
 	}
-	process_stop(pid);
+	process_stop(host.target.pid);
 	(void)fclose(out);
 	return r;
 }

@@ -245,6 +245,19 @@ EP_TEST_WITH(what_is_made_and_cannot_be_read_says_so, begin, NULL)
 	assert_string_equal(walk_stack(), "2 at 1\n" MAIN);
 }
 
+/* It may be freed in a moment, wherever in the stack it is. */
+EP_TEST_WITH(stack_with_an_eval_is_kept, begin, NULL)
+{
+	for (uint32_t i = 1; i < 4; i++) {
+		begin(NULL);
+		put_code(i, TYPE_EVAL);
+		push_method(0, 1);
+		push_method(0, 2);
+		walk_stack();
+		assert_int_equal(!!(REC->sample.flags & EP_SAMPLE_KEEP), i < 3);
+	}
+}
+
 EP_TEST_WITH(clause_stands_for_its_method, begin, NULL)
 {
 	uint64_t ep = push_method(FINISH, 1);
@@ -390,6 +403,10 @@ EP_TEST_WITH(what_nobody_has_looked_at_must_be_likely, begin, NULL)
 	assert_int_equal(REC->sample.error, 0);
 	world_begin_sample();
 	world.state.unproven = 0;
+	assert_string_equal(walk_stack(), "error 100\n");
+	/* Whole frames, and more of them than the stack holds. */
+	world_begin_sample();
+	world_put(CONTEXT + EC_CFP, STACK + STACK_BYTES - (STACK_BYTES / CFP_BYTES + 1) * CFP_BYTES);
 	assert_string_equal(walk_stack(), "error 100\n");
 }
 

@@ -33,14 +33,20 @@ static void begin(uint32_t release)
 	ruby_names_state(&made->namer, &world.state);
 }
 
-static void keep(const struct ep_raw_frame *frame)
+static void keep_stack(const struct ep_raw_frame *frames, size_t n)
 {
 	REC->sample.n_words = REC->sample.n_frames = 0;
 	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), 1, 0x1234, 0, 0);
-	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 2, frame->aux), 2, frame->words[0],
-		      frame->words[1], 0);
+	for (size_t i = 0; i < n; i++)
+		ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 2, frames[i].aux), 2,
+			      frames[i].words[0], frames[i].words[1], 0);
 	REC->walk.sequence++;
 	assert_true(kept_run(ruby_keep) > 0);
+}
+
+static void keep(const struct ep_raw_frame *frame)
+{
+	keep_stack(frame, 1);
 }
 
 static const char *name(const struct ep_raw_frame *frame)
@@ -52,63 +58,6 @@ static const char *name(const struct ep_raw_frame *frame)
 		r = name_frame(made, frame);
 	while (r != 0 && ep_kept_memory_look_back(&kept));
 	return r == 0 ? made->host.function : "";
-}
-
-static void expect(const struct ep_raw_frame *frame, const char *function, const char *file, uint32_t line)
-{
-	assert_string_equal(name(frame), "");
-	keep(frame);
-	assert_string_equal(name(frame), function);
-	assert_string_equal(made->host.file_name, file);
-	assert_int_equal(made->host.line, line);
-}
-
-/* In 3.2 no field has a class's name. */
-static const char *of(const char *named, const char *method)
-{
-	return made->layout.release == RUBY_RELEASE(3, 2) ? method : named;
-}
-
-EP_TEST_EACH(what_is_kept_names_frames_of_each_release, size_t, i, MADE_RELEASES)
-{
-	static char file[700];
-	uint64_t module, included, path, both[2];
-	struct ep_raw_frame frame;
-
-	memset(memset(file, 'f', sizeof(file) - 1), '/', 1);
-	begin(made_releases[i]);
-	module = make_class(made, RUBY_TYPE_MODULE, "Long::Enough::To::Be::Elsewhere");
-	included = make_class_with(made, RUBY_TYPE_ICLASS, 0, 0, 0);
-	put_word(made, included + 8, module);
-	both[0] = make_string(made, "lib.rb");
-	both[1] = make_string(made, file);
-	path = make_array(made, both, 2);
-	frame = make_frame(made, make_body(made, "m", path), make_entry(made, included, EACH), 5);
-	expect(&frame, of("Long::Enough::To::Be::Elsewhere#m", "m"), file, 12);
-	frame = make_frame(made, make_body(made, "m", path), make_entry(made, make_singleton(made, module), EACH), 1);
-	expect(&frame, of("Long::Enough::To::Be::Elsewhere.m", "m"), file, 10);
-	frame = make_frame(made, make_body(made, "<main>", make_string(made, "(eval)")), 0, 1);
-	expect(&frame, "<main>", "(eval)", 10);
-	frame = make_frame(made, 0, make_entry(made, module, EACH), RUBY_NO_INDEX);
-	expect(&frame, of("Long::Enough::To::Be::Elsewhere#each", "each"), "", 0);
-	frame = make_frame(made, 0, make_entry(made, module, '+'), RUBY_NO_INDEX);
-	expect(&frame, of("Long::Enough::To::Be::Elsewhere#+", "+"), "", 0);
-}
-
-EP_TEST_EACH(what_is_kept_of_an_eval_says_what_is_around, size_t, i, MADE_RELEASES)
-{
-	uint64_t path, around, body;
-	struct ep_raw_frame frame;
-
-	begin(made_releases[i]);
-	path = make_string(made, "(eval)");
-	around = make_body(made, "m", path);
-	body = make_body(made, "<compiled>", path);
-	put_int(made, body, 6);
-	put_word(made, body + made->layout.body.parent,
-		 fake_host_word(&made->host, around + made->layout.body.local));
-	frame = make_frame(made, body, 0, 1);
-	expect(&frame, "m", "(eval)", 10);
 }
 
 /* Of a long table there is the beginning; behind it no line is right. */
@@ -151,4 +100,21 @@ EP_TEST(what_is_kept_of_two_samples_is_not_mixed)
 	keep(&second);
 	assert_string_equal(name(&second), "other");
 	assert_string_equal(name(&first), "first");
+}
+
+/* Events are lost one by one: each has all that its frames need. */
+EP_TEST_EACH(each_event_has_the_class_of_its_frames, size_t, i, MADE_RELEASES)
+{
+	struct ep_raw_frame frames[24];
+	uint64_t class, path;
+
+	begin(made_releases[i]);
+	class = make_class(made, RUBY_TYPE_CLASS, "A");
+	path = make_string(made, "/f");
+	for (size_t j = 0; j < EP_LEN(frames); j++)
+		frames[j] = make_frame(made, make_body(made, "m", path), make_entry(made, class, EACH), 1);
+	keep_stack(frames, EP_LEN(frames));
+	assert_true(kept_events > 1);
+	for (size_t j = 0; j < EP_LEN(frames); j++)
+		assert_string_equal(name(&frames[j]), made->layout.release == RUBY_RELEASE(3, 2) ? "m" : "A#m");
 }
