@@ -159,7 +159,7 @@ class Judging(unittest.TestCase):
 
     def result(self, samples, cpu_start=0.1, cpu_threads=0.001):
         count = sum(n for _, n, _ in samples)
-        return {"cpu_start": cpu_start, "cpu_threads": cpu_threads, "observed": [],
+        return {"cpu_start": cpu_start, "cpu_threads": cpu_threads,
                 "cpu_total": count / truth.FREQUENCY,
                 "cpu": {"recursion": count / truth.FREQUENCY}, "stderr": ""}
 
@@ -195,13 +195,6 @@ class Judging(unittest.TestCase):
                 ("a scenario unseen", right, {"cpu": {"calls": 0.5, "recursion": 2.0}})]:
             with self.subTest(label=label):
                 self.assertNotEqual(self.problems(samples, **changes), [])
-
-    def test_a_truth_that_lacks_stacks(self):
-        frames, _ = self.deep()
-        stack = [(f.name, f.source, f.line) for f in frames if truth.is_python(f)]
-        right = [(frames, 1000, {"pid": 7, "tid": 7})]
-        self.assertEqual(self.problems(right, observed=[[stack, 1]]), [])
-        self.assertNotEqual(self.problems(right, observed=[[stack[:2] + stack[3:], 1]]), [])
 
 
 class Cases(unittest.TestCase):

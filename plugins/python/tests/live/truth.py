@@ -27,7 +27,7 @@ Frame = stacks.LineFrame  # file: of the mapping
 INTERPRETER = ("_PyEval_EvalFrameDefault", "_PyJIT_Entry", "_PyEval_EvalFrameDefault.cold")
 INLINED_CALLS = (3, 11)  # from here on a Python function calls another without C between them
 PLAIN_CALLS = ("spin", "descend", "fibonacci", "dive")  # called by plain calls only
-BASE = ("worker", "monitor")  # all that the workload does is below one of these
+BASE = "worker"  # all that the workload does is below it
 
 CLEANUP = "<frame cleanup>"  # the interpreter destroys locals: what Python itself does not show
 
@@ -141,7 +141,7 @@ class Truth:
         if not sample.python:
             return WITHOUT_PYTHON
         root = sample.python[0]
-        if not any(f.name in BASE for f in sample.python):
+        if not any(f.name == BASE for f in sample.python):
             begins_inside = root.source == self.workload and root.name != "<module>"
             return "root missing" if begins_inside else OUTSIDE
         if not self.walk(sample, gaps=False):
@@ -209,7 +209,7 @@ class Verdict:
 
     def __init__(self, known, result, samples, racy=False, set_aside=()):
         """
-        racy: other threads went on while sys._current_frames() was read, without a GIL.
+        racy: no GIL: share_problems.
         set_aside: what is wrong with stacks that nobody can get right.
         """
         self.known, self.result, self.racy = known, result, racy
@@ -267,15 +267,6 @@ class Verdict:
         return [(reason, n) for reason, n in found.most_common()
                 if n > 0 and reason not in (TRUE, "order: " + TRUE)]
 
-    def observed_apart(self):
-        """Stacks that sys._current_frames() showed and the trace did not have."""
-        for stack, _ in self.result["observed"]:
-            frames = [Frame(name, "", source, line) for name, source, line in stack]
-            sample = Sample(frames)
-            if any(f.name in BASE for f in frames) and \
-                    not self.known.walk(sample, gaps=False):
-                yield frames
-
     def problems(self, order_threshold=THRESHOLD):
         """Why this run fails: nothing when it passes."""
         if self.tested < FEWEST:
@@ -287,9 +278,6 @@ class Verdict:
             yield f"{self.percent_in_order:.2f} % of them with native frames in order"
         yield from self.amount_problems()
         yield from [] if self.racy else self.share_problems()
-        apart = [] if self.racy else list(self.observed_apart())
-        if len(apart) * 50 > len(self.result["observed"]):
-            yield "the truth lacks stacks the program has: " + text_of(apart[0])
 
     def amount_problems(self):
         yield from runs.amount_problems(self.all, self.result.get("lost", 0),

@@ -3,15 +3,13 @@
 
     workload.py trace 0 [SCENARIO...]          every stack it can have: a line "TRUTH {json}"
     workload.py burn SECONDS [SCENARIO...]     runs; CPU time by scenario, that of its threads' starts
-                                               and ends, and what sys._current_frames() showed: a
-                                               line "RESULT {json}"
+                                               and ends: a line "RESULT {json}"
     workload.py fork SECONDS [SCENARIO...]     the same in a child process
 
 A scenario does the same calls each time it runs. So tracing two rounds of it (sys.setprofile) gives
 all of its stacks: at each call, the frames from the callee to the root, each with name, file and
 the line it is at. What is burnt is not traced. Both run the same code on the same threads, so a
-chain of callers that is in a profile but not in the truth is wrong, or the truth is: then
-sys._current_frames() has it too.
+chain of callers that is in a profile but not in the truth is wrong.
 
 A line that ends in "# long" is nearly all of its time in the Python function it calls: a stack
 whose leaf is there lacks its real leaf.
@@ -34,10 +32,8 @@ import weakref
 import zlib
 
 TRACED_ROUNDS = 2
-OBSERVE_SECONDS = 0.02
 SETTLE_SECONDS = 0.6
 LINGER_SECONDS = 0.3
-MAX_OBSERVED = 4000
 BLOB = bytes(range(256)) * 1500
 
 
@@ -606,27 +602,6 @@ class Truth:
                 "leaves": sorted(self.leaves, key=str)}
 
 
-class Observer:
-    """What sys._current_frames() shows of the other threads, now and then, while they burn."""
-
-    def __init__(self):
-        self.seen = {}
-
-    def observe(self):
-        """What is the same twice was not changed while it was read: others may get the GIL."""
-        first, again = stacks_of_others(), stacks_of_others()
-        for thread, stack in first.items():
-            if again.get(thread) == stack and len(self.seen) < MAX_OBSERVED:
-                self.seen[stack] = self.seen.get(stack, 0) + 1
-
-
-def stacks_of_others():
-    own = threading.get_ident()
-    return {thread: tuple((name_of(frame.f_code), frame.f_code.co_filename, frame.f_lineno or 0)
-                          for frame in back_to_root(leaf))
-            for thread, leaf in sys._current_frames().items() if thread != own}
-
-
 # --- running --------------------------------------------------------------------------------------
 
 def thread_cpu():
@@ -640,8 +615,7 @@ class Plan:
         self.rounds = rounds
         self.end = time.monotonic() + seconds
         self.cpu = {}
-        self.inside = []  # CPU seconds of each thread's worker() or monitor()
-        self.running = True
+        self.inside = []  # CPU seconds of each thread's worker()
 
     def goes_on(self, done):
         if self.rounds:
@@ -662,14 +636,6 @@ def worker(plan, names):
     return inside
 
 
-def monitor(plan, observer):
-    entered = thread_cpu()
-    while plan.running:
-        time.sleep(OBSERVE_SECONDS)
-        observer.observe()
-    plan.inside.append(thread_cpu() - entered)
-
-
 def settle(seconds):
     """Time for a profiler that has just seen this process; it costs little CPU time."""
     end = time.monotonic() + seconds
@@ -682,23 +648,18 @@ def main(mode, seconds, names):
     if mode != "trace":
         settle(SETTLE_SECONDS)
     plan = Plan(TRACED_ROUNDS if mode == "trace" else 0, seconds)
-    observer, truth = Observer(), Truth()
+    truth = Truth()
     shares = [names[i::3] for i in range(3)]
     threads = [threading.Thread(target=worker, args=(plan, share)) for share in shares[1:] if share]
-    watch = threading.Thread(target=monitor, args=(plan, observer))
     start_cpu, own_start = time.process_time(), thread_cpu()
     if mode == "trace":
         threading.setprofile(truth.profile)
         sys.setprofile(truth.profile)
-    for thread in threads + [watch]:
+    for thread in threads:
         thread.start()
-    try:
-        own_inside = worker(plan, shares[0])
-        for thread in threads:
-            thread.join()
-    finally:
-        plan.running = False
-    watch.join()
+    own_inside = worker(plan, shares[0])
+    for thread in threads:
+        thread.join()
     total_cpu = time.process_time()
     own_outside = thread_cpu() - own_start - own_inside
     sys.setprofile(None)
@@ -707,7 +668,7 @@ def main(mode, seconds, names):
     return "RESULT " + json.dumps({
         "version": sys.version, "cpu_start": start_cpu, "cpu_total": total_cpu,
         "cpu_threads": total_cpu - start_cpu - own_outside - sum(plan.inside),
-        "cpu": plan.cpu, "observed": [[stack, n] for stack, n in observer.seen.items()]})
+        "cpu": plan.cpu})
 
 
 def run(mode, seconds, names):
