@@ -330,7 +330,7 @@ static __always_inline void finish(struct ep_record *rec, struct py_scratch *s, 
 		push_pending(rec, s, step == PY_STEP_END ? EP_FRAME_ENTRY : 0);
 	s->pending = 0;
 	s->in_group = 0;
-	/* What runs in an interpreter within another is mostly a script that is freed in a moment. */
+	/* An interpreter within another mostly runs a script that is freed in a moment. */
 	if (s->others)
 		ep_ask_keep(rec);
 	if (step == PY_STEP_FRAME_ERROR)

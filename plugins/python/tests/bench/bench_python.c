@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cost of naming a Python frame (tests/kit/name_times.h): the code objects of a live process with a good
- * part of the standard library loaded, at random instructions, read with process_vm_readv.
+ * Cost of naming a Python frame (tests/kit/name_times.h): the code objects of a live process with a
+ *good part of the standard library loaded, at random instructions, read with process_vm_readv.
  *
  *	bench_python [INTERPRETER [SCRIPT]]
  */
@@ -32,8 +32,9 @@ static void end(void)
 
 static void name_code(size_t i, uint64_t random)
 {
-	if (py_code_symbolize(cache, live.exe->host, &live.host.target, &live.exe->offsets.code, codes[i].addr,
-			      codes[i].check, (uint32_t)random & 0xfe, &live.host.names))
+	if (py_code_symbolize(cache, live.exe->host, &live.host.target, &live.exe->offsets.code,
+			      codes[i].addr, codes[i].check, (uint32_t)random & 0xfe,
+			      &live.host.names))
 		abort();
 }
 
@@ -57,7 +58,8 @@ static FILE *start(const char *python, const char *script)
 
 int main(int argc, char **argv)
 {
-	struct name_times times = {"code object", 0, KNOWN_CODE, 50000, 1000, begin, end, name_code, NULL};
+	struct name_times times = {"code object", 0,   KNOWN_CODE, 50000, 1000,
+				   begin,	  end, name_code,  NULL};
 	const char *root = getenv("EBPF_PROFILER_ROOT");
 	char script[4096], *line = NULL;
 	size_t size = 0;
@@ -71,7 +73,8 @@ int main(int argc, char **argv)
 		return 77;
 	}
 	/* Only addresses are of interest, once all of them are there. */
-	while (times.n < MAX_CODE && getline(&line, &size, out) > 0 && strncmp(line, "table", 5) != 0)
+	while (times.n < MAX_CODE && getline(&line, &size, out) > 0 &&
+	       strncmp(line, "table", 5) != 0)
 		times.n += sscanf(line, "code %" SCNu64, &codes[times.n].addr) == 1;
 	free(line);
 	if (!live_begin(&live, pid))

@@ -37,6 +37,6 @@ def kinds(runtime, _directory):
 
 
 if __name__ == "__main__":
-    found = pythons.worth_it(r for r in pythons.LANGUAGE.find() if "freethreaded" not in r.flavors)
+    found = [r for r in pythons.LANGUAGE.find() if not {"freethreaded", "debug"} & set(r.flavors)]
     slopes.bench("python", list(language.first_of_each(found, lambda r: r.numbers[1], MINORS).values()), DEPTHS, kinds,
                  FRAMES_PER_RUN)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The walk of CPython's frames (python_unwind.bpf.c), compiled for user space: what no recorded process has.
- * The structures are made up, with members about where 3.14 has them. A stack is compared as text, a frame a line:
+ * The walk of CPython's frames (python_unwind.bpf.c), compiled for user space: what no recorded
+ *process has. The structures are made up, with members about where 3.14 has them. A stack is
+ *compared as text, a frame a line:
  *
  *	CODE at OFFSET [entry]		code: a number; offset: of the instruction, in bytes
  */
@@ -125,7 +126,8 @@ static void say_frame(uint64_t header, const __u64 *words)
 	uint64_t instruction = is_long ? words[1] : words[0] >> PY_INSTRUCTION_SHIFT;
 
 	world_add_text("%u at %u%s\n", (uint32_t)(((words[0] & PY_ADDRESS_MASK) - CODES) / 0x100),
-		       (uint32_t)instruction, EP_FRAME_FLAGS(header) & EP_FRAME_ENTRY ? " entry" : "");
+		       (uint32_t)instruction,
+		       EP_FRAME_FLAGS(header) & EP_FRAME_ENTRY ? " entry" : "");
 }
 
 static const char *walk_stack(void)
@@ -144,7 +146,8 @@ EP_TEST_WITH(interpreter_within_another_has_its_frames_once, begin, NULL)
 	world_put(TP + 0x10, thread(2));
 	assert_string_equal(walk_stack(), "4 at 32\n3 at 24 entry\n2 at 16\n1 at 8 entry\n");
 	assert_int_equal(REC->sample.error, 0);
-	/* What it runs may be freed before its name is read: the live check's bar does not show that. */
+	/* What it runs may be freed before its name is read: the live check's bar does not show
+	 * that. */
 	assert_true(REC->sample.flags & EP_SAMPLE_KEEP);
 	world_begin_sample();
 	world_put(interpreter(1), 0);
@@ -164,7 +167,8 @@ EP_TEST_WITH(instruction_behind_64_kb_has_a_word_of_its_own, begin, NULL)
 /* struct _PyCodeArray, 3.14 Include/cpython/code.h: a size, then a pointer for each thread. */
 EP_TEST_WITH(free_threads_run_copies_of_their_own, begin, NULL)
 {
-	uint64_t frame = put_frame(put_shim(0), 1, COPIES + 0x100 + 40), other = put_frame(frame, 2, COPIES + 0x300);
+	uint64_t frame = put_frame(put_shim(0), 1, COPIES + 0x100 + 40),
+		 other = put_frame(frame, 2, COPIES + 0x300);
 
 	world.state.flags = PY_BYTECODE_COPIES;
 	world_put(code(1) + 208, COPIES);
@@ -182,7 +186,8 @@ EP_TEST_WITH(thread_is_one_of_many, begin, NULL)
 	static const struct {
 		uint32_t n;
 		const char *want;
-	} rows[] = {{0, "1 at 8 entry\n"}, {31, "1 at 8 entry\n"}, {250, "1 at 8 entry\n"}, {300, ""}};
+	} rows[] = {
+		{0, "1 at 8 entry\n"}, {31, "1 at 8 entry\n"}, {250, "1 at 8 entry\n"}, {300, ""}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		begin(NULL);

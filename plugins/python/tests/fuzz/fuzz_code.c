@@ -21,7 +21,8 @@ static void change_memory(void *arg)
 	struct fake_memory *memory = arg;
 
 	if (memory->pieces[0].bytes)
-		memory->pieces[0].at[(size_t)(change_at >> 8) * 8 % memory->pieces[0].bytes] ^= 0x41;
+		memory->pieces[0].at[(size_t)(change_at >> 8) * 8 % memory->pieces[0].bytes] ^=
+			0x41;
 }
 
 static void must(bool truth, const char *what)
@@ -32,7 +33,8 @@ static void must(bool truth, const char *what)
 	abort();
 }
 
-static void symbolize_frames(struct fake_host *host, const struct py_code_layout *layout, uint64_t code_addr)
+static void symbolize_frames(struct fake_host *host, const struct py_code_layout *layout,
+			     uint64_t code_addr)
 {
 	struct names_cache *cache = NULL;
 	__u64 words[PY_CHECK_WORDS] = {0};
@@ -47,12 +49,13 @@ static void symbolize_frames(struct fake_host *host, const struct py_code_layout
 
 		host->memory.n_reads = 0;
 		host->n_names = 0;
-		r = py_code_symbolize(cache, fake_host_services(host), &host->target, layout, code_addr, check, i * 6,
-				      &host->names);
+		r = py_code_symbolize(cache, fake_host_services(host), &host->target, layout,
+				      code_addr, check, i * 6, &host->names);
 		must(host->memory.n_reads <= MAX_READS, "few reads");
 		must(host->n_names == (r == 0), "one name, or none");
 		must(r == 0 || r == EP_FRAME_GONE || r == -EBADMSG, "the header's outcomes");
-		must(strlen(host->function) < PY_FUNCTION_BYTES && strlen(host->file_name) < PY_FILE_BYTES,
+		must(strlen(host->function) < PY_FUNCTION_BYTES &&
+			     strlen(host->file_name) < PY_FILE_BYTES,
 		     "a text is within its limit");
 	}
 	names_cache_free(cache);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPython's line tables. Whatever the bytes are: the runs ascend, and are no more than the bytes. */
+/* CPython's line tables. Whatever the bytes are: the runs ascend, and are no more than the bytes.
+ */
 #include "plugins/python/symbolize/code.h"
 #include "plugins/python/symbolize/line_table.h"
 #include "tests/kit/fuzz.h"

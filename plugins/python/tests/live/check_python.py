@@ -13,8 +13,9 @@ import language
 import runs
 
 GONE = ("[python: unknown function]",)  # its code was freed before it could be named
-# Scenarios that free what they run; so many percent may be gone. Nobody keeps what an eval runs. A sub-interpreter's
-# script comes with its samples (EP_SAMPLE_KEEP: test_walk.c), but for those before the keeper is loaded.
+# Scenarios that free what they run; so many percent may be gone. Nobody keeps what an eval runs. The
+# script of a sub-interpreter comes with its samples (EP_SAMPLE_KEEP: test_walk.c), but for those
+# before the keeper is loaded.
 FLEETING = {"transient": 100, "subinterpreter": 1}
 
 
@@ -67,8 +68,8 @@ class Pythons(language.Check):
         if verdict.aside * 100 > most * verdict.all:
             problems.append(f"the code of {verdict.aside} samples of {verdict.all} was gone, not {most} % at most")
         print(f"  {verdict.percent:6.2f} % of {verdict.tested} samples are true, "
-              f"{verdict.percent_in_order:6.2f} % of these in order; {verdict.outside} before the start, "
-              f"{verdict.aside} of code that was gone")
+              f"{verdict.percent_in_order:6.2f} % of these in order; "
+              f"{verdict.outside} before the start, {verdict.aside} of code that was gone")
         if problems or self.options.examples:
             verdict.print_wrong()
         if problems:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that runs live.py, which says "python PID" first: its interpreter is probed, its memory is read. */
+/* A process that runs live.py, which says "python PID" first: its interpreter is probed, its memory
+ * is read. */
 #ifndef TEST_PYTHON_LIVE_H
 #define TEST_PYTHON_LIVE_H
 
@@ -55,11 +56,13 @@ static inline bool live_begin(struct live *live, pid_t pid)
 	maps = fopen(path, "re");
 	while (maps && !found && fgets(line, sizeof(line), maps)) {
 		name = strchr(line, '/');
-		if (!name || !strstr(name, "python") || sscanf(line, "%lx-%*x %*s %lx", &start, &off) != 2 || off)
+		if (!name || !strstr(name, "python") ||
+		    sscanf(line, "%lx-%*x %*s %lx", &start, &off) != 2 || off)
 			continue;
 		name[strcspn(name, "\n")] = '\0';
+		/* As it is called here, where a root of its own is below ours, or there. */
 		snprintf(file, sizeof(file), "/proc/%d/root%s", (int)pid, name);
-		found = live_probe(live, file) == 0;
+		found = live_probe(live, name) == 0 || live_probe(live, file) == 0;
 	}
 	if (maps)
 		fclose(maps);
@@ -77,7 +80,8 @@ static inline bool live_check(const struct live *live, uint64_t code, uint32_t *
 	const struct py_code_layout *layout = &live->exe->offsets.code;
 	__u64 words[PY_CHECK_WORDS];
 
-	if (ep_unwinder_host_get()->target_read(&live->host.target, code + layout->check_off, words, sizeof(words)) < 0)
+	if (ep_unwinder_host_get()->target_read(&live->host.target, code + layout->check_off, words,
+						sizeof(words)) < 0)
 		return false;
 	*ret = py_code_check(words, layout->check_mask);
 	return true;

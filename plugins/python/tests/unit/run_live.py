@@ -3,8 +3,9 @@
 
     run_live.py TEST_PYTHON_LIVE
 
-Of each shape of line tables one minor, and the newest: fixtures have the layouts of the others, which are
-compared with EBPF_PROFILER_TEST_FULL in the environment. What is not there is a skip, and named.
+Of each shape of line tables one minor, and the newest: fixtures have the layouts of the others,
+which are compared with EBPF_PROFILER_TEST_FULL in the environment. What is not there is a skip, and
+named.
 """
 import os
 import subprocess
@@ -29,7 +30,8 @@ def wanted(found):
     seen = set()
     for runtime in found:
         key = runtime.numbers[:2], *({"debug", "freethreaded"} & set(runtime.flavors))
-        if full or (runtime.numbers[:2] in compared and key not in seen and not runtime.environment):
+        is_new = key not in seen and not runtime.environment
+        if full or (runtime.numbers[:2] in compared and is_new):
             seen.add(key)
             yield runtime
 

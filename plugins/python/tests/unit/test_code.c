@@ -15,25 +15,20 @@ struct fixture {
 static const uint8_t locations[] = {0xd4, 1, 2, 0xe1, 4};
 #define FIRST_LINE 7
 
-static int setup_version(struct fixture *fx, uint32_t version, bool trace_refs)
+static struct fixture fixture;
+
+static int setup(void **state)
 {
+	struct fixture *fx = *state = &fixture;
+
 	fx->cache = NULL;
 	heap_host(&fx->host);
-	if (py_code_layout_find(version, trace_refs, &fx->layout) != 0)
-		return -1;
+	assert_int_equal(py_code_layout_find(PY_VERSION(3, 12), false, &fx->layout), 0);
 	fx->layout.code_type_addr = TYPE_ADDR;
 	put_code(&fx->layout, CODE_ADDR, FIRST_LINE);
 	put_bytes(&fx->layout, LINE_ADDR, locations, sizeof(locations));
 	fx->check = heap_check(&fx->layout, CODE_ADDR);
 	return py_code_cache_new(&fx->cache);
-}
-
-static struct fixture fixture;
-
-static int setup(void **state)
-{
-	*state = &fixture;
-	return setup_version(&fixture, PY_VERSION(3, 12), false);
 }
 
 static int teardown(void **state)
@@ -47,8 +42,8 @@ static int teardown(void **state)
 static int symbolize(struct fixture *fx, uint64_t addr, uint32_t check, uint32_t off)
 {
 	fx->host.n_names = 0;
-	return py_code_symbolize(fx->cache, fake_host_services(&fx->host), &fx->host.target, &fx->layout, addr, check,
-				 off, &fx->host.names);
+	return py_code_symbolize(fx->cache, fake_host_services(&fx->host), &fx->host.target,
+				 &fx->layout, addr, check, off, &fx->host.names);
 }
 
 #define FIXTURE_TEST(name) EP_TEST_ON(name, struct fixture *fx, setup, teardown)
@@ -258,8 +253,8 @@ FIXTURE_TEST(a_table_that_is_too_long_is_read_to_the_limit)
 
 	memset(table, 0xdf, sizeof(table)); /* a line and 16 bytes of code in each byte */
 	fake_memory_add(&fx->host.memory, LINE_ADDR + HEAP_BYTES * 16, heap, 64);
-	fake_memory_add(&fx->host.memory, LINE_ADDR + HEAP_BYTES * 16 + fx->layout.bytes_data, table,
-			sizeof(table));
+	fake_memory_add(&fx->host.memory, LINE_ADDR + HEAP_BYTES * 16 + fx->layout.bytes_data,
+			table, sizeof(table));
 	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, 1ULL << 40);
 	heap_put_word(CODE_ADDR + fx->layout.co_lines, LINE_ADDR + HEAP_BYTES * 16);
 	fx->check = heap_check(&fx->layout, CODE_ADDR);

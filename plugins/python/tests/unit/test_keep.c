@@ -111,7 +111,7 @@ EP_TEST(long_names_are_kept_whole)
 		size_t n;
 		uint32_t kind; /* bytes of a character */
 		int result;
-	} rows[] = {{87, 1, 0}, {89, 1, 0},  {200, 1, 0}, {280, 1, 0},	     {281, 1, -EBADMSG},
+	} rows[] = {{87, 1, 0},	{89, 1, 0},  {200, 1, 0}, {280, 1, 0}, {281, 1, -EBADMSG},
 		    {66, 4, 0}, {120, 2, 0}, {132, 2, 0}, {133, 2, -EBADMSG}};
 	char text[300], file[300];
 
@@ -126,7 +126,8 @@ EP_TEST(long_names_are_kept_whole)
 		assert_true(keep());
 		assert_int_equal(name(CODE_ADDR), rows[i].result);
 		if (rows[i].result == 0)
-			assert_int_equal(strlen(host.function), rows[i].n * (rows[i].kind == 1 ? 1 : 3));
+			assert_int_equal(strlen(host.function),
+					 rows[i].n * (rows[i].kind == 1 ? 1 : 3));
 	}
 }
 

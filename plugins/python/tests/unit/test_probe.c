@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Python plugin's view of a file: which CPython it is, and its offsets. Fixtures have the offsets of each
- * minor, test_live.c probes the interpreters of this machine; here is what they do not have.
+ * The Python plugin's view of a file: which CPython it is, and its offsets. Fixtures have the
+ * offsets of each minor, test_live.c probes the interpreters of this machine; here is what they do
+ * not have.
  */
 #include "core/base/util.h"
 #include "plugins/python/python.h"
@@ -64,6 +65,12 @@ EP_TEST(traced_references_shift_objects)
 	assert_int_equal(py_offsets_find(PY_VERSION(3, 12), true, &traced), 0);
 	assert_int_equal(traced.frame_code, plain.frame_code);
 	assert_int_equal(traced.code_instructions, plain.code_instructions + 16);
+	assert_int_equal(traced.code.ob_refcnt, 16);
+	assert_int_equal(traced.code.check_off, plain.code.check_off + 16);
+	assert_int_equal(traced.code.co_qualname, plain.code.co_qualname + 16);
+	assert_int_equal(traced.code.co_lines, plain.code.co_lines + 16);
+	assert_int_equal(traced.code.str_ascii_data, plain.code.str_ascii_data + 16);
+	assert_int_equal(traced.code.bytes_data, plain.code.bytes_data + 16);
 }
 
 /* struct _Py_DebugOffsets as 3.14 arranges it, with most numbers of 3.14.10 on x86-64; what
