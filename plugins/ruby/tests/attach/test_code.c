@@ -126,16 +126,6 @@ EP_TEST(table_of_ids_is_compared_with)
 	assert_int_equal(found.last_op_id, 0xaa);
 }
 
-EP_TEST(jumps_out_of_a_function_are_told)
-{
-	uint64_t targets[4];
-
-	assert_int_equal(x86_code_leaves(CODE("\xeb\x00\xe9\x00\x01\x00\x00\xe9\xf4\xfe\xff\xff"), X86_JUMP, targets, 4), 2);
-	assert_int_equal(targets[0], VA + 7 + 0x100);
-	assert_int_equal(targets[1], VA + 12 - 0x10c);
-	assert_int_equal(x86_code_leaves(CODE("\xe9\x00\x01\x00\x00\xe9\x00\x01\x00\x00"), X86_JUMP, targets, 1), 1);
-}
-
 EP_TEST(frame_is_what_the_prologue_makes)
 {
 	struct x86_prologue found;

@@ -215,6 +215,11 @@ EP_TEST_WITH(what_c_may_not_have_called_yet_is_in_doubt, begin, NULL)
 	push_frame(BLOCK | FINISH, 2, 0, 0, 1);
 	assert_string_equal(walk_stack(), "2 entry at 1\n" MAIN);
 	assert_false(REC->words[0] & EP_FRAME_DOUBTFUL);
+	/* What Ruby calls is there before its first instruction: no moment is its caller's. */
+	begin(NULL);
+	push_frame(METHOD, 2, method(2), 0, 0);
+	assert_string_equal(walk_stack(), "2 in 2 at 0\n" MAIN);
+	assert_false(REC->words[0] & EP_FRAME_DOUBTFUL);
 }
 
 EP_TEST_WITH(what_is_half_made_is_no_frame, begin, NULL)
@@ -406,7 +411,8 @@ EP_TEST_WITH(what_nobody_has_looked_at_must_be_likely, begin, NULL)
 	assert_string_equal(walk_stack(), "error 100\n");
 	/* Whole frames, and more of them than the stack holds. */
 	world_begin_sample();
-	world_put(CONTEXT + EC_CFP, STACK + STACK_BYTES - (STACK_BYTES / CFP_BYTES + 1) * CFP_BYTES);
+	world_put(CONTEXT + EC_CFP,
+		  STACK + STACK_BYTES - (STACK_BYTES / CFP_BYTES + 1) * CFP_BYTES);
 	assert_string_equal(walk_stack(), "error 100\n");
 }
 

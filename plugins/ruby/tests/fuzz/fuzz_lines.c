@@ -11,7 +11,9 @@
 #define MAX_BYTES (1 << 16)
 
 static const struct ruby_body_layout layouts[] = {
-	{.entry_bytes = 12, .line_no = 4}, {.succ = 144, .entry_bytes = 8}, {.succ = 144, .entry_bytes = 12},
+	{.entry_bytes = 12, .line_no = 4},
+	{.succ = 144, .entry_bytes = 8},
+	{.succ = 144, .entry_bytes = 12},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -32,10 +34,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(table, 0, sizeof(table));
 	table_bytes = layout->succ ? ruby_succ_bytes(positions) : n * 4u;
 	memcpy(table, data + HEAD, size - HEAD < sizeof(table) ? size - HEAD : sizeof(table));
-	if (ruby_lines_parse(layout, positions, table, table_bytes, bytes, n, &lines) < 0 || lines.len > n + 1)
+	if (ruby_lines_parse(layout, positions, table, table_bytes, bytes, n, &lines) < 0 ||
+	    lines.len > n + 1)
 		abort();
 	for (size_t i = 1; i < lines.len; i++) {
-		if (lines.runs[i].start <= lines.runs[i - 1].start || lines.runs[i].line == lines.runs[i - 1].line)
+		if (lines.runs[i].start <= lines.runs[i - 1].start ||
+		    lines.runs[i].line == lines.runs[i - 1].line)
 			abort();
 	}
 	ruby_lines_fini(&lines);

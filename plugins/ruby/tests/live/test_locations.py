@@ -9,7 +9,6 @@ import unittest
 import locations
 import language
 import rubies
-import stacks
 import verdicts
 from locations import Frame
 
@@ -83,9 +82,6 @@ class TheJudge(unittest.TestCase):
         self.assertIn("without native frames", judge.judge(without))
         at = next(i for i, (a, b) in enumerate(zip(frames, frames[1:])) if a.source and b.source and i + 3 < len(frames))
         self.assertIn("with these between", judge.judge([*frames[:at + 1], NATIVE, *frames[at + 1:]]))
-
-    def test_fibers_end_where_they_start(self):
-        self.assertEqual(stacks.why_incomplete([Frame("block in f", "", "/f.rb", 1), NATIVE]), stacks.NO_ROOT)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process from before its runtime has started on: what BPF is told, and when. The process is made up. */
+/* A process from before its runtime has started on: what BPF is told, and when. The process is made
+ * up. */
 #include "plugins/ruby/ruby.h"
 #include "plugins/ruby/tests/unit/made_ruby.h"
 
@@ -58,8 +59,10 @@ EP_TEST_OF(process_is_proven_once_object_has_its_name, struct process *p, new_pr
 
 EP_TEST_OF(code_of_a_jit_is_entered_once_there_is_memory_for_it, struct process *p, new_process())
 {
-	static const struct ep_target_mapping jit = {
-		.start = 0x7f0000000000, .end = 0x7f0000001000, .prot = PROT_READ | PROT_EXEC, .path = ""};
+	static const struct ep_target_mapping jit = {.start = 0x7f0000000000,
+						     .end = 0x7f0000001000,
+						     .prot = PROT_READ | PROT_EXEC,
+						     .path = ""};
 	struct fake_host *host = &p->made->host;
 
 	assert_int_equal(host->n_ranges, 1);

@@ -38,8 +38,9 @@ static void keep_stack(const struct ep_raw_frame *frames, size_t n)
 	REC->sample.n_words = REC->sample.n_frames = 0;
 	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), 1, 0x1234, 0, 0);
 	for (size_t i = 0; i < n; i++)
-		ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 2, frames[i].aux), 2,
-			      frames[i].words[0], frames[i].words[1], 0);
+		ep_push_words(REC,
+			      EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 2, frames[i].aux),
+			      2, frames[i].words[0], frames[i].words[1], 0);
 	REC->walk.sequence++;
 	assert_true(kept_run(ruby_keep) > 0);
 }
@@ -112,9 +113,11 @@ EP_TEST_EACH(each_event_has_the_class_of_its_frames, size_t, i, MADE_RELEASES)
 	class = make_class(made, RUBY_TYPE_CLASS, "A");
 	path = make_string(made, "/f");
 	for (size_t j = 0; j < EP_LEN(frames); j++)
-		frames[j] = make_frame(made, make_body(made, "m", path), make_entry(made, class, EACH), 1);
+		frames[j] = make_frame(made, make_body(made, "m", path),
+				       make_entry(made, class, EACH), 1);
 	keep_stack(frames, EP_LEN(frames));
 	assert_true(kept_events > 1);
 	for (size_t j = 0; j < EP_LEN(frames); j++)
-		assert_string_equal(name(&frames[j]), made->layout.release == RUBY_RELEASE(3, 2) ? "m" : "A#m");
+		assert_string_equal(name(&frames[j]),
+				    made->layout.release == RUBY_RELEASE(3, 2) ? "m" : "A#m");
 }

@@ -142,13 +142,19 @@ EP_TEST_EACH(functions_in_c, size_t, i, MADE_RELEASES)
 	static const struct {
 		uint64_t id;
 		const char *name;
-	} rows[] = {{'+', "+"}, {701u << 4, "(function in C)"}, {300u << 4, "(function in C)"}, {EACH, "(function in C)"}};
+	} rows[] = {
+		{'+', "+"},
+		{701u << 4, "(function in C)"},
+		{300u << 4, "(function in C)"},
+		{EACH, "(function in C)"},
+	};
 	struct made *made = made_new(made_releases[i]);
 	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "Array");
 	char want[64];
 
 	for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
-		struct ep_raw_frame frame = make_frame(made, 0, make_entry(made, class, rows[j].id), RUBY_NO_INDEX);
+		uint64_t entry = make_entry(made, class, rows[j].id);
+		struct ep_raw_frame frame = make_frame(made, 0, entry, RUBY_NO_INDEX);
 
 		if (rows[j].id == EACH)
 			made->namer.symbols_addr = 0;
@@ -327,7 +333,10 @@ EP_TEST(layouts_of_releases_without_a_fixture)
 {
 	static const struct {
 		uint32_t major, minor, info, parent, local;
-	} rows[] = {{2, 5, 112, 168, 176}, {3, 2, 112, 160, 168}, {4, 0, 112, 160, 176}, {4, 1, 112, 160, 176}};
+	} rows[] = {{2, 5, 112, 168, 176},
+		    {3, 2, 112, 160, 168},
+		    {4, 0, 112, 160, 176},
+		    {4, 1, 112, 160, 176}};
 	struct ruby_layout layout;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
