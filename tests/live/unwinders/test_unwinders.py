@@ -248,17 +248,9 @@ class Both(Case):
         self.check(both, "4")
 
 
-class Frozen(Case):
-    """An unwinder built against the headers of ABI 1.0 (tests/abi/v1), on this host and kernel."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        for name in ("toy.so", "leap.so"):
-            os.remove(os.path.join(cls.plugins, name))
-        frozen = os.path.join(BUILD, "tests", "abi", "v1", "every_service.so")
-        shutil.copy(frozen, cls.plugins)
-        os.chmod(os.path.join(cls.plugins, "every_service.so"), 0o644)
+class Every(Case):
+    """One unwinder that marks, is entered, and uses every service and helper there is."""
+    unwinders = {"every_service": os.path.join(ROOT, "tests", "abi", "every_service")}
 
     def test_stacks(self):
         self.check(compile_program(self.dir, "toy"), "100")  # more frames than in one run

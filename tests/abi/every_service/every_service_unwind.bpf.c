@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The BPF half of an unwinder of ABI 1.0: always compiled against the headers beside it, which
- * never change. It replaces the frames of the toy interpreter and is entered for leap's code, with
+ * The BPF half: it replaces the frames of the toy interpreter and is entered for leap's code, with
  * every helper there is: scratch memory, tail calls to itself and to the native unwinder, errors,
  * counters.
  */
-#include "ebpf-profiler/bpf/unwinder.h"
-
 #include "every_service_shared.h"
+
+#include <ebpf-profiler/bpf/unwinder.h>
 
 EP_UNWINDER();
 

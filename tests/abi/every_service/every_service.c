@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An unwinder of ABI 1.0: always compiled against the headers beside it, which never change. It
- * uses every service of the host, and fails at the first thing that is not what 1.0 promised.
+ * An unwinder that uses every service of the host, and fails at the first thing that is not what
+ * the headers promise. Built outside the tree, from an installed copy.
  */
-#include "ebpf-profiler/plugin.h"
-
 #include "every_service_shared.h"
+
+#include <ebpf-profiler/plugin.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plugin of ABI 1.0: always compiled against the headers beside it, which never change. It reads
- * every column of a batch and uses every service and option type, and fails its export at the first
- * thing that is not what 1.0 promised.
+ * An exporter that reads every column of a batch and uses every service and option type, and fails
+ * its export at the first thing that is not what the headers promise. Built outside the tree.
  */
-#include "ebpf-profiler/plugin.h"
+#include <ebpf-profiler/plugin.h>
 
 #include <errno.h>
 #include <string.h>

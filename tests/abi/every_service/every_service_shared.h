@@ -3,8 +3,8 @@
 #ifndef EVERY_SERVICE_SHARED_H
 #define EVERY_SERVICE_SHARED_H
 
-#include "ebpf-profiler/bpf/record.h"
-#include "ebpf-profiler/bpf/tls.h"
+#include <ebpf-profiler/bpf/record.h>
+#include <ebpf-profiler/bpf/tls.h>
 
 /* struct toy_frame: previous, function, line, entry. */
 struct every_frame {
