@@ -9,7 +9,6 @@
 #include "exporters/otlp/conn.h"
 #include "exporters/shared/otlp/text.h"
 #include "tests/kit/fuzz.h"
-#include "tests/otlp/check.h"
 
 /* --- a connection whose peer is the fuzzer --- */
 
@@ -189,7 +188,6 @@ static void run_pairs(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct otlp_check_result result;
 	uint8_t bytes[512];
 	uint64_t ns;
 
@@ -213,9 +211,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 5:
 		run_pairs(data + 1, size - 1);
-		break;
-	case 6:
-		(void)otlp_check(data + 1, size - 1, NULL, &result);
 		break;
 	default:
 		run_header(data + 1, size - 1);

@@ -6,6 +6,7 @@
 
 Every sample must be accounted for: taken = accepted and arrived + counted as dropped.
 """
+import glob
 import os
 import re
 import signal
@@ -17,7 +18,8 @@ import time
 
 sys.dont_write_bytecode = True
 from otlp_test import Bench, make_certs  # noqa: E402
-from test_peers import Peer, core_command  # noqa: E402
+from judge import judge_all  # noqa: E402
+from peer import Peer  # noqa: E402
 
 CONFIG = """
 [sampling]
@@ -58,9 +60,8 @@ def anonymous_mib(pid):
 
 def main():
     build, seconds = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 600
-    command, env = core_command(None)
-    bench = Bench(f"{build}/exporters/otlp/otlp_send", f"{build}/exporters/otlp/otlp_check")
-    peer = Peer(command, env, bench.directory, make_certs(f"{bench.directory}/certs"))
+    bench = Bench(None)
+    peer = Peer(bench.directory, make_certs(f"{bench.directory}/certs"))
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))  # bound, not listening: connections are refused
     path = f"{bench.directory}/profiler.toml"
@@ -79,7 +80,8 @@ def main():
         memory.append(anonymous_mib(agent.pid))
     came = time.monotonic()
     listener.listen()
-    threading.Thread(target=forward, args=(listener, peer.ports["plain"], first), daemon=True).start()
+    threading.Thread(target=forward, args=(listener, peer.ports["plain"], first),
+                     daemon=True).start()
     time.sleep(40)  # more than retry_max
     agent.send_signal(signal.SIGTERM)
     agent.wait(30)
@@ -89,8 +91,8 @@ def main():
         text = file.read()
     accepted, dropped = map(int, re.search(r"with (\d+) samples accepted, (\d+) samples dropped",
                                            text).groups())
-    taken, arrived = int(re.search(r"(\d+)  samples stored", text)[1]), bench.events_of("away")
-    peer.end()
+    taken = int(re.search(r"(\d+)  samples stored", text)[1])
+    arrived = judge_all(glob.glob(f"{bench.directory}/away/*.bin"))[0]["events"]
     half = memory[len(memory) // 2:]
     print(f"seconds without receiver\t{seconds:.0f}")
     print(f"anonymous memory, second half, MiB\t{min(half):.1f} to {max(half):.1f}")
@@ -100,4 +102,6 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    STATUS = main()
+    sys.stdout.flush()
+    os._exit(STATUS)  # without waiting for gRPC's threads

@@ -3,8 +3,8 @@
  * otlp_send, otlp_bench [-n BATCHES] [-e EVERY_MS] [-s SHAPE] [-w WAIT_MS] [-q] [-F] [-l MODULE]
  * KEY=VALUE...
  *
- * Opens the exporter with these options, exports BATCHES (1) batches of SHAPE (small, 379k, large,
- * huge, or PROCESSES,FUNCTIONS,STACKS,DEPTH,SAMPLES,EVENTS), one every EVERY_MS, waits WAIT_MS,
+ * Opens the exporter with these options, exports BATCHES (1) batches of SHAPE (small, 379k, large
+ * or PROCESSES,FUNCTIONS,STACKS,DEPTH,SAMPLES,EVENTS), one every EVERY_MS, waits WAIT_MS,
  * flushes (not with -F), closes, and prints what became of them, a "name value" a line:
  * exported_events is what the batches held, the rest are the exporter's own counters, and what it
  * cost this process without the making and freeing of batches: CPU, memory that is resident at the
@@ -173,16 +173,6 @@ static int parse_shape(const char *text, struct test_shape *shape)
 					     .depth = 40,
 					     .samples = 30000,
 					     .events = 6,
-					     .name_bytes = 40};
-		return 0;
-	}
-	if (strcmp(text, "huge") == 0) { /* about 28 MB */
-		*shape = (struct test_shape){.processes = 300,
-					     .functions = 200000,
-					     .stacks = 45000,
-					     .depth = 40,
-					     .samples = 60000,
-					     .events = 12,
 					     .name_bytes = 40};
 		return 0;
 	}

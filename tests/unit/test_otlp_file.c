@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of a whole batch: valid to the checker of tests/otlp, and read again as the same batch. */
+/* The file of a whole batch: read again as the same batch; what others read in it: tests/otlp/test_file.py. */
 #include "core/trace/batch.h"
 #include "exporters/shared/otlp/encode.h"
 #include "exporters/shared/otlp/file.h"
@@ -8,7 +8,6 @@
 #include "tests/kit/same_batch.h"
 #include "tests/kit/test.h"
 #include "tests/otlp/batch.h"
-#include "tests/otlp/check.h"
 #include "tests/unit/full_batch.h"
 
 struct bytes {
@@ -93,17 +92,6 @@ static struct ep_batch *owned_full(const struct full_batch *options)
 	return batch;
 }
 
-static struct otlp_check_result check(struct bytes bytes)
-{
-	const struct otlp_check_options options = {0};
-	struct otlp_check_result result;
-	int r = otlp_check(bytes.data, bytes.len, &options, &result);
-
-	assert_string_equal(result.text, "");
-	assert_int_equal(r, 0);
-	return result;
-}
-
 static const struct test_shape shape_none = {.processes = 1, .functions = 12, .stacks = 6, .depth = 5};
 static const struct test_shape shape_twins = {
 	.processes = 3, .functions = 30, .stacks = 20, .depth = 12, .samples = 90, .events = 2, .twins = 5};
@@ -121,17 +109,6 @@ static const struct full_batch fulls[] = {
 	{.with_times = true, .long_sample = 200000},
 	{.with_times = true, .odd_weights = true, .long_sample = 200000},
 };
-
-EP_TEST(a_file_keeps_the_rules_of_the_messages)
-{
-	for (size_t i = 0; i < EP_LEN(shapes); i++) {
-		struct ep_batch *batch = owned_batch(shapes[i]);
-
-		assert_int_equal(check(file_of(batch)).events, test_batch_events(batch));
-	}
-	for (size_t i = 0; i < EP_LEN(fulls); i++)
-		(void)check(file_of(owned_full(&fulls[i])));
-}
 
 EP_TEST(what_is_read_is_what_was_written)
 {

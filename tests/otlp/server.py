@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receivers made by hand, which break rules that a real one keeps.
+"""A receiver that follows a script, and breaks rules that a real one keeps.
 
 Server       accepts connections, gives each to a function in a thread of its own.
 Http2        frames of one HTTP/2 connection (RFC 9113); headers are written as literals and never
              decoded (RFC 7541, 6.2.2), so there is no state.
+Grpc, Http   servers whose nth request gets the nth answer, the last one for ever.
 Proxy        forwards to a port, and cuts or slows down as it is told.
 """
 import gzip
+import itertools
 import socket
 import ssl
 import struct
@@ -25,15 +27,11 @@ class Server:
         self.listener.listen()
         self.port = self.listener.getsockname()[1]
         self.connections = 0
-        self.errors = []
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
         while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
+            connection, _ = self.listener.accept()
             self.connections += 1
             threading.Thread(target=self.handle, args=(connection, self.connections),
                              daemon=True).start()
@@ -46,8 +44,6 @@ class Server:
                 self.serve(connection, number)
         except (OSError, EOFError, ssl.SSLError):
             pass
-        except Exception as error:  # pylint: disable=broad-except
-            self.errors.append(error)
 
     @property
     def url(self):
@@ -62,6 +58,9 @@ def read_exactly(connection, n):
             raise EOFError
         data += part
     return bytes(data)
+
+
+# --- HTTP/2 -----------------------------------------------------------------------------------
 
 
 def text(string):
@@ -137,16 +136,19 @@ class Http2:
             last = i + 16384 >= len(data)
             self.send(DATA, END_STREAM if end and last else 0, stream, data[i:i + 16384])
 
-    def answer(self, stream, body=b"", status="0", message=None, compressed=False):
+    def answer(self, stream, body=b"", status="0", compressed=False):
         self.headers(stream, ("content-type", "application/grpc"))
         self.data(stream, frame(body, compressed))
-        pairs = [("grpc-status", status)] + ([("grpc-message", message)] if message else [])
-        self.trailers(stream, *pairs)
+        self.trailers(stream, ("grpc-status", status))
 
     def serve(self):
         """Answers all requests well."""
         while True:
             self.answer(self.next_request())
+
+    def swallow(self):
+        while True:
+            self.receive()
 
 
 def frame(body, compressed=False):
@@ -154,19 +156,103 @@ def frame(body, compressed=False):
     return bytes([compressed]) + struct.pack(">I", len(body)) + body
 
 
-class Proxy(Server):
-    """cut_up, cut_down: bytes after which the first `cuts` connections end. delay_s: for each KiB."""
+class Grpc(Server):
+    """An answer is a function of the Http2 and the stream, or a number: the code of an answer, 0 is
+    good."""
 
-    def __init__(self, target, cut_up=None, cut_down=None, cuts=1, delay_s=0.0):
-        self.target, self.cut = target, {"up": cut_up, "down": cut_down}
-        self.cuts, self.delay_s = cuts, delay_s
+    def __init__(self, *answers, context=None, listener=None, settings=b""):
+        self.answers, self.settings = answers, settings
+        self.bodies, self.times = [], []
+        super().__init__(self.run, context, listener)
+
+    def run(self, connection, _):
+        http = Http2(connection, self.settings)
+        while True:
+            stream = http.next_request()
+            answer = self.answers[min(len(self.times), len(self.answers) - 1)]
+            self.bodies.append(http.bodies[stream])
+            self.times.append(time.monotonic())
+            if callable(answer):
+                answer(http, stream)
+            else:
+                http.answer(stream, status=str(answer))
+
+
+def reset(code):
+    return lambda http, stream: http.send(RST_STREAM, 0, stream, struct.pack(">I", code))
+
+
+def plain_status(status):
+    return lambda http, stream: http.headers(stream, ("content-type", "text/html"), end=True,
+                                             status=status)
+
+
+# --- HTTP/1.1 ---------------------------------------------------------------------------------
+
+
+class HttpRequest:
+    """One request, read from a connection."""
+
+    def __init__(self, connection):
+        data = b""
+        while b"\r\n\r\n" not in data:
+            part = connection.recv(65536)
+            if not part:
+                raise EOFError
+            data += part
+        head, self.body = data.split(b"\r\n\r\n", 1)
+        lines = head.decode().split("\r\n")
+        self.method, self.path, _ = lines[0].split(" ")
+        self.headers = {name.lower(): value for name,
+                        value in (line.split(": ", 1) for line in lines[1:])}
+        left = int(self.headers["content-length"]) - len(self.body)
+        if left > 0:
+            self.body += read_exactly(connection, left)
+        if self.headers.get("content-encoding") == "gzip":
+            self.body = gzip.decompress(self.body)
+
+
+def http_answer(status, body=b"", *headers, kind="application/x-protobuf"):
+    head = [f"HTTP/1.1 {status}", f"Content-Type: {kind}", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+class Http(Server):
+    """An answer is bytes; b"" hangs up."""
+
+    def __init__(self, *answers, context=None):
+        self.answers, self.requests = answers, []
+        super().__init__(self.run, context)
+
+    def run(self, connection, _):
+        while True:
+            request = HttpRequest(connection)
+            answer = self.answers[min(len(self.requests), len(self.answers) - 1)]
+            self.requests.append(request)
+            if not answer:
+                return
+            connection.sendall(answer)
+            if b"onnection: close" in answer or b"HTTP/1.0" in answer:
+                return
+
+
+# --- on the way -------------------------------------------------------------------------------
+
+
+class Proxy(Server):
+    """up, down: after how many bytes of that direction the first connection, the second, .. ends.
+    delay_s: for each KiB."""
+
+    def __init__(self, target, up=(), down=(), delay_s=0.0):
+        self.target, self.delay_s = target, delay_s
+        self.cuts = list(itertools.zip_longest(up, down))
         super().__init__(self.forward)
 
     def forward(self, connection, number):
         target = socket.create_connection(("127.0.0.1", self.target))
-        cut = self.cut if number <= self.cuts else {"up": None, "down": None}
-        threads = [threading.Thread(target=self.pump, args=pair, daemon=True) for pair in (
-            (connection, target, cut["up"]), (target, connection, cut["down"]))]
+        up, down = self.cuts[number - 1] if number <= len(self.cuts) else (None, None)
+        threads = [threading.Thread(target=self.pump, args=pair, daemon=True)
+                   for pair in ((connection, target, up), (target, connection, down))]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -190,27 +276,3 @@ class Proxy(Server):
                 end.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
-
-
-class HttpRequest:
-    """One request of HTTP/1.1, read from a connection."""
-
-    def __init__(self, connection, rest=b""):
-        data = rest
-        while b"\r\n\r\n" not in data:
-            part = connection.recv(65536)
-            if not part:
-                raise EOFError
-            data += part
-        head, self.body = data.split(b"\r\n\r\n", 1)
-        lines = head.decode().split("\r\n")
-        self.method, self.path, _ = lines[0].split(" ")
-        self.headers = {}
-        for line in lines[1:]:
-            name, value = line.split(": ", 1)
-            self.headers[name.lower()] = value
-        left = int(self.headers["content-length"]) - len(self.body)
-        if left > 0:
-            self.body += read_exactly(connection, left)
-        if self.headers.get("content-encoding") == "gzip":
-            self.body = gzip.decompress(self.body)
