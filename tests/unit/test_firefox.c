@@ -32,6 +32,17 @@ EP_TEST(a_profile_has_these_parts)
 	ep_batch_unref(batch);
 }
 
+EP_TEST(threads_of_two_processes_with_one_id_are_two)
+{
+	struct ep_batch *batch = two_processes("native", 7, "server", 8, "shell");
+	ep_autofree char *text = written_by(firefox_encode, batch, NULL);
+	const char *first = strstr(text, "\"tid\":7,");
+
+	assert_non_null(first);
+	assert_non_null(strstr(first + 1, "\"tid\":7,"));
+	ep_batch_unref(batch);
+}
+
 EP_TEST(an_error_of_the_sink_is_returned)
 {
 	struct ep_batch *batch = writer_batch();

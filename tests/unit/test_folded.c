@@ -35,6 +35,15 @@ EP_TEST(equal_stacks_of_two_threads_are_one_line)
 	ep_batch_unref(batch);
 }
 
+EP_TEST(equal_stacks_of_two_programs_are_two_lines)
+{
+	struct ep_batch *batch = two_processes("native", 7, "server", 8, "shell");
+	ep_autofree char *text = written_by(folded_encode, batch, NULL);
+
+	assert_string_equal(text, "server;f 1\nshell;f 2\n");
+	ep_batch_unref(batch);
+}
+
 EP_TEST(without_a_program_a_line_begins_with_a_function)
 {
 	static const struct writer_line line = {.name = "f"};

@@ -75,6 +75,14 @@ EP_TEST(several_programs_are_refused_by_name)
 				 "one: choose it, with -p PID or --comm NAME");
 }
 
+EP_TEST(programs_without_a_path_are_told_by_their_names)
+{
+	char why[EP_SINK_WHY_BYTES];
+
+	assert_int_equal(encode(two_processes("go", 7, "app", 8, "app"), why), -ENOSPC); /* of the sink */
+	assert_int_equal(encode(two_processes("go", 7, "app", 8, "other"), why), -EINVAL);
+}
+
 EP_TEST(without_a_program_it_is_said)
 {
 	char why[EP_SINK_WHY_BYTES];

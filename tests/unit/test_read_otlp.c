@@ -210,6 +210,18 @@ static void put_resource(struct otlp_wire *to, const struct otlp_wire *a, const 
 		otlp_wire_fini(&wires[--n_wires]);
 }
 
+/* Resource_profiles of one profile, and nothing of the resource. */
+static void put_scope(struct otlp_wire *to, const struct otlp_wire *profile)
+{
+	struct otlp_wire *scope = new_wire(), *all = new_wire();
+
+	otlp_put_message(scope, SCOPE_PROFILES_PROFILES, profile);
+	otlp_put_message(all, RESOURCE_PROFILES_SCOPE_PROFILES, scope);
+	otlp_put_message(to, REQUEST_RESOURCE_PROFILES, all);
+	otlp_wire_fini(&wires[--n_wires]);
+	otlp_wire_fini(&wires[--n_wires]);
+}
+
 static char why[EP_READ_WHY_BYTES];
 
 static int try_read(const struct otlp_wire *file, struct ep_batch **ret_batch)
@@ -349,6 +361,51 @@ EP_TEST(frames_are_what_they_are_called)
 	assert_true(b->stack_error[b->sample_stack[1]] != 0);
 	assert_int_equal(b->sample_tid[0], 43);
 	assert_int_equal(b->process_pid[b->sample_process[0]], 42); /* an attribute of the sample */
+}
+
+EP_TEST(messages_have_their_own_keys)
+{
+	static const char *const keys[] = {"process.pid", "thread.id"};
+	struct otlp_wire *file;
+	struct ep_batch *b;
+
+	begin();
+	file = new_wire();
+	for (size_t i = 0; i < EP_LEN(keys); i++) {
+		struct otlp_wire *d = new_wire(), *profile = new_wire(), *sample = new_wire();
+
+		for (uint32_t field = DICTIONARY_MAPPING; field <= DICTIONARY_STACK; field++)
+			otlp_put_bytes(d, field, NULL, 0);
+		put_text(d, DICTIONARY_STRING, keys[i]);
+		put_attribute(d, 1, 0, false, 43);
+		PACKED(sample, SAMPLE_ATTRIBUTES, 1);
+		PACKED(sample, SAMPLE_VALUES, 5);
+		otlp_put_message(profile, PROFILE_SAMPLES, sample);
+		put_scope(file, profile);
+		otlp_put_message(file, REQUEST_DICTIONARY, d);
+		while (n_wires > 1) /* all but the file */
+			otlp_wire_fini(&wires[--n_wires]);
+	}
+	b = read_file(file);
+	assert_int_equal(b->n_samples, 2);
+	for (uint32_t i = 0; i < 2; i++) /* each has one of the two */
+		assert_int_equal(b->process_pid[b->sample_process[i]] + b->sample_tid[i], 43);
+}
+
+EP_TEST(the_recording_ends_with_the_last_end)
+{
+	struct otlp_wire *file, *a, *b;
+
+	begin();
+	file = new_wire();
+	a = begin_profile(S_SAMPLES, S_COUNT, 1);
+	b = begin_profile(S_SAMPLES, S_COUNT, 1);
+	put_sample(a, 1, 0, 1, true);
+	put_sample(b, 2, 0, 1, true);
+	otlp_put_uint(b, PROFILE_DURATION, 500); /* the last of a field is what it is */
+	put_resource(file, a, b);
+	otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
+	assert_int_equal(read_file(file)->duration_ns, 1000);
 }
 
 /* --- refused --- */

@@ -161,6 +161,24 @@ EP_TEST(without_a_default_it_is_the_last)
 	ep_batch_unref(batch);
 }
 
+/* Between them is one that weighs nothing, which is left out. */
+EP_TEST(a_sample_has_its_own_stack)
+{
+	static const uint64_t rows[][3] = {{1, 0, 5}, {2, 0, 0}, {2, 0, 7}};
+	ep_cleanup(file_fini) struct file file;
+	struct ep_batch *batch;
+
+	file_init(&file);
+	NUMBERS(&file, 1, CPU, NANOSECONDS);
+	for (size_t i = 0; i < EP_LEN(rows); i++)
+		put_sample(&file, rows[i], (const uint64_t[]){rows[i][2], UINT64_MAX}, false);
+	put_tables(&file);
+	batch = batch_of_file(&file);
+	assert_int_equal(batch->n_samples, 2);
+	assert_int_equal(batch->sample_weight_ns[sample_with_leaf(batch, "prog+0x402000")], 7);
+	ep_batch_unref(batch);
+}
+
 /* Samples alone, and what each stands for. */
 EP_TEST(a_count_with_a_period_is_time)
 {
@@ -288,7 +306,7 @@ static struct ep_batch *make_ours(void)
 		.start_ns = 1700000000000000000, .duration_ns = 2000000000, .period_ns = 10000000,
 		.period_hz = 100, .lost_samples = 7, .host_name = "a host", .sample_type = "cpu",
 		.weight_unit = "nanoseconds"};
-	struct ep_profile_process process = {.pid = 42};
+	struct ep_profile_process process = {.pid = 42}, later = {.pid = 42}; /* after exec */
 	struct ep_profile_sample sample = {.tid = 43, .cpu = 0, .count = 5, .weight = 50000000};
 	uint32_t locations[3];
 	struct ep_batch *batch;
@@ -303,6 +321,9 @@ static struct ep_batch *make_ours(void)
 	locations[2] = unnamed_location(b, "[truncated: stack memory unreadable]", "error",
 					EP_LOCATION_ERROR);
 	sample.stack = stack_of(b, locations, 3);
+	assert_int_equal(ep_profile_add_sample(b, &sample), 0);
+	later.comm = string_of(b, "sh");
+	(void)ep_profile_add_process(b, &later, &sample.process);
 	assert_int_equal(ep_profile_add_sample(b, &sample), 0);
 	assert_int_equal(ep_profile_add_header(b, &header), 0);
 	assert_int_equal(ep_profile_finish(b, &batch), 0);
@@ -322,7 +343,8 @@ EP_TEST(what_we_write_comes_back)
 	batch = batch_of(bytes.data, bytes.len);
 	stack = batch->sample_stack[0];
 	process = batch->sample_process[0];
-	assert_int_equal(batch->n_samples, 1);
+	assert_int_equal(batch->n_samples, 2);
+	assert_string_equal(text_in(batch, batch->process_comm[batch->sample_process[1]]), "sh");
 	assert_int_equal(batch->sample_count[0], 5);
 	assert_int_equal(batch->sample_weight_ns[0], 50000000);
 	assert_int_equal(batch->sample_tid[0], 43);

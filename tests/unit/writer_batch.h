@@ -160,6 +160,22 @@ static inline struct ep_batch *writer_batch(void)
 	return finish_batch(&w);
 }
 
+/* One stack of a language, once in each of two processes whose paths are not known. */
+static inline struct ep_batch *two_processes(const char *kind, uint32_t pid, const char *comm, uint32_t other_pid,
+					     const char *other_comm)
+{
+	static const struct writer_line line = {.name = "f"};
+	struct writer_batch w;
+	uint32_t stack, location;
+
+	begin_batch(&w);
+	location = add_location(&w, kind, w.program, 0x402000, 0, &line, 1);
+	stack = stack_of(w.builder, &location, 1);
+	add_samples(&w, stack, add_process(&w, pid, comm, ""), 7, "a", 0, 1, NULL, 1);
+	add_samples(&w, stack, add_process(&w, other_pid, other_comm, ""), 7, "b", 1, 2, NULL, 1);
+	return finish_batch(&w);
+}
+
 /* --- what a writer wrote --- */
 
 struct written {
