@@ -358,3 +358,36 @@ EP_TEST(a_failure_says_at_which_stage)
 		assert_int_equal(uv_loop_close(&loop), 0);
 	}
 }
+
+/* --- what was due and lost, of counters (coverage.c) --- */
+
+SESSION_TEST(ticks_of_idle_cpus_and_missed_ones_are_due)
+{
+	struct ep_coverage *coverage = &session->coverage;
+
+	parts.counters[EP_COUNTER_IDLE] = 80;
+	assert_int_equal(ep_coverage_add_due(coverage, NULL), 0); /* before there is a sample */
+	parts.counters[EP_COUNTER_SAMPLES] = 10;
+	parts.missed = (struct ep_events_missed){.ticks = 10, .samples = 1};
+	parts.counters[EP_COUNTER_RING_FULL] = 2;
+	assert_int_equal(ep_coverage_add_due(coverage, NULL), 90); /* the missed ones were not looked for yet */
+	assert_int_equal(ep_coverage_add_lost(coverage, NULL, NULL), 3);
+	assert_int_equal(ep_coverage_add_due(coverage, NULL), 10);
+	assert_int_equal(ep_coverage_add_lost(coverage, NULL, NULL), 0);
+	assert_int_equal(ep_coverage_add_due(coverage, NULL), 0);
+}
+
+SESSION_TEST(a_filter_has_its_share_and_what_is_due_never_goes_back)
+{
+	struct ep_coverage *coverage = &session->coverage;
+
+	parts.counters[EP_COUNTER_SAMPLES] = 10;
+	parts.counters[EP_COUNTER_FILTERED] = 30;
+	parts.counters[EP_COUNTER_IDLE] = 60;
+	assert_int_equal(ep_coverage_add_due(coverage, NULL), 25);
+	parts.counters[EP_COUNTER_FILTERED] = 90; /* its share is a tenth by now, of 160 */
+	assert_int_equal(ep_coverage_add_due(coverage, NULL), 0);
+	parts.counters[EP_COUNTER_SAMPLES] = 180;
+	assert_int_equal(ep_coverage_add_due(coverage, NULL), 195); /* 220 of 330, since 180 of 270 are ours */
+	assert_int_equal(coverage->due, 220);
+}
