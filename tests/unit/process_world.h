@@ -27,6 +27,12 @@
 #include <uv.h>
 
 #define KEEP_NS (60 * EP_NS_PER_SEC)
+/* Pids that no machine has: pid_max is at most 2^22 (include/linux/threads.h). */
+#define PID(n) (0x500000u + (n))
+
+static const struct ep_program prog = {.pid = PID(1), .image = 1, .start_ns = 1000000000};
+/* Another one, or its child. */
+static const struct ep_program other = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 
 /* --- live processes -------------------------------------------------------------------------- */
 
@@ -339,6 +345,17 @@ static inline void world_map_anonymous(struct world *w, uint64_t time_ns, uint32
 					 .bytes = bytes, .name = "//anon"};
 
 	ep_processes_on_mapping(w->processes, &event);
+}
+
+/* A live one whose mappings are known, and are none that it has: a read would tell. */
+static inline struct ep_program world_known_child(struct world *w)
+{
+	struct ep_program child = world_child();
+
+	world_exec(w, world_now(), child, "child");
+	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
+	world_publish(w);
+	return child;
 }
 
 /* --- files ----------------------------------------------------------------------------------- */

@@ -53,4 +53,6 @@ static inline int room_close(void **state)
 	return 0;
 }
 
+#define ROOM_TEST(name) EP_TEST_ON(name, struct room *room, room_open, room_close)
+
 #endif

@@ -210,9 +210,8 @@ static struct ep_executable *get(struct room *room, const char *path)
 	return get_by(room, getpid(), path);
 }
 
-EP_TEST_WITH(what_finds_no_memory_beside_others_runs_alone, room_open, room_close)
+ROOM_TEST(what_finds_no_memory_beside_others_runs_alone)
 {
-	struct room *room = *state;
 	struct ep_memory_budget memory = {.limit = 64u << 20, .used = (64u << 20) - 8192};
 	struct ep_executable *executable;
 
@@ -227,9 +226,8 @@ EP_TEST_WITH(what_finds_no_memory_beside_others_runs_alone, room_open, room_clos
 	ep_executable_unref(executable);
 }
 
-EP_TEST_WITH(files_go_with_the_last_who_maps_them, room_open, room_close)
+ROOM_TEST(files_go_with_the_last_who_maps_them)
 {
-	struct room *room = *state;
 	struct ep_executable *executable = get(room, "/proc/self/exe"), *again;
 	uint32_t id = executable->id;
 
@@ -254,9 +252,8 @@ static void note_leaving(void *arg, struct ep_executable *executable)
 	++*(unsigned int *)arg;
 }
 
-EP_TEST_WITH(it_is_told_once_that_a_file_goes, room_open, room_close)
+ROOM_TEST(it_is_told_once_that_a_file_goes)
 {
-	struct room *room = *state;
 	unsigned int left = 0;
 
 	ep_executables_set_leaving(room->executables, note_leaving, &left);
@@ -293,9 +290,8 @@ static size_t count_open(struct ep_executable *const *executables, size_t n)
 }
 
 /* The first process maps 8 files, the second 4, the third 2. */
-EP_TEST_WITH(one_process_does_not_take_all_descriptors, room_open, room_close)
+ROOM_TEST(one_process_does_not_take_all_descriptors)
 {
-	struct room *room = *state;
 	struct ep_executable *of[14];
 	size_t n = 0;
 
@@ -319,9 +315,8 @@ EP_TEST_WITH(one_process_does_not_take_all_descriptors, room_open, room_close)
 }
 
 /* Three run at once: the fourth has not begun when nobody maps it any more. */
-EP_TEST_WITH(what_nobody_maps_is_not_analysed, room_open, room_close)
+ROOM_TEST(what_nobody_maps_is_not_analysed)
 {
-	struct room *room = *state;
 	struct ep_executable *executables[4];
 	uint64_t later_ns = ep_clock_mono_ns() + 10 * EP_NS_PER_SEC;
 

@@ -494,6 +494,22 @@ CODE_TEST(read_that_blocks_does_not_block_the_loop)
 	walk_is_whole_with_code();
 }
 
+CODE_TEST(sample_that_lacked_code_waits_for_its_process_as_well)
+{
+	send_to_walk(fx);
+	uv_sem_wait(&code.begun);
+	fx->process->is_asking = true;
+	while (ep_held_busy(fx->held)) {
+		uv_sem_post(&code.go_on);
+		(void)uv_run(&code.loop, UV_RUN_ONCE);
+		ep_held_retry(fx->held);
+	}
+	assert_int_equal(passed.n, 0);
+	fx->process->is_asking = false;
+	ep_held_retry(fx->held);
+	assert_int_equal(passed.n, 1);
+}
+
 CODE_TEST(sample_does_not_wait_for_code_for_ever)
 {
 	send_to_walk(fx);

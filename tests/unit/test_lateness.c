@@ -6,7 +6,6 @@
 #include "tests/kit/test.h"
 #include "tests/unit/process_world.h"
 
-#define PID(n)	  (0x500000u + (n))
 #define LIVES	  50
 #define PER_LIFE  9
 #define RECORDS	  (LIVES * PER_LIFE)

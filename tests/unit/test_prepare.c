@@ -26,9 +26,8 @@ static void prepare(struct room *room, const char *path)
 	uv_run(&room->loop, UV_RUN_DEFAULT);
 }
 
-EP_TEST_WITH(test_what_was_prepared_is_ready_when_it_is_mapped, room_open, room_close)
+ROOM_TEST(test_what_was_prepared_is_ready_when_it_is_mapped)
 {
-	struct room *room = *state;
 	struct ep_executable *executable;
 	struct ep_proc_file seen;
 	ep_cleanup(ep_maps_fini) struct ep_maps maps;
@@ -52,9 +51,8 @@ EP_TEST_WITH(test_what_was_prepared_is_ready_when_it_is_mapped, room_open, room_
 }
 
 /* The only entry there is: ids begin at 1. */
-EP_TEST_WITH(test_it_is_kept_until_its_time_is_over, room_open, room_close)
+ROOM_TEST(test_it_is_kept_until_its_time_is_over)
 {
-	struct room *room = *state;
 	struct ep_executable *executable;
 	uint64_t now_ns = ep_clock_mono_ns();
 	struct ep_maps maps;
@@ -78,9 +76,8 @@ EP_TEST_WITH(test_it_is_kept_until_its_time_is_over, room_open, room_close)
 }
 
 /* Whoever changes a file and puts it back: what maps it then maps the first state again. */
-EP_TEST_WITH(test_a_state_that_is_seen_again_is_the_files, room_open, room_close)
+ROOM_TEST(test_a_state_that_is_seen_again_is_the_files)
 {
-	struct room *room = *state;
 	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 	struct ep_mapping mapping = own_code(&maps);
 	struct ep_executable *seen[3];
@@ -102,9 +99,33 @@ EP_TEST_WITH(test_a_state_that_is_seen_again_is_the_files, room_open, room_close
 		ep_executable_unref(seen[i]);
 }
 
-EP_TEST_WITH(test_a_file_that_is_no_program, room_open, room_close)
+/* Its own states: two files to whoever looks for memory. */
+ROOM_TEST(test_tables_that_were_hit_longest_ago_go_first)
 {
-	struct room *room = *state;
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
+	struct ep_mapping mapping = own_code(&maps);
+	struct ep_executable *used[2];
+
+	for (uint64_t i = 0; i < EP_LEN(used); i++) {
+		struct ep_proc_file file;
+
+		assert_int_equal(ep_proc_stat_mapping(getpid(), &mapping, &file), 0);
+		file.view.root_inode += i;
+		used[i] = ep_executables_get(room->executables, getpid(), &mapping, &file, 1000);
+		uv_run(&room->loop, UV_RUN_DEFAULT);
+		assert_non_null(used[i]->text);
+	}
+	used[0]->hit_ns = 2;
+	used[1]->hit_ns = 1;
+	assert_true(ep_executables_evict_one(room->executables));
+	assert_non_null(used[0]->text);
+	assert_null(used[1]->text);
+	for (size_t i = 0; i < EP_LEN(used); i++)
+		ep_executable_unref(used[i]);
+}
+
+ROOM_TEST(test_a_file_that_is_no_program)
+{
 	char path[] = "/tmp/test_prepare.XXXXXX";
 	int fd = mkstemp(path);
 
@@ -116,9 +137,8 @@ EP_TEST_WITH(test_a_file_that_is_no_program, room_open, room_close)
 	assert_int_equal(ep_executables_find(room->executables, 1)->state, EP_EXECUTABLE_FAILED);
 }
 
-EP_TEST_WITH(test_nothing_is_begun_after_stop, room_open, room_close)
+ROOM_TEST(test_nothing_is_begun_after_stop)
 {
-	struct room *room = *state;
 	struct ep_proc_file file;
 
 	assert_int_equal(ep_proc_open_path("/proc/self/exe", &file), 0);

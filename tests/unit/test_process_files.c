@@ -3,13 +3,8 @@
 #include "tests/kit/test.h"
 #include "tests/unit/process_world.h"
 
-#define PID(n)	   (0x500000u + (n))
 #define NOBODY	   65534
 #define ADDR	   0x10000
-
-static const struct ep_program prog = {.pid = PID(1), .image = 1, .start_ns = 1000000000};
-/* Another one, or its child. */
-static const struct ep_program second = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 
 static char own_path[256], copy_path[64], other_path[80];
 
@@ -97,7 +92,7 @@ static void assert_asked(struct world *w, uint64_t files)
 	assert_int_equal(w->processes->files.asked, files);
 }
 
-/* One look in its first mount namespace, one in the next: `other` runs in that. */
+/* One look in its first mount namespace, one in the next: the other program runs in that. */
 static void one_look_in_each_namespace(struct world *w, struct world_file file)
 {
 	const struct ep_executable *executable;
@@ -109,12 +104,12 @@ static void one_look_in_each_namespace(struct world *w, struct world_file file)
 	assert_ptr_equal(executable_at(w, prog, 2 * ADDR), executable);
 	assert_asked(w, 2); /* the second look comes later */
 	w->mount_ns = 2;
-	world_exec(w, world_now(), second, "other");
-	world_map(w, world_now(), second.pid, ADDR, &file);
-	assert_int_equal(world_place(w, second, ADDR)->state, EP_PLACE_ASKED);
-	assert_ptr_equal(executable_at(w, second, ADDR), executable);
-	world_map(w, world_now(), second.pid, 2 * ADDR, &file);
-	assert_int_equal(world_place(w, second, 2 * ADDR)->state, EP_PLACE_KNOWN);
+	world_exec(w, world_now(), other, "other");
+	world_map(w, world_now(), other.pid, ADDR, &file);
+	assert_int_equal(world_place(w, other, ADDR)->state, EP_PLACE_ASKED);
+	assert_ptr_equal(executable_at(w, other, ADDR), executable);
+	world_map(w, world_now(), other.pid, 2 * ADDR, &file);
+	assert_int_equal(world_place(w, other, 2 * ADDR)->state, EP_PLACE_KNOWN);
 	assert_int_equal(ep_executables_stats(w->processes->executables)->analysed, 1);
 }
 
@@ -218,10 +213,10 @@ WORLD_TEST(other_code_with_its_build_id)
 	executable = executable_at(w, prog, ADDR);
 	assert_string_equal(executable->path, copy_path);
 	w->mount_ns = 2;
-	world_exec(w, world_now(), second, "other");
-	world_map(w, world_now(), second.pid, ADDR, &evil);
-	assert_int_equal(world_place(w, second, ADDR)->state, EP_PLACE_ASKED);
-	found = executable_at(w, second, ADDR);
+	world_exec(w, world_now(), other, "other");
+	world_map(w, world_now(), other.pid, ADDR, &evil);
+	assert_int_equal(world_place(w, other, ADDR)->state, EP_PLACE_ASKED);
+	found = executable_at(w, other, ADDR);
 	assert_string_equal(found->path, other_path);
 	assert_string_equal(found->build_id, executable->build_id);
 	/* Whoever comes last, each has its own. */
@@ -292,7 +287,7 @@ WORLD_TEST(look_that_follows_corrects_what_was_believed)
 WORLD_TEST(hint_that_is_contested_is_believed_no_more)
 {
 	struct world_file file = start_copy(w);
-	const struct ep_executable *executable, *other;
+	const struct ep_executable *executable, *found;
 	struct ep_program next;
 	uint64_t later_ns;
 
@@ -303,28 +298,28 @@ WORLD_TEST(hint_that_is_contested_is_believed_no_more)
 	later_ns = world_now() + EP_HINT_FRESH_NS;
 	next = next_program(w, later_ns);
 	world_map(w, later_ns, next.pid, ADDR, &file);
-	other = executable_at(w, next, ADDR);
-	assert_ptr_not_equal(other, executable);
+	found = executable_at(w, next, ADDR);
+	assert_ptr_not_equal(found, executable);
 	assert_ptr_equal(executable_at(w, prog, ADDR), executable);
 	for (uint64_t i = 2; i <= 4; i++) {
 		world_map(w, later_ns, next.pid, i * ADDR, &file);
 		assert_int_equal(world_place(w, next, i * ADDR)->state, EP_PLACE_ASKED);
-		assert_ptr_equal(executable_at(w, next, i * ADDR), other);
+		assert_ptr_equal(executable_at(w, next, i * ADDR), found);
 	}
 }
 
 WORLD_TEST(equal_files_share_their_tables)
 {
-	struct world_file file = make_copy(0755, geteuid()), other;
+	struct world_file file = make_copy(0755, geteuid()), twin;
 	const struct ep_delta_store_segment *a, *b;
 	size_t used;
 
 	copy_file(own_path, other_path, 0755);
-	other = world_file(other_path);
+	twin = world_file(other_path);
 	start_mapped(w, &file);
 	assert_int_equal(ep_delta_store_text_segments(executable_at(w, prog, ADDR)->text, &a), 1);
 	used = ep_delta_store_used_bytes(w->store);
-	(void)map_once(w, 2 * ADDR, &other);
+	(void)map_once(w, 2 * ADDR, &twin);
 	assert_int_equal(ep_delta_store_text_segments(executable_at(w, prog, 2 * ADDR)->text, &b),
 			 1);
 	assert_ptr_not_equal(executable_at(w, prog, ADDR), executable_at(w, prog, 2 * ADDR));
@@ -421,11 +416,11 @@ static const struct ep_executable *map_in_a_child(struct world *w, struct ep_pro
 
 	w->processes->options.hears_mappings = true;
 	world_exec(w, world_now(), parent, "parent");
-	world_fork(w, world_now(), parent.pid, second);
-	world_map(w, world_now(), second.pid, ADDR, &file);
-	world_exit(w, world_now(), second);
+	world_fork(w, world_now(), parent.pid, other);
+	world_map(w, world_now(), other.pid, ADDR, &file);
+	world_exit(w, world_now(), other);
 	world_settle(w);
-	return world_place(w, second, ADDR)->executable;
+	return world_place(w, other, ADDR)->executable;
 }
 
 /* Whose root is our own, and the mapper is gone. */
@@ -571,15 +566,15 @@ WORLD_TEST(children_and_theirs_get_the_answer)
 	struct ep_program grandchild = {.pid = PID(3), .image = 1, .start_ns = 3000000000};
 
 	(void)start_copy(w);
-	world_fork(w, world_now(), prog.pid, second);
-	world_fork(w, world_now(), second.pid, grandchild);
-	world_exit(w, world_now(), second);
+	world_fork(w, world_now(), prog.pid, other);
+	world_fork(w, world_now(), other.pid, grandchild);
+	world_exit(w, world_now(), other);
 	world_sample_with(w, world_now(), grandchild, EP_SAMPLE_RAW, 0);
-	world_sample_with(w, world_now(), second, EP_SAMPLE_RAW, 0);
+	world_sample_with(w, world_now(), other, EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 0);
 	world_settle(w);
 	assert_non_null(world_place(w, grandchild, ADDR)->executable);
-	assert_non_null(world_place(w, second, ADDR)->executable);
+	assert_non_null(world_place(w, other, ADDR)->executable);
 	assert_true(ep_process_is_settled(world_process(w, grandchild)));
 	assert_int_equal(w->passed, 2);
 }
@@ -591,7 +586,7 @@ WORLD_TEST(child_that_executed_something_waits_for_its_own)
 	struct ep_program tool = {.pid = PID(2), .image = 2, .start_ns = 2000000000};
 	struct ep_process *process;
 
-	world_fork(w, world_now(), prog.pid, second);
+	world_fork(w, world_now(), prog.pid, other);
 	world_turn(w); /* the parent's question is on its way */
 	world_exec(w, world_now(), tool, "tool");
 	world_map(w, world_now(), tool.pid, 7 * ADDR, &file);
@@ -602,7 +597,7 @@ WORLD_TEST(child_that_executed_something_waits_for_its_own)
 			 world_place(w, tool, 7 * ADDR)->state == EP_PLACE_ASKED);
 	world_settle(w);
 	assert_non_null(world_place(w, tool, 7 * ADDR)->executable);
-	assert_non_null(world_place(w, second, ADDR)->executable);
+	assert_non_null(world_place(w, other, ADDR)->executable);
 }
 
 WORLD_TEST(place_that_is_cut_gets_its_answer)
@@ -644,15 +639,15 @@ WORLD_TEST(one_file_mapped_over_and_over_is_one_question)
 	for (uint64_t i = 1; i <= 5000; i++)
 		(void)map_once(w, i * ADDR, &file);
 	assert_int_equal(w->processes->files.asked, 1);
-	world_fork(w, world_now(), prog.pid, second);
-	world_map(w, world_now(), second.pid, 6000 * ADDR, &file);
+	world_fork(w, world_now(), prog.pid, other);
+	world_map(w, world_now(), other.pid, 6000 * ADDR, &file);
 	assert_int_equal(w->processes->files.asked, 2);
 	world_settle(w);
 	for (uint64_t i = 1; i <= 5000; i++)
 		assert_non_null(world_place(w, prog, i * ADDR)->executable);
-	assert_non_null(world_place(w, second, ADDR)->executable);
-	assert_non_null(world_place(w, second, 6000 * ADDR)->executable);
-	assert_true(ep_process_is_settled(world_process(w, second)));
+	assert_non_null(world_place(w, other, ADDR)->executable);
+	assert_non_null(world_place(w, other, 6000 * ADDR)->executable);
+	assert_true(ep_process_is_settled(world_process(w, other)));
 }
 
 /* The same process: what it has executed since maps the file in another root, for all we know. */

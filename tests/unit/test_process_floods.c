@@ -2,11 +2,7 @@
 /* A process that changes its mappings faster than they can be followed, and its neighbours. */
 #include "tests/unit/process_world.h"
 
-#define PID(n) (0x500000u + (n))
 #define OWN_ADDR ((uint64_t)(uintptr_t)world_new)
-
-static const struct ep_program prog = {.pid = PID(1), .image = 1, .start_ns = 1000000000};
-static const struct ep_program other = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
 
 static void start(struct world *w, struct ep_program program)
 {
@@ -111,12 +107,9 @@ WORLD_TEST(samples_of_a_flood_say_so)
 
 WORLD_TEST(a_neighbour_is_read_once_more_when_it_is_sampled)
 {
-	struct ep_program child = world_child();
+	struct ep_program child = world_known_child(w);
 	uint64_t check_ns;
 
-	world_exec(w, world_now(), child, "child");
-	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
-	world_publish(w);
 	ep_processes_on_crowded(w->processes);
 	world_turn(w);
 	assert_non_null(world_proc(w, child.pid)); /* what is known holds */
@@ -145,15 +138,11 @@ WORLD_TEST(a_neighbour_is_read_once_more_when_it_is_sampled)
 
 WORLD_TEST(a_file_that_was_refused_is_asked_for_again)
 {
-	struct ep_program child = world_child();
+	struct ep_program child = world_known_child(w);
+	struct ep_process *process = world_live(w, child.pid);
 	struct ep_executable *executable;
-	struct ep_process *process;
 	uint64_t due_ns;
 
-	world_exec(w, world_now(), child, "child");
-	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
-	world_publish(w);
-	process = world_live(w, child.pid);
 	ep_reads_request(&w->processes->reads, process, 0);
 	world_settle(w);
 	assert_int_equal(reads(w), 1);

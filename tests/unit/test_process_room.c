@@ -3,11 +3,6 @@
 #include "core/process/executables_internal.h"
 #include "tests/unit/process_world.h"
 
-#define PID(n) (0x500000u + (n))
-
-static const struct ep_program prog = {.pid = PID(1), .image = 1, .start_ns = 1000000000};
-static const struct ep_program other = {.pid = PID(2), .image = 1, .start_ns = 2000000000};
-
 static void start(struct world *w, struct ep_program program, uint32_t places)
 {
 	world_exec(w, world_now(), program, "prog");
@@ -21,11 +16,8 @@ static void start(struct world *w, struct ep_program program, uint32_t places)
 
 WORLD_TEST(loss_is_followed_by_a_read)
 {
-	struct ep_program child = world_child();
+	struct ep_program child = world_known_child(w);
 
-	world_exec(w, world_now(), child, "child");
-	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
-	world_publish(w);
 	assert_non_null(world_proc(w, child.pid));
 	ep_processes_on_lost(w->processes);
 	world_turn(w);
@@ -142,6 +134,22 @@ WORLD_TEST(copies_stop_until_something_is_mapped)
 	assert_int_equal(world_proc(w, child.pid)->flags, 0);
 }
 
+WORLD_TEST(one_that_stays_unknown_is_read_ever_less_often)
+{
+	struct ep_program child = world_child();
+	uint64_t time_ns = 0, wait_ns = 0;
+
+	for (uint64_t expected_ns = 50 * EP_NS_PER_MS; wait_ns < 30 * EP_NS_PER_SEC; expected_ns *= 2) {
+		time_ns = EP_MAX(time_ns + wait_ns, world_now());
+		world_sample_with(w, time_ns, child, EP_SAMPLE_UNKNOWN_ADDRESS | EP_SAMPLE_RAW, 0);
+		wait_ns = world_live(w, child.pid)->next_retry_ns - time_ns;
+		assert_int_equal(wait_ns, EP_MIN(expected_ns, 30 * EP_NS_PER_SEC));
+		world_settle(w);
+		world_publish(w);
+	}
+	assert_int_equal(w->processes->reads.stats.reads, 11);
+}
+
 WORLD_TEST(child_of_a_final_one_is_final)
 {
 	start(w, prog, 1);
@@ -157,20 +165,9 @@ WORLD_TEST(child_of_a_final_one_is_final)
 
 /* --- who it is, and what it maps ------------------------------------------------------------- */
 
-/* A live one whose mappings are known, and are none that it has: a read would tell. */
-static struct ep_program start_known(struct world *w)
-{
-	struct ep_program child = world_child();
-
-	world_exec(w, world_now(), child, "child");
-	world_map_anonymous(w, world_now(), child.pid, 0x10000, 0x1000);
-	world_publish(w);
-	return child;
-}
-
 WORLD_TEST(known_one_stays_known_while_it_is_identified)
 {
-	struct ep_program child = start_known(w);
+	struct ep_program child = world_known_child(w);
 	struct ep_process *process = world_live(w, child.pid);
 
 	for (int i = 0; i < 3; i++)
@@ -195,7 +192,7 @@ WORLD_TEST(known_one_stays_known_while_it_is_identified)
 WORLD_TEST(one_in_a_known_place_is_identified_later)
 {
 	for (uint64_t i = 0; i < 3; i++) {
-		struct ep_program child = start_known(w);
+		struct ep_program child = world_known_child(w);
 		struct ep_process *process = world_live(w, child.pid);
 		uint64_t now_ns = ep_clock_mono_ns(), soon_ns = 20 * EP_NS_PER_MS;
 
@@ -221,7 +218,7 @@ WORLD_TEST(one_in_a_known_place_is_identified_later)
 
 WORLD_TEST(one_that_ends_while_it_is_identified_was_known)
 {
-	struct ep_program child = start_known(w);
+	struct ep_program child = world_known_child(w);
 
 	world_sample(w, world_now(), child);
 	world_live(w, child.pid)->due_ns = 0;
@@ -236,7 +233,7 @@ WORLD_TEST(one_that_ends_while_it_is_identified_was_known)
 WORLD_TEST(all_is_read_if_that_is_wanted_meanwhile)
 {
 	for (int reading = 0; reading < 2; reading++) {
-		struct ep_program child = start_known(w);
+		struct ep_program child = world_known_child(w);
 		struct ep_process *process = world_live(w, child.pid);
 
 		world_sample(w, world_now(), child);
@@ -256,7 +253,7 @@ WORLD_TEST(all_is_read_if_that_is_wanted_meanwhile)
 
 WORLD_TEST(loss_makes_a_read_of_the_name_one_of_all)
 {
-	struct ep_program child = start_known(w);
+	struct ep_program child = world_known_child(w);
 
 	world_sample(w, world_now(), child);
 	ep_processes_on_lost(w->processes);

@@ -2,9 +2,6 @@
 /* The process manager: records in, descriptions, places and what BPF is told out. */
 #include "tests/unit/process_world.h"
 
-/* Pids that no machine has: pid_max is at most 2^22 (include/linux/threads.h). */
-#define PID(n) (0x500000u + (n))
-
 #define MS EP_NS_PER_MS
 
 static const struct ep_program shell = {.pid = PID(1), .image = 1, .start_ns = 1000 * MS};
@@ -131,6 +128,16 @@ WORLD_TEST(exec_after_its_sample_renames_what_was_scanned)
 	assert_null(world_place(w, tool, 0x1000));
 }
 
+/* The record of the exec between them is missing. */
+WORLD_TEST(exit_of_an_image_nobody_told_of)
+{
+	uint64_t t = fork_shell(w, world_now());
+
+	world_exit(w, t + 2, tool);
+	assert_null(world_live(w, child.pid));
+	assert_int_equal(world_process(w, child)->ended_ns, t + 2);
+}
+
 /* --- pids that are used again ---------------------------------------------------------------- */
 
 WORLD_TEST(pid_is_used_again_without_an_exit)
@@ -198,6 +205,27 @@ WORLD_TEST(child_gets_its_own_if_the_parents_are_newer)
 	assert_ptr_not_equal(world_live(w, child.pid)->rows, world_live(w, shell.pid)->rows);
 	assert_int_equal(world_proc(w, child.pid)->rows, world_live(w, child.pid)->rows->ref);
 	assert_int_equal(world_proc(w, shell.pid)->rows, world_live(w, shell.pid)->rows->ref);
+}
+
+WORLD_TEST(child_told_late_has_what_its_parent_had_then)
+{
+	uint64_t t = world_now();
+
+	start_shell(w, t);
+	world_map_anonymous(w, t + 5, shell.pid, 0x9000, 0x1000);
+	world_fork(w, t + 3, shell.pid, child);
+	assert_non_null(world_place(w, child, 0x1000));
+	assert_null(world_place(w, child, 0x9000));
+}
+
+WORLD_TEST(child_is_told_what_its_parent_waits_to_tell)
+{
+	start_shell(w, world_now());
+	world_publish(w);
+	world_map_anonymous(w, world_now(), shell.pid, 0x9000, 0x1000);
+	world_fork(w, world_now(), shell.pid, child);
+	world_publish(w);
+	assert_int_equal(world_proc(w, child.pid)->n_rows, 2);
 }
 
 /* What BPF copied at the fork are the parent's rows: nobody would keep them for the child. */

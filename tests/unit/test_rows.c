@@ -27,13 +27,57 @@ static struct ep_vec *new_rows(void)
 }
 
 /* The rows with what the language of the slot says. */
-static struct ep_vec *mark(const struct ep_row *rows, size_t n_rows, const struct ep_range *ranges, size_t n,
-			   uint32_t slot)
+static struct ep_vec *mark(const struct ep_row *rows, size_t n_rows, const struct ep_range *ranges,
+			   size_t n, uint32_t slot)
 {
-	struct ep_vec from = {(void *)(uintptr_t)rows, n_rows, n_rows, n_rows, sizeof(*rows)}, *marked = new_rows();
+	struct ep_vec from = {(void *)(uintptr_t)rows, n_rows, n_rows, n_rows, sizeof(*rows)},
+		      *marked = new_rows();
 
 	assert_int_equal(ep_rows_mark(&from, ranges, n, slot, marked), 0);
 	return marked;
+}
+
+static const char *pages_text(uint32_t pages)
+{
+	static char text[16];
+
+	switch (pages) {
+	case EP_PAGES_PENDING:
+		return "pending";
+	case EP_PAGES_DROPPED:
+		return "dropped";
+	case EP_PAGES_GONE:
+		return "gone";
+	case EP_PAGES_ABSENT:
+		return "absent";
+	}
+	snprintf(text, sizeof(text), "%u", pages);
+	return text;
+}
+
+/* Each as "START-END VA EXECUTABLE PAGES", with the slot of its language, and a ! where that is
+ * entered. */
+static void assert_rows(const struct ep_vec *rows, const char *wanted)
+{
+	char text[2048] = "";
+	const struct ep_row *row;
+	size_t len = 0;
+
+	ep_vec_each (rows, row) {
+		uint32_t slot = EP_ROW_SLOT(row->executable);
+
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%llx-%llx %llx %u %s",
+					(unsigned long long)row->start,
+					(unsigned long long)row->end, (unsigned long long)row->va,
+					EP_ROW_ID(row->executable), pages_text(row->pages));
+		if (slot == EP_ROW_SLOT_ANY)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, " any");
+		else if (slot)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, " %u%s", slot,
+						row->executable & EP_ROW_ENTER ? "!" : "");
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "\n");
+	}
+	assert_string_equal(text, wanted);
 }
 
 EP_TEST(marked_rows_are_cut_at_the_borders_of_ranges)
@@ -43,31 +87,14 @@ EP_TEST(marked_rows_are_cut_at_the_borders_of_ranges)
 		{.start = 0x12000, .end = 0x12800},
 		{.start = 0x1f000, .end = 0x21000, .mode = EP_RANGE_ENTER},
 	};
-	const struct ep_vec *marked = mark(plain, 2, ranges, 3, 9);
-	const struct ep_row *row = marked->data;
 
-	assert_int_equal(marked->len, 7);
-	assert_int_equal(row[0].start, 0x8000);
-	row++;
-	assert_int_equal(row[0].start, 0x10000);
-	assert_int_equal(row[0].end, 0x12000);
-	assert_int_equal(row[0].executable, 5);
-	assert_int_equal(row[1].start, 0x12000);
-	assert_int_equal(row[1].end, 0x12800);
-	assert_int_equal(row[1].va, 0x3800);
-	assert_int_equal(row[1].pages, 100 + 2 * 2);
-	assert_int_equal(EP_ROW_ID(row[1].executable), 5);
-	assert_int_equal(EP_ROW_SLOT(row[1].executable), 9);
-	assert_false(row[1].executable & EP_ROW_ENTER);
-	assert_int_equal(row[2].va, 0x4000);
-	assert_int_equal(row[2].pages, 100 + 2 * 3);
-	assert_int_equal(row[3].end, 0x20000);
-	assert_true(row[3].executable & EP_ROW_ENTER);
-	assert_int_equal(row[4].start, 0x20000);
-	assert_int_equal(row[4].end, 0x21000);
-	assert_int_equal(row[4].pages, EP_PAGES_PENDING);
-	assert_int_equal(row[5].executable, 6);
-	assert_int_equal(row[5].end, 0x30000);
+	assert_rows(mark(plain, 2, ranges, 3, 9), "8000-9000 8000 0 absent 9\n"
+						  "10000-12000 1800 5 100\n"
+						  "12000-12800 3800 5 104 9\n"
+						  "12800-1f000 4000 5 106\n"
+						  "1f000-20000 10800 5 130 9!\n"
+						  "20000-21000 0 6 pending 9!\n"
+						  "21000-30000 1000 6 pending\n");
 }
 
 EP_TEST(what_one_language_has_another_does_not_take)
@@ -75,15 +102,15 @@ EP_TEST(what_one_language_has_another_does_not_take)
 	const struct ep_range first = {.start = 0x10000, .end = 0x11000};
 	const struct ep_range second = {.start = 0x10000, .end = 0x12000};
 	const struct ep_vec *once = mark(plain, 2, &first, 1, 9);
-	const struct ep_vec *twice = mark(once->data, once->len, &second, 1, 11);
-	const struct ep_row *row = twice->data;
 
-	assert_int_equal(EP_ROW_SLOT(row[0].executable), 9);
-	assert_int_equal(EP_ROW_SLOT(row[1].executable), 11);
-	assert_int_equal(row[1].end, 0x12000);
+	assert_rows(mark(once->data, once->len, &second, 1, 11), "10000-11000 1800 5 100 9\n"
+								 "11000-12000 2800 5 102 11\n"
+								 "12000-20000 3800 5 104\n"
+								 "20000-30000 0 6 pending\n");
 }
 
-/* A reserved heap: rows of its committed parts, of another's memory, and of none are there or not. */
+/* A reserved heap: rows of its committed parts, of another's memory, and of none are there or not.
+ */
 EP_TEST(exact_ranges_need_no_mapping)
 {
 	static const struct ep_row committed[] = {
@@ -92,24 +119,17 @@ EP_TEST(exact_ranges_need_no_mapping)
 		{.start = 0x18000, .end = 0x22000, .pages = EP_PAGES_ABSENT},
 	};
 	const struct ep_range range = {.start = 0x10000, .end = 0x20000, .mode = EP_RANGE_ENTER};
-	const uint32_t owner = 9u << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER;
 
-	for (uint32_t n = 0; n <= 3; n++) {
-		const struct ep_vec *marked = mark(committed, n, &range, 1, 9);
-		const struct ep_row *row = marked->data;
-
-		assert_int_equal(marked->len, n < 2 ? 1 : n == 2 ? 3 : 4);
-		assert_int_equal(row[0].start, 0x10000);
-		assert_int_equal(row[0].executable, owner);
-		/* What is committed with no file is one with what is not. */
-		assert_int_equal(row[0].end, n < 2 ? 0x20000 : 0x15000);
-		if (n >= 2) {
-			assert_int_equal(row[1].executable, owner | 5);
-			assert_int_equal(row[2].end, 0x20000);
-		}
-		if (n == 3)
-			assert_int_equal(row[3].executable, 0);
-	}
+	/* What is committed with no file is one with what is not. */
+	assert_rows(mark(committed, 0, &range, 1, 9), "10000-20000 10000 0 absent 9!\n");
+	assert_rows(mark(committed, 1, &range, 1, 9), "10000-20000 10000 0 absent 9!\n");
+	assert_rows(mark(committed, 2, &range, 1, 9), "10000-15000 10000 0 absent 9!\n"
+						      "15000-16000 0 5 100 9!\n"
+						      "16000-20000 16000 0 absent 9!\n");
+	assert_rows(mark(committed, 3, &range, 1, 9), "10000-15000 10000 0 absent 9!\n"
+						      "15000-16000 0 5 100 9!\n"
+						      "16000-20000 16000 0 absent 9!\n"
+						      "20000-22000 8000 0 absent\n");
 }
 
 /* Of rows 0, 1 and 3 the file is the same one; 0x2000 to 0x2800 of it is entered in the first. */
@@ -125,35 +145,20 @@ EP_TEST(code_is_entered_in_each_mapping_of_its_file)
 		{.start = 0x10000, .end = 0x10400},
 		{.start = 0x10800, .end = 0x11000, .mode = EP_RANGE_ENTER},
 	};
-	const uint32_t owner = 9u << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER | 5;
-	const struct {
-		uint64_t start, end, va;
-		uint32_t executable;
-	} wanted[] = {
-		{0x10000, 0x10400, 0x1800, 9u << EP_ROW_SLOT_SHIFT | 5},
-		{0x10400, 0x10800, 0x1c00, 5},
-		{0x10800, 0x11000, 0x2000, owner},
-		{0x20000, 0x21000, 0x1000, 5},
-		{0x21000, 0x21800, 0x2000, owner},
-		{0x21800, 0x24000, 0x2800, 5},
-		{0x30000, 0x34000, 0x1000, 6},
-		{0x40000, 0x40400, 0x2400, owner},
-		{0x40400, 0x41000, 0x2800, 5},
-	};
-	const struct ep_vec *marked = mark(mapped, 4, ranges, 2, 9);
-	const struct ep_row *row = marked->data;
 
-	assert_int_equal(marked->len, EP_LEN(wanted));
-	for (size_t i = 0; i < EP_LEN(wanted); i++) {
-		assert_int_equal(row[i].start, wanted[i].start);
-		assert_int_equal(row[i].end, wanted[i].end);
-		assert_int_equal(row[i].va, wanted[i].va);
-		assert_int_equal(row[i].executable, wanted[i].executable);
-	}
-	assert_int_equal(row[4].pages, 200 + 2 * 1);
+	assert_rows(mark(mapped, 4, ranges, 2, 9), "10000-10400 1800 5 100 9\n"
+						   "10400-10800 1c00 5 100\n"
+						   "10800-11000 2000 5 102 9!\n"
+						   "20000-21000 1000 5 200\n"
+						   "21000-21800 2000 5 202 9!\n"
+						   "21800-24000 2800 5 202\n"
+						   "30000-34000 1000 6 300\n"
+						   "40000-40400 2400 5 400 9!\n"
+						   "40400-41000 2800 5 400\n");
 }
 
-/* The second one's range is around what the first one has, which enters some of it and marks some. */
+/* The second one's range is around what the first one has, which enters some of it and marks some.
+ */
 EP_TEST(code_of_two_languages_stays_with_the_first_in_each_mapping)
 {
 	static const struct ep_row mapped[] = {
@@ -165,28 +170,20 @@ EP_TEST(code_of_two_languages_stays_with_the_first_in_each_mapping)
 		{.start = 0x12000, .end = 0x13000},
 	};
 	const struct ep_range second = {.start = 0x10800, .end = 0x13800, .mode = EP_RANGE_ENTER};
-	const uint32_t one = 9u << EP_ROW_SLOT_SHIFT, enter = EP_ROW_ENTER;
-	const uint32_t other = 11u << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER;
-	const struct {
-		uint64_t start, end;
-		uint32_t owner;
-	} wanted[] = {
-		{0x10000, 0x10800, 0}, {0x10800, 0x11000, other}, {0x11000, 0x12000, one | enter},
-		{0x12000, 0x13000, one}, {0x13000, 0x13800, other}, {0x13800, 0x14000, 0},
-		{0x20000, 0x20800, 0}, {0x20800, 0x21000, other}, {0x21000, 0x22000, one | enter},
-		{0x22000, 0x23000, 0}, {0x23000, 0x23800, other}, {0x23800, 0x24000, 0},
-	};
 	const struct ep_vec *once = mark(mapped, 2, first, 2, 9);
-	const struct ep_vec *twice = mark(once->data, once->len, &second, 1, 11);
-	const struct ep_row *row = twice->data;
 
-	assert_int_equal(twice->len, EP_LEN(wanted));
-	for (size_t i = 0; i < EP_LEN(wanted); i++) {
-		assert_int_equal(row[i].start, wanted[i].start);
-		assert_int_equal(row[i].end, wanted[i].end);
-		assert_int_equal(row[i].executable, wanted[i].owner | 5);
-		assert_int_equal(row[i].va, 0x1000 + (row[i].start & 0xffff));
-	}
+	assert_rows(mark(once->data, once->len, &second, 1, 11), "10000-10800 1000 5 100\n"
+								 "10800-11000 1800 5 100 11!\n"
+								 "11000-12000 2000 5 102 9!\n"
+								 "12000-13000 3000 5 104 9\n"
+								 "13000-13800 4000 5 106 11!\n"
+								 "13800-14000 4800 5 106\n"
+								 "20000-20800 1000 5 100\n"
+								 "20800-21000 1800 5 100 11!\n"
+								 "21000-22000 2000 5 102 9!\n"
+								 "22000-23000 3000 5 104\n"
+								 "23000-23800 4000 5 106 11!\n"
+								 "23800-24000 4800 5 106\n");
 }
 
 EP_TEST(anonymous_code_is_whose_range_it_is_in)
@@ -194,6 +191,9 @@ EP_TEST(anonymous_code_is_whose_range_it_is_in)
 	struct ep_executable no_elf = {.id = 7, .refs = 1, .state = EP_EXECUTABLE_FAILED};
 	char name[] = "/memfd:code (deleted)", path[] = "/x";
 	struct ep_executable memfd = {.id = 8, .path = name}, file = {.id = 9, .path = path};
+	struct ep_elf_segment segment = {.va = 0x400, .file_bytes = 0x1000, .mem_bytes = 0x1000};
+	struct ep_executable evicted = {
+		.id = 10, .state = EP_EXECUTABLE_EVICTED, .segments = {segment}, .n_segments = 1};
 	struct ep_place_in_memory places[] = {
 		{.start = 0x1000, .end = 0x2000},
 		{.start = 0x3000, .end = 0x4000, .executable = &no_elf},
@@ -202,27 +202,23 @@ EP_TEST(anonymous_code_is_whose_range_it_is_in)
 		{.start = 0x8000, .end = 0x9000, .state = EP_PLACE_ASKED, .is_memfd = true},
 		{.start = 0x9000, .end = 0xa000, .executable = &memfd},
 		{.start = 0xa000, .end = 0xb000, .executable = &file},
+		{.start = 0xb000, .end = 0xc000, .executable = &evicted},
 	};
 	const struct ep_range range = {.start = 0x1800, .end = 0x2000, .mode = EP_RANGE_ENTER};
-	struct ep_vec *rows = new_rows(), *marked;
-	const struct ep_row *row;
+	struct ep_vec *rows = new_rows();
 
 	for (size_t i = 0; i < EP_LEN(places); i++)
 		assert_int_equal(ep_rows_add(rows, &places[i], EP_ROW_ANONYMOUS), 0);
-	marked = mark(rows->data, rows->len, &range, 1, 9);
-	row = marked->data;
-	assert_int_equal(marked->len, 8);
-	assert_int_equal(row[0].executable, EP_ROW_ANONYMOUS);
-	assert_int_equal(EP_ROW_SLOT(row[1].executable), 9);
-	assert_int_equal(row[2].executable, EP_ROW_ANONYMOUS);
-	assert_int_equal(row[3].executable, 0); /* its file is being looked at */
-	assert_int_equal(row[4].executable, 0);
 	/* Named memory is a JIT's until it turns out to be a program. */
-	assert_int_equal(row[5].executable, EP_ROW_ANONYMOUS);
-	assert_int_equal(row[5].pages, EP_PAGES_PENDING);
-	assert_int_equal(row[6].executable, EP_ROW_ANONYMOUS);
-	assert_int_equal(row[6].pages, EP_PAGES_PENDING);
-	assert_int_equal(row[7].executable, 0);
+	assert_rows(mark(rows->data, rows->len, &range, 1, 9), "1000-1800 0 0 absent any\n"
+							       "1800-2000 800 0 absent 9!\n"
+							       "3000-4000 0 0 absent any\n"
+							       "5000-6000 0 0 pending\n"
+							       "7000-8000 0 0 gone\n"
+							       "8000-9000 0 0 pending any\n"
+							       "9000-a000 0 0 pending any\n"
+							       "a000-b000 0 0 pending\n"
+							       "b000-c000 400 10 dropped\n");
 }
 
 EP_TEST(codes_lie_behind_the_rows)
