@@ -106,6 +106,7 @@ struct setup {
 	size_t sideband_bytes;
 	size_t max_records, max_waiting_bytes;
 	bool counts;
+	const struct ep_order_ops *ops; /* others than ours */
 };
 
 static inline void free_world(void *made)
@@ -124,7 +125,7 @@ static inline struct world *new_world(struct setup setup)
 	struct world *world = calloc(1, sizeof(*world));
 	struct ep_order_options options = {
 		.ring = NULL,
-		.ops = &ops,
+		.ops = setup.ops ? setup.ops : &ops,
 		.arg = world,
 		.max_records = setup.max_records,
 		.max_waiting_bytes = setup.max_waiting_bytes,

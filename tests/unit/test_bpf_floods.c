@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that write more mapping records than anybody can follow, and the others beside them. */
-#include "core/bpf/floods.h"
-#include "core/bpf/order.h"
 #include "core/base/clock.h"
-#include "tests/kit/test.h"
-#include "tests/unit/bpf_rings.h"
+#include "core/bpf/floods.h"
+#include "tests/unit/order_world.h"
 
-#define T0 EP_NS_PER_SEC
-#define MS EP_NS_PER_MS
-
-enum { FLOODER = 7, NEIGHBOUR = 8, OTHER = 9, PIDS = 64 };
+enum { FLOODER = 7, NEIGHBOUR = 8, OTHER = 9, MANY = 57, PIDS = 1024 };
 
 /* --- who writes how many --------------------------------------------------------------------- */
 
@@ -105,98 +100,46 @@ EP_TEST(the_last_drain_gives_nothing)
 
 /* --- in the order of records ----------------------------------------------------------------- */
 
-static struct {
-	struct fake_sideband rings[8];
-	size_t n;
-} kernel;
-
-static int open_fake(uint32_t cpu, size_t bytes, struct ep_sideband **ret_sideband)
-{
-	struct fake_sideband *ring = &kernel.rings[kernel.n++];
-
-	assert_true(kernel.n <= EP_LEN(kernel.rings));
-	fake_sideband_init(ring, cpu, bytes, 0, true);
-	*ret_sideband = ring->reader;
-	return 0;
-}
-
-struct world {
-	struct fake_ring ring;
-	struct ep_sideband_set *set;
-	struct ep_order *order;
-	uint64_t events, mappings[PIDS], lost, crowded;
+/* What was handed over and said, of whom. */
+static struct flood {
+	uint64_t mappings[PIDS], lost, crowded;
 	uint32_t flooded[PIDS];
 	uint64_t mappings_at_flood; /* of that process, handed over before it was first told of */
-};
+} flood;
 
-static void on_event(void *arg, const struct ep_event *event, size_t bytes)
+static void count_mapping(void *arg, const struct ep_mapping_event *event)
 {
-	struct world *w = arg;
-
-	(void)event, (void)bytes;
-	w->events++;
-}
-
-static void on_mapping(void *arg, const struct ep_mapping_event *event)
-{
-	struct world *w = arg;
-
 	assert_true(event->pid >= FLOODER && event->pid < PIDS);
-	w->mappings[event->pid]++;
+	flood.mappings[event->pid]++;
 }
 
-static void on_lost(void *arg, uint64_t records)
+static void count_lost(void *arg, uint64_t records)
 {
-	struct world *w = arg;
-
-	w->lost += records;
+	flood.lost += records;
 }
 
 static void on_flooded(void *arg, uint32_t pid, uint64_t now_ns)
 {
-	struct world *w = arg;
-
 	assert_true(pid >= FLOODER && pid < PIDS && now_ns >= T0);
-	if (w->flooded[pid]++ == 0)
-		w->mappings_at_flood = w->mappings[pid];
+	if (flood.flooded[pid]++ == 0)
+		flood.mappings_at_flood = flood.mappings[pid];
 }
 
-static void on_crowded(void *arg, uint64_t records)
+static void count_crowded(void *arg, uint64_t records)
 {
-	struct world *w = arg;
-
-	w->crowded += records;
+	flood.crowded += records;
 }
 
-static void free_world(void *made)
+static struct world *new_flood(void)
 {
-	ep_autofree struct world *w = made;
+	static const struct ep_order_ops flood_ops = {
+		on_event, count_mapping, count_lost, NULL, on_flooded, count_crowded};
 
-	ep_order_free(w->order);
-	ep_sideband_set_free(w->set);
-	fake_ring_fini(&w->ring);
-	for (size_t i = 0; i < kernel.n; i++)
-		free(kernel.rings[i].data);
+	flood = (struct flood){.lost = 0};
+	return new_world((struct setup){.n_cpus = 1, .counts = true, .ops = &flood_ops});
 }
 
-static struct world *new_world(void)
-{
-	static const struct ep_order_ops ops = {on_event, on_mapping, on_lost, NULL, on_flooded, on_crowded};
-	struct world *w = calloc(1, sizeof(*w));
-	struct ep_order_options options = {.ops = &ops, .arg = w};
-
-	memset(&kernel, 0, sizeof(kernel));
-	fake_ring_init(&w->ring, 65536, 0);
-	assert_int_equal(ep_sideband_set_new(open_fake, &w->set), 0);
-	assert_int_equal(ep_sideband_set_add(w->set, 0), 0);
-	options.ring = w->ring.reader;
-	options.sidebands = w->set;
-	assert_int_equal(ep_order_new(&options, &w->order), 0);
-	ep_test_owns(w, free_world);
-	return w;
-}
-
-#define FLOOD_TEST(name) EP_TEST_OF(name, struct world *w, new_world())
+#define FLOOD_TEST(name) EP_TEST_OF(name, struct world *w, new_flood())
 
 /* Returns what the ring had room for. */
 static uint32_t put(uint32_t pid, uint32_t n)
@@ -218,13 +161,13 @@ FLOOD_TEST(who_fills_the_ring_is_doubted_and_no_other)
 	assert_true(written < 2000);
 	put(NEIGHBOUR, 5); /* lost */
 	ep_order_drain_to(w->order, T0 + MS);
-	assert_int_equal(w->lost, 0);
-	assert_true(w->crowded > 0);
-	assert_int_equal(w->flooded[FLOODER], 1);
-	assert_int_equal(w->mappings_at_flood, 0); /* before what is younger */
-	assert_int_equal(w->flooded[NEIGHBOUR] + w->flooded[OTHER], 0);
-	assert_int_equal(w->mappings[NEIGHBOUR], 5);
-	assert_int_equal(w->mappings[FLOODER], written);
+	assert_int_equal(flood.lost, 0);
+	assert_true(flood.crowded > 0);
+	assert_int_equal(flood.flooded[FLOODER], 1);
+	assert_int_equal(flood.mappings_at_flood, 0); /* before what is younger */
+	assert_int_equal(flood.flooded[NEIGHBOUR] + flood.flooded[OTHER], 0);
+	assert_int_equal(flood.mappings[NEIGHBOUR], 5);
+	assert_int_equal(flood.mappings[FLOODER], written);
 }
 
 FLOOD_TEST(a_few_may_fill_a_ring_together)
@@ -235,8 +178,8 @@ FLOOD_TEST(a_few_may_fill_a_ring_together)
 		last = put(FLOODER + i % 3, 1);
 	/* Each of the three has many: it is they who filled it. */
 	ep_order_drain_to(w->order, T0 + MS);
-	assert_int_equal(w->lost, 0);
-	assert_int_equal(w->flooded[FLOODER] + w->flooded[NEIGHBOUR] + w->flooded[OTHER], 3);
+	assert_int_equal(flood.lost, 0);
+	assert_int_equal(flood.flooded[FLOODER] + flood.flooded[NEIGHBOUR] + flood.flooded[OTHER], 3);
 }
 
 FLOOD_TEST(what_many_lost_is_anybodys)
@@ -244,12 +187,12 @@ FLOOD_TEST(what_many_lost_is_anybodys)
 	uint32_t last = 1;
 
 	for (uint32_t i = 0; last; i++)
-		last = put(FLOODER + i % (PIDS - FLOODER), 1);
+		last = put(FLOODER + i % MANY, 1);
 	ep_order_drain_to(w->order, T0 + MS);
-	assert_int_equal(w->lost, 1);
-	assert_int_equal(w->crowded, 0);
+	assert_int_equal(flood.lost, 1);
+	assert_int_equal(flood.crowded, 0);
 	for (size_t pid = 0; pid < PIDS; pid++)
-		assert_int_equal(w->flooded[pid], 0);
+		assert_int_equal(flood.flooded[pid], 0);
 }
 
 FLOOD_TEST(what_cannot_be_followed_is_skipped_and_said)
@@ -261,14 +204,36 @@ FLOOD_TEST(what_cannot_be_followed_is_skipped_and_said)
 		put(NEIGHBOUR, 1);
 		ep_order_drain_to(w->order, time_ns);
 	}
-	assert_int_equal(w->lost + w->crowded, 0);
-	assert_true(w->flooded[FLOODER] > 0);
-	assert_int_equal(w->flooded[NEIGHBOUR], 0);
-	handed = w->mappings[FLOODER];
+	assert_int_equal(flood.lost + flood.crowded, 0);
+	assert_true(flood.flooded[FLOODER] > 0);
+	assert_int_equal(flood.flooded[NEIGHBOUR], 0);
+	handed = flood.mappings[FLOODER];
 	assert_in_range(handed, EP_FLOODS_BURST, EP_FLOODS_BURST + 100);
-	assert_true(w->mappings[NEIGHBOUR] >= 60);
+	assert_true(flood.mappings[NEIGHBOUR] >= 60);
 	/* When it is over it is as before. */
 	put(FLOODER, 100);
 	ep_order_drain_to(w->order, time_ns + EP_NS_PER_SEC);
-	assert_int_equal(w->mappings[FLOODER], handed + 100);
+	assert_int_equal(flood.mappings[FLOODER], handed + 100);
+}
+
+/* One more than can be told apart, of whom the others have nothing left. */
+FLOOD_TEST(what_was_skipped_of_one_that_is_forgotten_is_lost)
+{
+	uint32_t pids[EP_FLOODS_WAYS + 1], n = 0;
+
+	for (uint32_t pid = FLOODER; n < EP_LEN(pids); pid++) {
+		if (ep_mix64(pid) % EP_FLOODS_SETS == ep_mix64(FLOODER) % EP_FLOODS_SETS)
+			pids[n++] = pid;
+	}
+	for (uint32_t i = 0; i < EP_FLOODS_WAYS; i++) {
+		for (uint32_t written = 0; written <= EP_FLOODS_BURST;) {
+			written += put(pids[i], 500);
+			ep_order_drain_to(w->order, T0 + MS);
+		}
+	}
+	assert_int_equal(flood.lost, 0);
+	for (uint32_t i = 0; i < n; i++)
+		put(pids[i], 1);
+	ep_order_drain_to(w->order, T0 + MS);
+	assert_int_equal(flood.lost, 1);
 }

@@ -8,6 +8,8 @@
 
 #include "core_bpf.inc.h"
 #include "tests/kit/test.h"
+#include "tests/unit/event_hash.h"
+#include "resume.inc.h"
 
 #define CODE	   0x400000ull /* of the executable, whose addresses are its own */
 #define JIT	   0x7f0000000000ull
@@ -24,7 +26,7 @@ enum { LEAF, MIDDLE, OUTER, MAIN, FUNCTIONS };
 #define AT(function)	 (CODE + (function)*256ull + 16)
 #define RETURN(function) (CODE + (function)*256ull + 64) /* behind a call */
 
-enum { RAX = 0, RBX = 3, RDI = 5, RBP = 6, RSP = 7, R11 = 11, R12 = 12, RIP = 16 };
+enum { RAX = 0, RDX = 1, RCX = 2, RBX = 3, RDI = 5, RBP = 6, RSP = 7, R11 = 11, R12 = 12, RIP = 16 };
 
 #define SP(off) EP_RULE_IMM(0, 0, off)
 #define LOST(rule) ((rule) & ~EP_RULE_KEEPS)
@@ -147,7 +149,7 @@ static const struct ep_sample *walk(struct world *w)
 
 /*
  * A walk as text: "leaf middle~ main", ~ for a frame found by frame pointer or guess, "!7" for an
- * error frame, "?" for an address of no executable.
+ * error frame, "?" for an address of no executable, "-" for a gap.
  */
 static const char *walk_text(struct world *w)
 {
@@ -167,6 +169,8 @@ static const char *walk_text(struct world *w)
 
 		if (EP_FRAME_KIND(words[at]) == EP_FRAME_ERROR)
 			len += (size_t)sprintf(text + len, "%s!%u", space, aux);
+		else if (EP_FRAME_KIND(words[at]) == EP_FRAME_GAP)
+			len += (size_t)sprintf(text + len, "%s-", space);
 		else if (aux == EXECUTABLE && function < FUNCTIONS)
 			len += (size_t)sprintf(text + len, "%s%s%s", space, names[function], by);
 		else
@@ -398,6 +402,33 @@ WORLD_TEST(a_guess_is_no_chain)
 	assert_string_equal(walk_text(w), with_error("leaf middle~", EP_ERROR_BAD_FRAME_POINTER));
 }
 
+/* --- a language that knows more ----------------------------------------------------------------- */
+
+/* Two frames are guessed, of which the second leads nowhere: nothing of them is left, nor in the hash. */
+WORLD_TEST(a_walk_goes_on_where_a_language_knows_a_frame)
+{
+	struct ep_proc proc = {.start_ns = 1, .rows = EP_REF(0, 64), .n_rows = N_ROWS,
+			       .slots = {EP_SLOT_FIRST_DYNAMIC},
+			       .flags = EP_PROC_FINAL | 1 << EP_PROC_RESUMERS_SHIFT};
+	const struct ep_sample *sample;
+	uint32_t pid = PID;
+
+	assert_int_equal(ep_kernel_add_object(w->kernel, "test", NULL, resume_object,
+					      sizeof(resume_object)), 0);
+	assert_int_equal(ep_kernel_set_program(w->kernel, EP_SLOT_FIRST_DYNAMIC, "test", "unwind"), 0);
+	assert_int_equal(ep_kernel_update(w->kernel, "ep_procs", &pid, &proc), 0);
+	w->thread.regs[RAX] = RETURN(MAIN);
+	w->thread.regs[RDX] = STACK + 40 * 8;
+	w->thread.regs[RBP] = STACK + 16;
+	w->stack[2] = STACK + 64;
+	w->stack[3] = RETURN(MIDDLE);
+	w->stack[9] = 0x600000;
+	assert_string_equal(walk_text(w), "leaf - main");
+	sample = walk(w);
+	assert_int_equal(sample->error, 0);
+	assert_int_equal(sample->hash, hash_event(sample, (const uint8_t *)(sample + 1)));
+}
+
 /* --- memory of no file ------------------------------------------------------------------------ */
 
 WORLD_TEST(only_what_may_be_placed_later_is_raw)
@@ -474,6 +505,26 @@ WORLD_TEST(tail_calls_end)
 	assert_int_equal(ep_kernel_call_helper(NULL, BPF_FUNC_tail_call, arguments, &result), 0);
 	assert_int_equal((int64_t)result, -E2BIG);
 	ep_kernel_current = NULL;
+}
+
+/* An entry of an address holds for the rows and tables that it was made of, wherever in its set it is. */
+WORLD_TEST(what_is_remembered_of_another_process_is_not_ours)
+{
+	struct ep_control *control = ep_kernel_entry(w->kernel, "ep_control", 0);
+
+	set_rule(w, LEAF, SP(8));
+	w->stack[0] = RETURN(MAIN);
+	for (size_t way = 0; way < 2; way++) {
+		for (uint64_t others = 0; others < 2; others++) {
+			uint64_t tag = (control->generation + 1ull) << 32;
+			struct ep_memo_set *set =
+				ep_kernel_entry(w->kernel, "ep_memo", EP_MEMO_SET(0, AT(LEAF), tag));
+
+			set->ways[way] = (struct ep_memo){.addr = AT(LEAF), .tag = tag + others,
+							  .executable = EXECUTABLE + 1, .rule = EP_RULE_STOP};
+			assert_string_equal(walk_text(w), others ? "leaf main" : "?");
+		}
+	}
 }
 
 /* --- the kernel's part ------------------------------------------------------------------------ */

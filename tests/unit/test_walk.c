@@ -123,16 +123,6 @@ FIXTURE_TEST(switches_in_a_circle_end)
 	assert_int_equal(expect_error(fx, EP_ERROR_NO_PROGRESS), EP_MAX_SWITCHES + 2); /* the error is one */
 }
 
-FIXTURE_TEST(return_address_may_be_in_a_register)
-{
-	walk_event_init(&fx->event, WALK_IN_REG, 1);
-	fx->event.copy.regs[0] = WALK_ROOT + 1;
-	assert_int_equal(expect_error(fx, 0), 2);
-	/* not in a caller */
-	fx->event.copy.known_regs = EP_KNOWN_ALWAYS;
-	(void)expect_error(fx, EP_ERROR_BAD_REGISTER);
-}
-
 /* What the copy says of the frame it begins with decides (bpf/native.bpf.h, may_stand). */
 FIXTURE_TEST(an_interrupted_frame_may_have_nothing_on_the_stack)
 {
@@ -153,25 +143,6 @@ FIXTURE_TEST(an_interrupted_frame_may_have_nothing_on_the_stack)
 		fx->event.copy.stood = rows[i].stood;
 		assert_int_equal(expect_error(fx, rows[i].error), rows[i].error ? 2 : 3);
 	}
-}
-
-/* A leaf without a rule and without a frame pointer: what lies at sp, if a call is before it. */
-FIXTURE_TEST(return_address_of_a_bare_leaf_is_behind_a_call)
-{
-	struct ep_sample sample = {0};
-	uint64_t header;
-
-	walk_event_init(&fx->event, WALK_NO_RULE, 1);
-	fx->event.copy.interrupted = 1;
-	fx->event.copy.regs[EP_REG_FP] = 1;
-	fx->event.stack[(WALK_SP - WALK_STACK) / 8] = WALK_ABSENT + 0x10;
-	assert_int_equal(run(fx, &sample), 0);
-	assert_int_equal(sample.n_frames, 2); /* the leaf and an error */
-	fx->code = 0x00000000e8000000ull;
-	assert_int_equal(run(fx, &sample), 0);
-	assert_int_equal(sample.n_frames, 3);
-	memcpy(&header, (uint8_t *)fx->out.data + sizeof(sample) + 16, sizeof(header));
-	assert_int_equal(header, EP_FRAME_HEADER(NATIVE, RETURN | POINTER, 1, WALK_OTHER_ID));
 }
 
 /* fp 0 ends a chain of frame pointers; behind a caller that was guessed it may be any register. */
@@ -205,17 +176,6 @@ static void put_signal_frame(struct walk_event *event, uint32_t word, uint64_t s
 	regs[16] = pc;
 }
 
-FIXTURE_TEST(signal_frames_are_passed)
-{
-	walk_event_init(&fx->event, WALK_CODE + 5, 1);
-	walk_event_return(&fx->event, 0, WALK_SIGNAL + 1);
-	put_signal_frame(&fx->event, 2, WALK_SP + 0x400, WALK_CODE);
-	walk_event_return(&fx->event, 0x40, WALK_ROOT + 9);
-	EXPECT(fx, 0, AT(WALK_CODE + 5),
-		      {NATIVE, RETURN | EP_FRAME_SIGNAL, WALK_CODE_ID, VA(WALK_SIGNAL + 1)},
-		      AT(WALK_CODE), BACK(WALK_ROOT + 9));
-}
-
 /* musl's restorer has no rule: it is told by its code, which the file has. */
 FIXTURE_TEST(restorer_is_told_by_its_code)
 {
@@ -244,30 +204,6 @@ FIXTURE_TEST(code_is_read_within_its_mapping)
 		assert_int_equal(fx->n_asked, bytes == 8);
 		assert_int_equal(sample.error, bytes == 8 ? 0 : EP_ERROR_BAD_FRAME_POINTER);
 	}
-}
-
-/* The one register besides sp and fp that rules restore; it is kept where none mentions it. */
-FIXTURE_TEST(base_register_reaches_its_caller)
-{
-	uint64_t *stack;
-
-	walk_event_init(&fx->event, WALK_DEREF, 1);
-	stack = fx->event.stack + (WALK_SP - WALK_STACK) / 8;
-	stack[2] = WALK_SP + 80; /* CFA: sp + 96 */
-	stack[10] = WALK_SP + 160;
-	stack[11] = WALK_RBX + 1;
-	stack[21] = WALK_ROOT + 1;
-	assert_int_equal(expect_error(fx, 0), 3);
-	/* a caller whose callee left it alone */
-	walk_event_init(&fx->event, WALK_CODE, 1);
-	walk_event_return(&fx->event, 0, WALK_RBX + 1);
-	fx->event.copy.regs[3] = WALK_SP + 160;
-	stack[21] = WALK_ROOT + 1;
-	assert_int_equal(expect_error(fx, 0), 3);
-	/* and one whose callee's rule does not say so */
-	walk_event_init(&fx->event, WALK_PLT, 1);
-	stack[0] = WALK_RBX + 1;
-	(void)expect_error(fx, EP_ERROR_BAD_REGISTER);
 }
 
 /* --- what is not there ------------------------------------------------------------------------ */
@@ -321,16 +257,6 @@ FIXTURE_TEST(address_in_no_row_is_raw)
 	EXPECT(fx, EP_ERROR_NO_MAPPING, AT(WALK_CODE), {NATIVE, RETURN, 0, WALK_NOTHING},
 					ERROR(EP_ERROR_NO_MAPPING, WALK_NOTHING));
 	assert_int_equal(flags_of(fx), EP_SAMPLE_RAW | EP_SAMPLE_UNKNOWN_ADDRESS);
-}
-
-/* As in BPF: what a frame pointer led to is not shown if it is no code. */
-FIXTURE_TEST(frame_pointer_to_no_code_was_none)
-{
-	walk_event_init(&fx->event, WALK_NO_RULE, 1);
-	fx->event.copy.regs[EP_REG_FP] = WALK_SP;
-	walk_event_return(&fx->event, 0, WALK_NOTHING);
-	EXPECT(fx, EP_ERROR_BAD_FRAME_POINTER, AT(WALK_NO_RULE),
-					       ERROR(EP_ERROR_BAD_FRAME_POINTER, WALK_NOTHING));
 }
 
 FIXTURE_TEST(code_without_tables_is_passed_by_frame_pointer)

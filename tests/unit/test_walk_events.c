@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events that are malformed, and this process's own stack. */
+/* Events that are malformed. Real stacks: tests/replay/late.c. */
 #include "tests/unit/walk_check.h"
 
 /* --- malformed events -------------------------------------------------------------------------- */
@@ -108,78 +108,4 @@ FIXTURE_TEST(events_of_any_other_length_are_refused)
 		assert_int_equal(r, bytes == fx->event.bytes ? 0 : -EBADMSG);
 		free(exact);
 	}
-}
-
-/* --- a real stack ------------------------------------------------------------------------------ */
-
-static uint64_t address_of(const struct ep_row *rows, uint64_t header, uint64_t word)
-{
-	const struct ep_row *row = &rows[EP_FRAME_AUX(header) - 1];
-
-	assert_int_equal(EP_FRAME_KIND(header), NATIVE);
-	assert_int_not_equal(EP_FRAME_AUX(header), 0);
-	return word - row->va + row->start;
-}
-
-static void compare_own(const struct own *own, const struct ep_row *rows, const struct ep_vec *out)
-{
-	struct ep_sample sample;
-	uint64_t words[2 * OWN_MAX_FRAMES];
-
-	memcpy(&sample, out->data, sizeof(sample));
-	assert_int_equal(sample.error, 0);
-	assert_int_equal(sample.flags, 0);
-	assert_int_equal(sample.n_frames, own->n_frames);
-	assert_int_equal(sample.n_words, 2 * own->n_frames);
-	memcpy(words, (const uint8_t *)out->data + sizeof(sample), 8 * (size_t)sample.n_words);
-	assert_true(address_of(rows, words[0], words[1]) == own->regs[EP_REG_PC]);
-	for (int i = 1; i < own->n_frames; i++) {
-		assert_int_equal(EP_FRAME_FLAGS(words[2 * i]), RETURN);
-		if (address_of(rows, words[2 * i], words[2 * i + 1]) != (uint64_t)own->frames[i])
-			fail_msg("frame %d: 0x%llx instead of %p", i,
-				 (unsigned long long)words[2 * i + 1], own->frames[i]);
-	}
-}
-
-EP_TEST(own_stack_is_as_the_c_library_sees_it)
-{
-	static struct walk_world world;
-	static struct own own;
-	struct ep_row rows[OWN_MAX_ROWS];
-	struct ep_vec out;
-	size_t n;
-
-	walk_world_init(&world);
-	ep_vec_init(&out, 1, EP_WALK_MAX_BYTES);
-	own_sample(&own, 60);
-	assert_in_range(own.n_frames, 62, OWN_MAX_FRAMES - 1);
-	n = own_rows(&world, rows);
-	assert_int_equal(ep_walker_run(world.walker, own.event.flat, own.event.bytes, rows, n, NULL,
-				       &out), 0);
-	compare_own(&own, rows, &out);
-	ep_vec_fini(&out);
-	walk_world_fini(&world);
-}
-
-/* 2000 frames do not fit into the copy: those that do are there. */
-EP_TEST(own_stack_may_be_too_deep_for_a_copy)
-{
-	static struct walk_world world;
-	static struct own own;
-	struct ep_row rows[OWN_MAX_ROWS];
-	struct ep_sample sample;
-	struct ep_vec out;
-	size_t n;
-
-	walk_world_init(&world);
-	ep_vec_init(&out, 1, EP_WALK_MAX_BYTES);
-	own_sample(&own, 2000);
-	n = own_rows(&world, rows);
-	assert_int_equal(ep_walker_run(world.walker, own.event.flat, own.event.bytes, rows, n, NULL,
-				       &out), 0);
-	memcpy(&sample, out.data, sizeof(sample));
-	assert_int_equal(sample.error, EP_ERROR_COPY_END);
-	assert_in_range(sample.n_frames, 60, 1999);
-	ep_vec_fini(&out);
-	walk_world_fini(&world);
 }
