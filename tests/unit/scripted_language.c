@@ -48,7 +48,7 @@ static int attach(void *executable, struct ep_target *target, void **ret_instanc
 	pthread_mutex_lock(&lock);
 	__atomic_add_fetch(&script.n_attached, 1, __ATOMIC_RELAXED);
 	script.target = target;
-	*ret_instance = script.no_instance ? NULL : &script;
+	*ret_instance = &script;
 	say(target, true);
 	result = next(script.attach);
 	pthread_mutex_unlock(&lock);

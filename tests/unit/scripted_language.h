@@ -26,7 +26,6 @@ struct script {
 	int says[MAX_ANSWERS]; /* which calls set a state; without any: all but symbolize */
 	uint64_t state;	   /* what is set; counted up before that */
 	bool stays;	   /* it is not */
-	bool no_instance;
 	struct ep_target *target;
 	int n_attached, n_changed, n_symbolized, n_detached;
 	int n_told, n_named, n_read;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Symbols, sections, bytes and functions of ELF files as plugins ask for them: of this very
- * program, whose addresses are known, and of the samples of core/elf (the only argument).
+ * program, whose addresses are known, and of the samples of core/elf.
  */
 #include "core/plugin/elf_file.h"
 #include "core/plugin/process_target.h"
@@ -15,7 +15,8 @@ extern const char __ehdr_start; /* of the linker: where the file's first byte is
 const uint64_t test_elf_file_constant[4] = {11, 22, 33, 44};
 uint64_t test_elf_file_zeroed[1000];
 __thread uint32_t test_elf_file_thread_first = 7, test_elf_file_thread_second = 8;
-static const char *samples_dir;
+static volatile uint64_t test_elf_file_local;
+EP_TEST_ARGUMENTS("SAMPLES_DIRECTORY")
 
 __attribute__((noinline)) uint64_t test_elf_file_function(uint64_t x);
 __attribute__((noinline)) uint64_t test_elf_file_function(uint64_t x)
@@ -64,7 +65,7 @@ static struct fixture *fixture_sample(const char *name)
 {
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/%s", samples_dir, name);
+	snprintf(path, sizeof(path), "%s/%s", ep_test_argument[0], name);
 	return fixture_open(path);
 }
 
@@ -98,8 +99,8 @@ EP_TEST(a_local_symbol_is_found)
 	struct fixture *fx = fixture_open("/proc/self/exe");
 	struct ep_symbol found = {0};
 
-	assert_int_equal(symbol(fx, "samples_dir", &found), 0);
-	assert_int_equal(found.va, va_of(&samples_dir));
+	assert_int_equal(symbol(fx, "test_elf_file_local", &found), 0);
+	assert_int_equal(found.va, va_of((const void *)&test_elf_file_local));
 }
 
 EP_TEST(thread_symbols_give_their_offset)
@@ -178,7 +179,7 @@ EP_TEST(a_debug_file_has_the_rest)
 	struct ep_symbol found = {0}, expected = {0};
 	char root[4096], path[4096 + 16];
 
-	snprintf(root, sizeof(root), "%s/root", samples_dir);
+	snprintf(root, sizeof(root), "%s/root", ep_test_argument[0]);
 	snprintf(path, sizeof(path), "%s/bin/stripped", root);
 	fx = fixture_open_in(root, path, "/bin/stripped");
 	assert_int_equal(symbol(full, "sample_compare", &expected), 0);
@@ -195,7 +196,7 @@ EP_TEST(a_debug_file_has_function_bounds)
 	struct fixture *fx, *alone = fixture_sample("beside/bare");
 	char path[4096];
 
-	snprintf(path, sizeof(path), "%s/beside/bare", samples_dir);
+	snprintf(path, sizeof(path), "%s/beside/bare", ep_test_argument[0]);
 	fx = fixture_open_in("", path, path);
 	assert_int_equal(symbol(alone, "sample_known", &known), 0);
 	assert_int_equal(host->file_function(&alone->file.file, known.va + 1, &found), -ENODATA);
@@ -448,10 +449,4 @@ EP_TEST(memory_of_a_process_is_read_all_or_nothing)
 	assert_memory_equal(buf, test_elf_file_constant, sizeof(buf));
 	assert_int_equal(ep_process_target_ops.read(&own, 8, buf, sizeof(buf)), -EFAULT);
 	assert_int_equal(ep_process_target_ops.read(&none, 8, buf, sizeof(buf)), -ESRCH);
-}
-
-int main(int argc, char **argv)
-{
-	samples_dir = argc > 1 ? argv[1] : ".";
-	return ep_test_run(NULL, NULL);
 }

@@ -37,17 +37,6 @@ HOST_TEST(a_layout_that_is_not_known_is_final)
 	assert_int_equal(script.n_attached, 1);
 }
 
-HOST_TEST(a_success_without_an_instance_is_none)
-{
-	begin(.no_instance = true);
-	run_until(&script.n_attached, 1);
-	assert_int_equal(host.languages->refused, 1);
-	assert_int_equal(ep_instance_state(host.instance), 0);
-	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, NULL, 0), -ENODATA);
-	end_host();
-	assert_int_equal(script.n_detached, 0);
-}
-
 HOST_TEST(what_is_refused_is_called_no_more)
 {
 	uint32_t id;

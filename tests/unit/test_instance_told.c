@@ -2,6 +2,7 @@
 /* What BPF is told of a language in a process, and who has a cell for its state. */
 #include "tests/unit/scripted_language.h"
 #include "core/base/clock.h"
+#include "core/bpf/language_maps.h"
 
 /* What was set by a call that did not succeed is not what holds. */
 HOST_TEST(a_change_takes_effect_when_it_succeeds)
@@ -17,28 +18,6 @@ HOST_TEST(a_change_takes_effect_when_it_succeeds)
 	run_until(&script.n_told, 2);
 	assert_int_equal(script.n_changed, 3);
 	assert_int_not_equal(ep_instance_state(host.instance), told);
-}
-
-HOST_TEST(a_change_that_is_final_detaches)
-{
-	begin_attached(.changed = {-ENOTSUP, END});
-	ep_instance_refresh(host.instance);
-	run_until(&script.n_told, 2);
-	assert_int_equal(ep_instance_state(host.instance), 0);
-	assert_int_equal(script.n_detached, 1);
-}
-
-/* Neither now nor with the next call, that says nothing and succeeds. */
-HOST_TEST(what_a_failed_call_said_is_not_taken_later)
-{
-	begin(.attach = {-EFAULT}, .changed = {-EFAULT}, .says = {1, 0, 1, 0, END});
-	run_until(&script.n_attached, 2);
-	assert_int_equal(host.instance->attached.state, EP_ATTACHMENT_ATTACHED);
-	assert_int_equal(ep_instance_state(host.instance), 0);
-	ep_instance_refresh(host.instance);
-	run_until(&script.n_changed, 2);
-	assert_int_equal(ep_instance_state(host.instance), 0);
-	assert_int_equal(script.n_told, 0);
 }
 
 /* It is of the process, and holds whatever becomes of the frame. */
@@ -103,6 +82,24 @@ HOST_TEST(a_child_that_is_attached_has_its_own)
 	run_until(&script.n_told, 2);
 	assert_int_equal(ep_instance_state(child), 0);
 	ep_instance_release(child);
+}
+
+/* Another may get it, once BPF is done with it. */
+HOST_TEST(a_cell_that_was_freed_has_no_state)
+{
+	struct ep_language_maps *maps;
+	const uint64_t value = 77;
+	int first, second;
+
+	begin_attached();
+	maps = host.languages->maps;
+	first = ep_language_maps_get_state(maps, &value, sizeof(value), 1);
+	assert_int_equal(ep_language_maps_get_state(maps, &value, sizeof(value), 1), first);
+	ep_language_maps_put_state(maps, (uint32_t)first);
+	ep_language_maps_put_state(maps, (uint32_t)first);
+	second = ep_language_maps_get_state(maps, &value, sizeof(value), 1);
+	assert_true(second > 0 && second != first);
+	ep_language_maps_put_state(maps, (uint32_t)second);
 }
 
 /* As many processes that only sleep as anybody may start, each with a state of its own. */
@@ -193,14 +190,4 @@ HOST_TEST(a_state_that_was_taken_back_comes_with_the_next_sample)
 	assert_true(ep_instance_state(child) > 0);
 	ep_instance_release(child);
 	end_sleepers();
-}
-
-HOST_TEST(what_an_earlier_instance_said_does_not_hold)
-{
-	begin_attached(.says = {1, 0, END});
-	ep_languages_rest(host.languages, UINT64_MAX, 0);
-	ep_instance_refresh(host.instance);
-	run_until(&script.n_told, 2);
-	assert_int_equal(script.n_attached, 2);
-	assert_int_equal(ep_instance_state(host.instance), 0);
 }

@@ -86,7 +86,7 @@ static void write_cache(void)
 	write_file("@/ld.so.cache", bytes.data, bytes.len, 0644);
 }
 
-#define MAX_LIST 4
+#define MAX_LIST 6
 
 static void place_all(const char *const texts[MAX_LIST], char *placed[MAX_LIST + 1])
 {
@@ -143,7 +143,7 @@ static const struct finding findings[] = {
 	{"a script of a script", {"@/two"}, {NULL}, "static"},
 	{"a script of env", {"@/by_env"}, {"PATH=@/slash:@/bin"},
 	 "bin/env ld.so env/libmid.so env/libdeep.so slash/app"},
-	{"env with options and variables", {"env", "-i", "A=1", "app"}, {"PATH=@/slash:@/bin"},
+	{"env with options and variables", {"env", "-i", "-C", "/", "A=1", "app"}, {"PATH=@/slash:@/bin"},
 	 "bin/env ld.so env/libmid.so env/libdeep.so slash/app"},
 	{"scripts that run each other end", {"@/endless"}, {NULL}, ""},
 	{"a FIFO is not opened", {"@/fifo"}, {NULL}, ""},

@@ -23,7 +23,7 @@
 
 #define PATH_BYTES 4096
 
-static const char *samples_dir = ".", *script_path = "";
+EP_TEST_ARGUMENTS("SAMPLES_DIRECTORY", "SCRIPT")
 
 struct child {
 	pid_t pid;
@@ -235,8 +235,8 @@ static void check_sample(const struct sample *sample)
 	char program[4096], library[4096];
 	struct recipe recipe = {.argv = {program}};
 
-	snprintf(program, sizeof(program), "%s/%s", samples_dir, sample->program);
-	snprintf(library, sizeof(library), "%s/%s", samples_dir, sample->library);
+	snprintf(program, sizeof(program), "%s/%s", ep_test_argument[0], sample->program);
+	snprintf(library, sizeof(library), "%s/%s", ep_test_argument[0], sample->library);
 	if (access(program, X_OK) < 0) {
 		print_message("left out: %s: not built\n", sample->label);
 		return;
@@ -260,8 +260,8 @@ EP_TEST(programs_started_by_the_loader_are_programs)
 	char program[PATH_BYTES], library[PATH_BYTES];
 	struct recipe recipe = {.argv = {"/lib64/ld-linux-x86-64.so.2", program, library}};
 
-	snprintf(program, sizeof(program), "%s/glibc.align", samples_dir);
-	snprintf(library, sizeof(library), "%s/glibc-global-dynamic.so", samples_dir);
+	snprintf(program, sizeof(program), "%s/glibc.align", ep_test_argument[0]);
+	snprintf(library, sizeof(library), "%s/glibc-global-dynamic.so", ep_test_argument[0]);
 	if (access(recipe.argv[0], X_OK) < 0) {
 		print_message("left out: no %s\n", recipe.argv[0]);
 		return;
@@ -277,7 +277,7 @@ EP_TEST(symbols_are_found_without_gnu_hash)
 	struct ep_elf *elf = NULL;
 	char path[PATH_BYTES];
 
-	snprintf(path, sizeof(path), "%s/sysv.so", samples_dir);
+	snprintf(path, sizeof(path), "%s/sysv.so", ep_test_argument[0]);
 	assert_int_equal(ep_elf_open(path, &elf), 0);
 	ep_elf_lookup_init(&lookup, elf);
 	assert_int_equal(ep_elf_lookup_symbol(&lookup, "lib_touch", &symbol), 0);
@@ -339,9 +339,9 @@ static void check_in_root(const char *suite, const char *root, const char *libra
 
 	name_inside(program_in, "program");
 	name_inside(library_in, "lib.so");
-	snprintf(path, sizeof(path), "%s/glibc", samples_dir);
+	snprintf(path, sizeof(path), "%s/glibc", ep_test_argument[0]);
 	assert_int_equal(copy_into(root, path, program_in), 0);
-	snprintf(path, sizeof(path), "%s/%s", samples_dir, library);
+	snprintf(path, sizeof(path), "%s/%s", ep_test_argument[0], library);
 	assert_int_equal(copy_into(root, path, library_in), 0);
 	snprintf(label, sizeof(label), "%s %s", suite, library);
 	check_all(label, &recipe, steps);
@@ -389,7 +389,7 @@ EP_TEST(older_and_newer_glibc_keep_keys_the_same_way)
 		snprintf(root, sizeof(root), "%s/%s", runtimes_dir(), rows[i].suite);
 		snprintf(program, sizeof(program), "%s%s", root, rows[i].program);
 		if (access(program, X_OK) < 0 || geteuid() != 0 ||
-		    copy_into(root, script_path, script_in) != 0) {
+		    copy_into(root, ep_test_argument[1], script_in) != 0) {
 			print_message("left out: glibc %s: no root with %s of Debian %s\n",
 				      rows[i].glibc, rows[i].program, rows[i].suite);
 			continue;
@@ -477,11 +477,4 @@ EP_TEST(code_of_pthread_getspecific_is_decoded)
 			fail_msg("%s: %u steps, %d, %d", codes[i].label, tls.steps, tls.off[0],
 				 tls.off[1]);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	samples_dir = argc > 1 ? argv[1] : samples_dir;
-	script_path = argc > 2 ? argv[2] : script_path;
-	return ep_test_run(NULL, NULL);
 }
