@@ -102,6 +102,22 @@ HOST_TEST(a_cell_that_was_freed_has_no_state)
 	ep_language_maps_put_state(maps, (uint32_t)second);
 }
 
+HOST_TEST(a_new_state_gives_back_the_cell_of_the_old_one)
+{
+	uint64_t value;
+	uint32_t told;
+	int again;
+
+	begin_attached();
+	value = script.state;
+	told = ep_instance_state(host.instance);
+	ep_instance_refresh(host.instance);
+	run_until(&script.n_told, 2);
+	again = ep_language_maps_get_state(host.languages->maps, &value, sizeof(value), 1);
+	assert_true(again > 0 && (uint32_t)again != told);
+	ep_language_maps_put_state(host.languages->maps, (uint32_t)again);
+}
+
 /* As many processes that only sleep as anybody may start, each with a state of its own. */
 #define SLEEPERS 4200
 

@@ -57,6 +57,7 @@ EP_TEST_WITH(who_comes_next_is_not_entered, begin, NULL)
 	assert_int_equal(world.called[0], OTHER_SLOT);
 	assert_int_equal(world.entered[0], EP_NOT_ENTERED);
 	assert_int_equal(world.called[1], EP_SLOT_FINISH);
+	assert_int_equal(WALK->core.pending, 0); /* once */
 	assert_int_equal(REC->sample.error, 0);
 }
 
