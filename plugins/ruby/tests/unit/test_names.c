@@ -136,6 +136,16 @@ EP_TEST_EACH(what_is_evaled_is_called_as_the_code_around, size_t, i, MADE_RELEAS
 	expect(made, &frame, "block in m", "(eval)", 10);
 }
 
+EP_TEST_EACH(file_is_the_real_path, size_t, i, MADE_RELEASES)
+{
+	struct made *made = made_new(made_releases[i]);
+	uint64_t both[] = {make_string(made, "lib.rb"), make_string(made, "/usr/lib/lib.rb")};
+	uint64_t body = make_body(made, "<main>", make_array(made, both, 2));
+	struct ep_raw_frame frame = make_frame(made, body, 0, 1);
+
+	expect(made, &frame, "<main>", "/usr/lib/lib.rb", 10);
+}
+
 /* Operators, what is behind the last ID, one that is free, and without the table. */
 EP_TEST_EACH(functions_in_c, size_t, i, MADE_RELEASES)
 {
