@@ -114,13 +114,14 @@ class Run:
         self.stopped = True
         self.screen.failed += 1
 
-    def configure(self, directory, options):
-        if os.path.exists(os.path.join(directory, "build.ninja")):
-            return True
-        status, _ = self.follow("configure", ["meson", "setup", *options, directory, ROOT])
-        if status:
-            self.broken("configure", f"meson setup of {directory}: see the log")
-        return not status
+    def configure(self, directory, command):
+        """Makes the build directory by this command; what meson says of it is of the source as it is now."""
+        for step in command, ["ninja", "-C", directory, "build.ninja"]:
+            status, _ = self.follow("configure", step)
+            if status:
+                self.broken("configure", f"{' '.join(step)}: see the log")
+                return False
+        return True
 
     def chosen(self, build, suite):
         """[(tests, environment)]: of the suite as a whole, or of languages with all of their runtimes."""
@@ -167,7 +168,8 @@ class Run:
     # --- lanes ---
 
     def sanitized_lane(self):
-        if not self.configure(self.sanitized, SANITIZE):
+        is_made = os.path.exists(os.path.join(self.sanitized, "build.ninja"))
+        if not self.configure(self.sanitized, ["true"] if is_made else ["meson", "setup", *SANITIZE, self.sanitized, ROOT]):
             return
         build = suites.Build(self.sanitized, True)
         if self.compile("build-sanitize", build):
@@ -175,9 +177,7 @@ class Run:
                 self.run_suite(suite, build, suite)
 
     def plain_lane(self):
-        status, _ = self.follow("configure", [os.path.join(ROOT, "scripts/build"), "--configure"])
-        if status:
-            self.broken("configure", "scripts/build --configure: see the log")
+        if not self.configure(self.plain, [os.path.join(ROOT, "scripts/build"), "--configure"]):
             return None
         build = suites.Build(self.plain, False)
         if not self.compile("build", build):

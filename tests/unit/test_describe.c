@@ -423,9 +423,9 @@ static void rebuild_tables(struct room *room, struct ep_executable *executable)
 	uv_run(&room->loop, UV_RUN_DEFAULT);
 }
 
-#define DESCRIPTION_TEST(name) EP_TEST_ON(name, struct room *room, open_room, close_room)
+#define EXECUTABLE_TEST(name) EP_TEST_ON(name, struct room *room, open_room, close_room)
 
-DESCRIPTION_TEST(it_is_described_each_time_its_tables_are_made)
+EXECUTABLE_TEST(it_is_described_each_time_its_tables_are_made)
 {
 	struct ep_executable *executable = map_stripped(room);
 
@@ -440,7 +440,7 @@ DESCRIPTION_TEST(it_is_described_each_time_its_tables_are_made)
 }
 
 /* A file that cannot be read for once, a plugin that has no memory. */
-DESCRIPTION_TEST(names_stay_when_it_is_not_described_again)
+EXECUTABLE_TEST(names_stay_when_it_is_not_described_again)
 {
 	struct ep_executable *executable = map_stripped(room);
 	uint64_t bytes = ep_executables_stats(room->executables)->described_bytes;
@@ -462,7 +462,7 @@ DESCRIPTION_TEST(names_stay_when_it_is_not_described_again)
 	assert_int_equal(ep_executables_stats(room->executables)->nameless, 0);
 }
 
-DESCRIPTION_TEST(names_outlive_the_executable_where_they_are_held)
+EXECUTABLE_TEST(names_outlive_the_executable_where_they_are_held)
 {
 	struct ep_executable *executable = map_stripped(room);
 	struct ep_described_symbols *symbols = ep_described_symbols_ref(executable->described);
@@ -479,7 +479,7 @@ DESCRIPTION_TEST(names_outlive_the_executable_where_they_are_held)
 	ep_described_symbols_unref(symbols);
 }
 
-DESCRIPTION_TEST(who_cannot_describe_it_runs_in_it_all_the_same)
+EXECUTABLE_TEST(who_cannot_describe_it_runs_in_it_all_the_same)
 {
 	struct ep_executable *executable;
 
@@ -492,7 +492,7 @@ DESCRIPTION_TEST(who_cannot_describe_it_runs_in_it_all_the_same)
 	assert_int_equal(find_rule(room, executable, plugin.va), EP_RULE_NONE);
 }
 
-DESCRIPTION_TEST(what_is_no_runtime_can_be_described)
+EXECUTABLE_TEST(what_is_no_runtime_can_be_described)
 {
 	struct ep_executable *executable;
 
@@ -503,7 +503,7 @@ DESCRIPTION_TEST(what_is_no_runtime_can_be_described)
 	assert_int_equal(plugin.unloaded, 0);
 }
 
-DESCRIPTION_TEST(what_launches_a_runtime_is_neither_described_nor_unloaded)
+EXECUTABLE_TEST(what_launches_a_runtime_is_neither_described_nor_unloaded)
 {
 	struct ep_executable *executable;
 
@@ -520,7 +520,7 @@ DESCRIPTION_TEST(what_launches_a_runtime_is_neither_described_nor_unloaded)
 #define MANY 20
 
 /* Copies, each another file. */
-DESCRIPTION_TEST(names_of_all_files_have_a_limit)
+EXECUTABLE_TEST(names_of_all_files_have_a_limit)
 {
 	char dir[] = "/tmp/test_describe.XXXXXX", path[64], command[2 * PATH_MAX];
 	size_t with = 0;

@@ -300,7 +300,7 @@ SESSION_TEST(which_names_may_wait)
 
 EP_TEST(languages_that_are_wanted)
 {
-	char *const names[] = {"one", "two"};
+	char one[] = "one", two[] = "two", *const names[] = {one, two};
 	const struct ep_languages_options *languages = &parts.languages;
 
 	reset_parts();
