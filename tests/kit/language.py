@@ -248,6 +248,12 @@ class Check:
             raise Failed(f"exit status {done.returncode}: {done.stdout[-500:]} {done.stderr[-1000:]}")
         return Run(case, known, profile, done)
 
+    @staticmethod
+    def explained(run):
+        """Seconds of the program's CPU time in which its language need not be attached: LATE_MOST."""
+        effort = run.done.effort
+        return min(LATE_MOST, effort.waited + (effort.ran if run.case.cold else 0))
+
     def check(self, run):
         """Raises Failed."""
         case, samples = run.case, self.samples_of(run)
@@ -265,9 +271,7 @@ class Check:
                                             {name: cpu * frequency for name, cpu in work.items()})
         if self.options.examples:
             self.print_more(run, verdict)
-        effort = run.done.effort
-        explained = min(LATE_MOST, effort.waited + (effort.ran if case.cold else 0))
-        verdict.check(case.threshold, problems, self.options.examples, case.fewest, explained)
+        verdict.check(case.threshold, problems, self.options.examples, case.fewest, self.explained(run))
 
     def check_said(self, case, said):
         if getattr(said, "broken", None):

@@ -9,6 +9,7 @@ import sys
 
 import truth
 import pythons
+import counting
 import language
 import runs
 
@@ -21,7 +22,7 @@ FLEETING = {"transient": 100, "subinterpreter": 1}
 
 class Pythons(language.Check):
     language = pythons.LANGUAGE
-    seconds = 2, 5
+    seconds = 3, 5
     Case = pythons.Case
 
     def find(self):
@@ -47,9 +48,6 @@ class Pythons(language.Check):
     def command(self, case, seconds):
         return case.argv(case.mode, str(seconds))
 
-    def sleeper(self, case):
-        return ()   # each begins cold
-
     def samples_of(self, run):
         return runs.process_of(run.profile.samples)     # what starts a runtime is one itself
 
@@ -58,14 +56,14 @@ class Pythons(language.Check):
         result = truth.said(run.done, "RESULT", "burn")
         if not samples:
             raise language.Failed("no samples: " + run.done.stderr[-1500:])
-        result.update(lost=run.profile.lost, frequency=runs.frequency_of(samples))
+        result.update(lost=run.profile.lost, frequency=runs.frequency_of(samples), late=self.explained(run))
         if case.attach:     # how much of it was seen is not known
             result.update(cpu={}, cpu_total=sum(s.weight_ns for s in samples) / 1e9)
         verdict = truth.Verdict(run.known, result, samples, "freethreaded" in case.runtime.flavors,
                                 GONE if FLEETING.keys() & set(case.words) else ())
         problems = list(verdict.problems(case.order_threshold))
         most = max((FLEETING.get(word, 0) for word in case.words), default=0)
-        if verdict.aside * 100 > most * verdict.all:
+        if counting.is_missed(verdict.aside, verdict.all, 100 - most):
             problems.append(f"the code of {verdict.aside} samples of {verdict.all} was gone, not {most} % at most")
         print(f"  {verdict.percent:6.2f} % of {verdict.tested} samples are true, "
               f"{verdict.percent_in_order:6.2f} % of these in order; "

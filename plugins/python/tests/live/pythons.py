@@ -43,6 +43,7 @@ while True:
 @dataclasses.dataclass
 class Case(language.Case):
     """words: scenarios."""
+    cold: bool = True        # each is the first of its kind
     start: str = ""          # of tests/live/start.py
     text: bool = False       # python -c TEXT
     mode: str = "burn"       # or "fork"

@@ -181,15 +181,15 @@ class Judging(unittest.TestCase):
         slow = right + [(start, 13, other)]  # its threads take long to start
         self.assertEqual(self.problems(slow, cpu_threads=0.02), [])
         for label, samples, changes in [
-                ("1 % without leaf", right + [(frames[1:], 13, main)], {}),
+                ("5 % without leaf", right + [(frames[1:], 50, main)], {}),
                 ("all without leaf", [(frames[1:], 1000, main), (start, 50, main)], {}),
                 ("native only", [(start, 1000, main)], {}),
                 ("next to nothing", [(frames, 20, main)], {}),
                 ("too much before the start", [(frames, 1000, main), (start, 200, main)], {}),
-                ("a thread without Python", right + [(start, 13, other)], {}),
-                ("and it did not start slowly", slow + [(start, 13, other)], {"cpu_threads": 0.02}),
-                ("slow threads, and no leaf", slow + [(frames[1:], 13, main)], {"cpu_threads": 0.02}),
-                ("a thread without root", right + [(frames[:end], 11, other)], {}),
+                ("a thread without Python", right + [(start, 30, other)], {}),
+                ("and it did not start slowly", slow + [(start, 30, other)], {"cpu_threads": 0.02}),
+                ("slow threads, and no leaf", slow + [(frames[1:], 50, main)], {"cpu_threads": 0.02}),
+                ("a thread without root", right + [(frames[:end], 30, other)], {}),
                 ("samples lost", right, {"cpu_total": 4.0}),
                 ("samples twice", right, {"cpu_total": 1.0}),
                 ("a scenario unseen", right, {"cpu": {"calls": 0.5, "recursion": 2.0}})]:

@@ -16,6 +16,7 @@ import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "kit"))
+import counting  # noqa: E402
 import runs  # noqa: E402
 import shares  # noqa: E402
 import stacks  # noqa: E402
@@ -182,7 +183,6 @@ def text_of(frames, limit=16):
 FREQUENCY = 499   # of samples, where there were none to tell it by
 FEWEST = 30       # samples of a run
 THRESHOLD = 99.5  # percent of samples
-GRACE = 3         # samples that may be wrong however few there are
 # True for a moment, wrong when it is more: a call does not have its callee yet, or has it no more; a
 # thread that starts or ends has no Python frames.
 AT_A_CALL_LIMIT = 0.5  # percent of samples
@@ -223,11 +223,11 @@ class Verdict:
                 memo[frames] = taken_apart, known.judge(taken_apart)
             self.add(sample, *memo[frames])
         self.all = sum(self.counts.values())
-        self.outside = min(self.counts[OUTSIDE], self.limit(self.result["cpu_start"], *STARTUP))
+        early = self.limit(self.result["cpu_start"], *STARTUP) + int(self.result.get("late", 0) * self.frequency())
+        self.outside = min(self.counts[OUTSIDE], early)
         self.aside = sum(self.counts[reason] for reason in set_aside)
         self.tested = self.all - self.outside - self.aside
-        self.at_calls = min(self.counts[AT_A_CALL],
-                            max(GRACE, int(self.tested * AT_A_CALL_LIMIT / 100)))
+        self.at_calls = min(self.counts[AT_A_CALL], counting.allowed(self.tested, 100 - AT_A_CALL_LIMIT))
         self.thread_ends = min(self.counts[THREAD_ENDS], self.limit(self.result["cpu_threads"], *THREAD_ENDS_LIMIT))
         self.true = self.counts[TRUE] + self.at_calls + self.thread_ends
 
@@ -271,10 +271,10 @@ class Verdict:
         """Why this run fails: nothing when it passes."""
         if self.tested < FEWEST:
             yield f"{self.tested} samples are too few to tell"
-        if self.tested - self.true > GRACE and self.percent < THRESHOLD:
+        if counting.is_missed(self.tested - self.true, self.tested, THRESHOLD):
             yield f"{self.percent:.2f} % true stacks"
         misplaced = self.counts[TRUE] - self.order[TRUE]
-        if misplaced > GRACE and self.percent_in_order < order_threshold:
+        if counting.is_missed(misplaced, self.counts[TRUE], order_threshold):
             yield f"{self.percent_in_order:.2f} % of them with native frames in order"
         yield from self.amount_problems()
         yield from [] if self.racy else self.share_problems()
