@@ -124,18 +124,18 @@ class Run:
         return True
 
     def chosen(self, build, suite):
-        """[(tests, environment)]: of the suite as a whole, or of languages with all of their runtimes."""
+        """(tests, environment): of the suite as a whole, or of languages with all of their runtimes."""
         full = {"EBPF_PROFILER_TEST_FULL": "1"}
-        groups = []
         if suite in self.plan.whole:
-            groups.append((build.tests_in(suite, self.plan.full), full if self.plan.full else {"EBPF_PROFILER_TEST_FEW": "1"}))
+            tests, environment = build.tests_in(suite, self.plan.full), full if self.plan.full else {}
         elif suite in self.plan.partly:
-            groups.append((build.tests_in(suite, True, self.plan.names), full))
-        return [(tests, environment) for tests, environment in groups if tests]
+            tests, environment = build.tests_in(suite, True, self.plan.names), full
+        else:
+            tests, environment = [], {}
+        return tests, environment
 
     def compile(self, step, build):
-        groups = [tests for suite in suites.SUITES for tests, _ in self.chosen(build, suite)]
-        files = build.files_of([test for tests in groups for test in tests])
+        files = build.files_of([test for suite in suites.SUITES for test in self.chosen(build, suite)[0]])
         if not files:
             return True
         started = time.monotonic()
@@ -146,24 +146,26 @@ class Run:
         return not status
 
     def run_suite(self, step, build, suite):
-        for tests, environment in self.chosen(build, suite):
-            started = time.monotonic()
-            log = os.path.join(build.directory, "meson-logs/testlog.json")
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(log)
-            at_once = ["--num-processes", str(min(LIVE_AT_ONCE, os.cpu_count()))] * (suite == "live")
-            _, failed = self.follow(
-                step, ["meson", "test", "-C", build.directory, "--no-rebuild", "--no-stdsplit", "--print-errorlogs",
-                       "--timeout-multiplier", str(PATIENCE[self.plan.full]), *at_once,
-                       *(test["name"] for test in tests)], UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1", **environment)
-            path = os.path.join(self.results, step + ".json")
-            if os.path.exists(log):
-                shutil.copy(log, path)
-                self.records.append(path)
-            else:
-                self.broken(step, "meson left no record: see the log")
-            self.screen.end(step, f"{step}: {len(tests)} tests in {time.monotonic() - started:.0f} s"
-                            + (f", {failed} failed" if failed else ""))
+        tests, environment = self.chosen(build, suite)
+        if not tests:
+            return
+        started = time.monotonic()
+        log = os.path.join(build.directory, "meson-logs/testlog.json")
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(log)
+        at_once = ["--num-processes", str(min(LIVE_AT_ONCE, os.cpu_count()))] * (suite == "live")
+        _, failed = self.follow(
+            step, ["meson", "test", "-C", build.directory, "--no-rebuild", "--no-stdsplit", "--print-errorlogs",
+                   "--timeout-multiplier", str(PATIENCE[self.plan.full]), *at_once,
+                   *(test["name"] for test in tests)], UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1", **environment)
+        path = os.path.join(self.results, step + ".json")
+        if os.path.exists(log):
+            shutil.copy(log, path)
+            self.records.append(path)
+        else:
+            self.broken(step, "meson left no record: see the log")
+        self.screen.end(step, f"{step}: {len(tests)} tests in {time.monotonic() - started:.0f} s"
+                        + (f", {failed} failed" if failed else ""))
 
     # --- lanes ---
 

@@ -100,7 +100,7 @@ class Tree:
         log = os.path.join(self.path, build, "meson-logs/testlog.json")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(log)
-        env = dict(os.environ, UBSAN_OPTIONS="halt_on_error=1", EBPF_PROFILER_TEST_FEW="1")
+        env = dict(os.environ, UBSAN_OPTIONS="halt_on_error=1")
         run = subprocess.run(["meson", "test", "-C", os.path.join(self.path, build), "--quiet", "--maxfail", "1",
                               "--timeout-multiplier", "3", *(["--num-processes", str(self.jobs)] if self.jobs else []),
                               *arguments], check=False, env=env, capture_output=True, text=True, errors="replace")
