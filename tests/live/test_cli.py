@@ -357,9 +357,10 @@ class Hardship(Case):
         online = "/sys/devices/system/cpu/cpu1/online"
         if not os.access(online, os.W_OK):
             self.skipTest("CPU 1 cannot be taken away here")
+        before = self.start(burner(600))
         profiler = self.start([BINARY, "record", "-q", "-a", "-F", "199", "-o", self.out])
+        self.assertTrue(wait_until(lambda: has_begun(profiler)) and wait_used(before.pid, 0.5))
         try:
-            self.assertTrue(wait_until(lambda: has_begun(profiler)))
             with open(online, "w", encoding="ascii") as file:
                 file.write("0")
             time.sleep(seconds)
