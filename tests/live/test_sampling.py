@@ -7,6 +7,7 @@
 import collections
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -29,13 +30,13 @@ class Case(whole.Case):
             proc.kill()
             proc.wait()
 
-    def start(self, freq, seconds):
-        return subprocess.Popen([whole.BINARY, "record", "-a", "-F", str(freq), "-d", f"{seconds}s", "-o",
-                                 self.out, "--force"], stderr=subprocess.PIPE, text=True)
+    def start(self, freq, *words):
+        return subprocess.Popen([whole.BINARY, "record", "-a", "-F", str(freq), *words, "-o", self.out, "--force"],
+                                stderr=subprocess.PIPE, text=True)
 
     def end(self, profiler):
         """Weight in seconds and count by CPU, samples lost, wall time in seconds."""
-        summary = profiler.communicate(timeout=60)[1]
+        summary = profiler.communicate(timeout=120)[1]
         self.assertEqual(profiler.returncode, 0, summary)
         weight, count = collections.Counter(), collections.Counter()
         self.samples = stacks.read_profile(self.out).samples
@@ -59,7 +60,7 @@ class Sampling(Case):
     def test_weights_and_lost_samples_are_all_the_time_there_was(self):
         for freq, seconds in ((20, 5), (99, 3), (1000, 2), (9999, 2)):
             with self.subTest(freq=freq):
-                weight, count, lost, wall = self.end(self.start(freq, seconds))
+                weight, count, lost, wall = self.end(self.start(freq, "-d", f"{seconds}s"))
                 self.assertEqual(set(weight), os.sched_getaffinity(0))
                 there_was = wall * len(weight)
                 # a tick at the end of each CPU's, wall is told in tenths
@@ -68,7 +69,7 @@ class Sampling(Case):
                 self.assertGreater(sum(count.values()), 0.5 * there_was * freq)
 
     def test_each_cpu_has_a_period_of_its_own_for_ever(self):
-        self.end(self.start(99, 2))
+        self.end(self.start(99, "-d", "2s"))
         periods = self.periods()
         for cpu, period in periods.items():
             self.assertGreater(abs(period * 99 - 1), 0.029)
@@ -76,24 +77,25 @@ class Sampling(Case):
             if cpu ^ 1 in periods:
                 self.assertAlmostEqual(period + periods[cpu ^ 1], 2 / 99, delta=1e-7)
         self.assertEqual(len(set(periods.values())), len(periods))
-        self.end(self.start(99, 1))
+        self.end(self.start(99, "-d", "1s"))
         self.assertEqual(self.periods(), periods)
 
     def test_a_cpu_that_comes_back_has_its_period(self):
         if not os.access(ONLINE, os.W_OK):
             self.skipTest("CPU 1 cannot be taken away here")
-        profiler = self.start(99, 7)
+        profiler = self.start(99)
+        self.assertTrue(whole.wait_until(lambda: whole.has_begun(profiler)) and whole.wait_used(self.busy[0].pid, 1))
         try:
-            time.sleep(2)
             with open(ONLINE, "w", encoding="ascii") as file:
                 file.write("0")
             time.sleep(2)
         finally:
             with open(ONLINE, "w", encoding="ascii") as file:
                 file.write("1")
-        time.sleep(1)
         subprocess.run(["taskset", "-pc", "1", str(self.busy[1].pid)], check=True,
                        stdout=subprocess.DEVNULL)  # it lost its CPU
+        self.assertTrue(whole.wait_used(self.busy[1].pid, 2))
+        profiler.send_signal(signal.SIGINT)
         weight, _, lost, wall = self.end(profiler)
         self.assertIn(1, self.periods())
         self.assertLess(lost / 99, 1.5)  # of the two seconds that it was away nothing is lost
