@@ -217,7 +217,7 @@ int main(int argc, char **argv)
 			printf(" leap");
 		printf(" swing");
 	}
-	printf(" main\n");
+	printf(" main\nMAY ... move_code|move_untold main\n"); /* the kernel tells the profiler of each page */
 	zoo_start(argc, argv, "");
 	while (zoo_time_left()) {
 		if (is_time_to_move())
