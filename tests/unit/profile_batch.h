@@ -40,6 +40,12 @@ static inline uint32_t stack_of(struct ep_profile_builder *builder, const uint32
 	return row;
 }
 
+/* For ep_test_owns. */
+static inline void release_batch(void *batch)
+{
+	ep_batch_unref(batch);
+}
+
 static inline const char *text_in(const struct ep_batch *batch, uint32_t string)
 {
 	assert_true(string < batch->n_strings);

@@ -58,6 +58,7 @@ static inline int read_bytes(const void *data, size_t bytes, struct ep_batch **r
 	return r;
 }
 
+/* The test owns it. */
 static inline struct ep_batch *batch_of(const void *data, size_t bytes)
 {
 	struct ep_batch *batch = NULL;
@@ -66,6 +67,7 @@ static inline struct ep_batch *batch_of(const void *data, size_t bytes)
 	if (r < 0)
 		fail_msg("%d: %s", r, read_why);
 	check_batch(batch);
+	ep_test_owns(batch, release_batch);
 	return batch;
 }
 

@@ -22,34 +22,26 @@ static const char *const parts[] = {
 
 EP_TEST(a_profile_has_these_parts)
 {
-	struct ep_batch *batch = writer_batch();
-	ep_autofree char *text = written_by(firefox_encode, batch, NULL);
+	char *text = written_by(firefox_encode, writer_batch(), NULL);
 
 	for (size_t i = 0; i < EP_LEN(parts); i++) {
 		if (!strstr(text, parts[i]))
 			fail_msg("no %s in\n%s", parts[i], text);
 	}
-	ep_batch_unref(batch);
 }
 
 EP_TEST(threads_of_two_processes_with_one_id_are_two)
 {
-	struct ep_batch *batch = two_processes("native", 7, "server", 8, "shell");
-	ep_autofree char *text = written_by(firefox_encode, batch, NULL);
+	char *text = written_by(firefox_encode, two_processes("native", 7, "server", 8, "shell"), NULL);
 	const char *first = strstr(text, "\"tid\":7,");
 
 	assert_non_null(first);
 	assert_non_null(strstr(first + 1, "\"tid\":7,"));
-	ep_batch_unref(batch);
 }
 
 EP_TEST(an_error_of_the_sink_is_returned)
 {
-	struct ep_batch *batch = writer_batch();
-	struct ep_sink sink = {.write = fail_at_once};
-
-	assert_int_equal(firefox_encode(batch, "1.0", &sink), -ENOSPC);
-	ep_batch_unref(batch);
+	check_error_of_sink(firefox_encode);
 }
 
 /* --- JSON --- */

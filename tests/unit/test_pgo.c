@@ -30,26 +30,21 @@ EP_TEST(the_program_is_in_it_and_nothing_else)
 					 "ebpf-profiler 1.0"};
 	static const char *const out[] = {"syscall", "main.inner[...]", "secret", "evil", "handler", "host"};
 	struct writer_batch w;
-	struct ep_batch *batch;
 	size_t bytes;
+	char *text;
 
 	begin_batch(&w);
 	add_evil(&w);
 	add_program(&w, 20, "app", "/opt/my server");
 	add_program(&w, 30, "app2", "/opt/my server");
-	batch = finish_batch(&w);
-	{
-		ep_autofree char *text = written_by(pgo_encode, batch, &bytes);
-
-		for (size_t i = 0; i < EP_LEN(in); i++)
-			assert_true(contains(text, bytes, in[i]));
-		for (size_t i = 0; i < EP_LEN(out); i++)
-			assert_false(contains(text, bytes, out[i]));
-		/* values of a stack, packed, of both processes */
-		assert_true(contains(text, bytes, "\x12\x05\x02\x80\xda\xc4\x09")); /* 2, 20000000 */
-		assert_true(contains(text, bytes, "\x12\x05\x04\x80\xb4\x89\x13")); /* 4, 40000000 */
-	}
-	ep_batch_unref(batch);
+	text = written_by(pgo_encode, finish_batch(&w), &bytes);
+	for (size_t i = 0; i < EP_LEN(in); i++)
+		assert_true(contains(text, bytes, in[i]));
+	for (size_t i = 0; i < EP_LEN(out); i++)
+		assert_false(contains(text, bytes, out[i]));
+	/* values of a stack, packed, of both processes */
+	assert_true(contains(text, bytes, "\x12\x05\x02\x80\xda\xc4\x09")); /* 2, 20000000 */
+	assert_true(contains(text, bytes, "\x12\x05\x04\x80\xb4\x89\x13")); /* 4, 40000000 */
 }
 
 static int encode(struct ep_batch *batch, char *why)
@@ -58,7 +53,6 @@ static int encode(struct ep_batch *batch, char *why)
 	int r = pgo_encode(batch, "1.0", &sink);
 
 	memcpy(why, sink.why, sizeof(sink.why));
-	ep_batch_unref(batch);
 	return r;
 }
 

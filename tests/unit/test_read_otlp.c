@@ -36,6 +36,15 @@ static void begin(void)
 	ep_test_owns(wires, free_wires);
 }
 
+/* The newest message becomes a field of another. */
+static void end_into(struct otlp_wire *to, uint32_t field)
+{
+	struct otlp_wire *wire = &wires[--n_wires];
+
+	otlp_put_message(to, field, wire);
+	otlp_wire_fini(wire);
+}
+
 static void put_text(struct otlp_wire *to, uint32_t field, const char *text)
 {
 	otlp_put_bytes(to, field, text, strlen(text));
@@ -48,8 +57,7 @@ static void put_packed(struct otlp_wire *to, uint32_t field, const uint64_t *num
 
 	for (; *numbers; numbers++)
 		otlp_put_varint(list, *numbers);
-	otlp_put_message(to, field, list);
-	otlp_wire_fini(&wires[--n_wires]);
+	end_into(to, field);
 }
 
 #define PACKED(to, field, ...) put_packed(to, field, (const uint64_t[]){__VA_ARGS__, 0})
@@ -109,8 +117,7 @@ static void put_pair(struct otlp_wire *to, uint32_t table, uint32_t field_a, uin
 
 	otlp_put_uint(element, field_a, a);
 	otlp_put_uint(element, field_b, b);
-	otlp_put_message(to, table, element);
-	otlp_wire_fini(&wires[--n_wires]);
+	end_into(to, table);
 }
 
 static void put_stack(struct otlp_wire *to, uint64_t a, uint64_t b)
@@ -118,8 +125,7 @@ static void put_stack(struct otlp_wire *to, uint64_t a, uint64_t b)
 	struct otlp_wire *stack = new_wire();
 
 	PACKED(stack, STACK_LOCATIONS, a, b);
-	otlp_put_message(to, DICTIONARY_STACK, stack);
-	otlp_wire_fini(&wires[--n_wires]);
+	end_into(to, DICTIONARY_STACK);
 }
 
 static struct otlp_wire *make_dictionary(void)
@@ -186,8 +192,7 @@ static void put_sample(struct otlp_wire *profile, uint32_t stack, uint64_t value
 		else
 			otlp_put_fixed64(sample, SAMPLE_TIMESTAMPS, START + i);
 	}
-	otlp_put_message(profile, PROFILE_SAMPLES, sample);
-	otlp_wire_fini(&wires[--n_wires]);
+	end_into(profile, PROFILE_SAMPLES);
 }
 
 /* Puts resource_profiles with profiles, of which the second may be NULL. host: as a resource attribute by row. */

@@ -4,16 +4,11 @@
 #include "tests/unit/full_batch.h"
 #include "tests/unit/page_bytes.h"
 
-static void free_batch(void *batch)
-{
-	ep_batch_unref(batch);
-}
-
 static struct ep_batch *owned_full(const struct full_batch *options)
 {
 	struct ep_batch *batch = full_batch_new(options);
 
-	ep_test_owns(batch, free_batch);
+	ep_test_owns(batch, release_batch);
 	return batch;
 }
 
@@ -31,14 +26,6 @@ static void begin(void)
 	ep_test_owns(&bytes, free_bytes);
 }
 
-static struct ep_batch *owned_read(void)
-{
-	struct ep_batch *batch = batch_of(bytes.data, bytes.len);
-
-	ep_test_owns(batch, free_batch);
-	return batch;
-}
-
 static const struct full_batch full = {.with_times = true, .odd_weights = true};
 
 EP_TEST(a_file_of_otlp_is_read_compressed_or_not)
@@ -48,12 +35,12 @@ EP_TEST(a_file_of_otlp_is_read_compressed_or_not)
 
 	begin();
 	append_otlp(&bytes, batch);
-	ep_test_same_batch(owned_read(), batch);
+	ep_test_same_batch(batch_of(bytes.data, bytes.len), batch);
 	ep_vec_init(&otlp, 1, SIZE_MAX / 2);
 	append_otlp(&otlp, batch);
 	bytes.len = 0;
 	append_gzip(&bytes, otlp.data, otlp.len);
-	ep_test_same_batch(owned_read(), batch);
+	ep_test_same_batch(batch_of(bytes.data, bytes.len), batch);
 }
 
 EP_TEST(the_profile_of_a_page_is_read)
@@ -62,7 +49,7 @@ EP_TEST(the_profile_of_a_page_is_read)
 
 	begin();
 	append_page(&bytes, batch);
-	ep_test_same_batch(owned_read(), batch);
+	ep_test_same_batch(batch_of(bytes.data, bytes.len), batch);
 }
 
 EP_TEST(pages_that_are_cut_off_or_others_are_refused)

@@ -140,7 +140,6 @@ EP_TEST(a_heap_profile_weighs_bytes)
 	assert_string_equal(kind_in(batch, 0, 0), "go");
 	assert_string_equal(name_in(batch, 0, 1, 0), "prog+0x402000");
 	assert_string_equal(kind_in(batch, 0, 1), "native");
-	ep_batch_unref(batch);
 }
 
 EP_TEST(without_a_default_it_is_the_last)
@@ -158,7 +157,6 @@ EP_TEST(without_a_default_it_is_the_last)
 	assert_string_equal(batch->weight_unit, "nanoseconds");
 	assert_int_equal(batch->sample_weight_ns[0], 70000);
 	assert_int_equal(batch->sample_count[0], 4); /* the only one that counts */
-	ep_batch_unref(batch);
 }
 
 /* Between them is one that weighs nothing, which is left out. */
@@ -176,7 +174,6 @@ EP_TEST(a_sample_has_its_own_stack)
 	batch = batch_of_file(&file);
 	assert_int_equal(batch->n_samples, 2);
 	assert_int_equal(batch->sample_weight_ns[sample_with_leaf(batch, "prog+0x402000")], 7);
-	ep_batch_unref(batch);
 }
 
 /* Samples alone, and what each stands for. */
@@ -196,7 +193,6 @@ EP_TEST(a_count_with_a_period_is_time)
 	assert_string_equal(batch->weight_unit, "nanoseconds");
 	assert_int_equal(batch->sample_weight_ns[0], 30000000);
 	assert_int_equal(batch->period_hz, 100);
-	ep_batch_unref(batch);
 }
 
 /* Ids that are not 1, 2, 3: addresses, say. */
@@ -216,7 +212,6 @@ EP_TEST(ids_may_be_any)
 	batch = batch_of_file(&file);
 	assert_string_equal(name_in(batch, 0, 0, 0), "inner");
 	assert_string_equal(name_in(batch, 0, 1, 0), "0x20");
-	ep_batch_unref(batch);
 }
 
 EP_TEST(damaged_profiles_are_named)
@@ -366,7 +361,6 @@ EP_TEST(what_we_write_comes_back)
 	assert_int_equal(batch->period_hz, 100);
 	assert_int_equal(batch->lost_samples, 7);
 	assert_string_equal(batch->host_name, "a host");
-	ep_batch_unref(batch);
 	/* cut off anywhere it is one sentence, and never more than what was there */
 	for (size_t len = 1; len < bytes.len; len++) {
 		assert_int_equal(read_bytes(bytes.data, len, &batch), -EBADMSG);

@@ -111,6 +111,7 @@ static inline struct ep_batch *finish_batch(struct writer_batch *w)
 
 	assert_int_equal(ep_profile_finish(w->builder, &batch), 0);
 	ep_profile_builder_free(w->builder);
+	ep_test_owns(batch, release_batch);
 	return batch;
 }
 
@@ -189,9 +190,10 @@ static inline int write_to_stream(void *arg, const void *data, size_t len)
 	return fwrite(data, 1, len, arg) == len ? 0 : -EIO;
 }
 
-/* From malloc. */
-static inline char *written_by(int (*encode)(const struct ep_batch *batch, const char *version, struct ep_sink *sink),
-			       const struct ep_batch *batch, size_t *ret_bytes)
+typedef int (*writer)(const struct ep_batch *batch, const char *version, struct ep_sink *sink);
+
+/* The test owns it, as it owns the batches above. */
+static inline char *written_by(writer encode, const struct ep_batch *batch, size_t *ret_bytes)
 {
 	struct written written = {0};
 	struct ep_sink sink = {.write = write_to_stream};
@@ -200,6 +202,7 @@ static inline char *written_by(int (*encode)(const struct ep_batch *batch, const
 	sink.arg = written.stream;
 	assert_int_equal(encode(batch, "1.0", &sink), 0);
 	fclose(written.stream);
+	ep_test_owns(written.text, free);
 	if (ret_bytes)
 		*ret_bytes = written.bytes;
 	return written.text;
@@ -211,6 +214,13 @@ static inline int fail_at_once(void *arg, const void *data, size_t len)
 	(void)data;
 	(void)len;
 	return -ENOSPC;
+}
+
+static inline void check_error_of_sink(writer encode)
+{
+	struct ep_sink sink = {.write = fail_at_once};
+
+	assert_int_equal(encode(writer_batch(), "1.0", &sink), -ENOSPC);
 }
 
 /* One name of 16 kB, of what a program may call itself, in each place where there is a name. */
