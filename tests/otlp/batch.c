@@ -195,31 +195,33 @@ static void add_line(struct locations *l, uint32_t function, uint32_t line)
 	l->line[l->n_lines++] = line;
 }
 
-static void make_location(struct owned *o, struct locations *l, uint32_t i, uint32_t n_functions)
+/* Row i, which is as row `of` would be. */
+static void make_location(struct owned *o, struct locations *l, uint32_t i, uint32_t of,
+			  uint32_t n_functions)
 {
-	l->mapping[i] = 3 + i % 6;
+	l->mapping[i] = 3 + of % 6;
 	l->kind[i] = o->kinds[0];
-	l->address[i] = 0x1000 + (uint64_t)i * 0x40;
+	l->address[i] = 0x1000 + (uint64_t)of * 0x40;
 	l->line_first[i] = l->n_lines;
-	if (i % 16 == 1) {
+	if (of % 16 == 1) {
 		l->kind[i] = o->kinds[1];
-		l->mapping[i] = 1 + i / 16 % 2;
-		l->address[i] = 0xffffffff81000000ull + i * 0x40;
-	} else if (i % 16 == 2) {
+		l->mapping[i] = 1 + of / 16 % 2;
+		l->address[i] = 0xffffffff81000000ull + of * 0x40;
+	} else if (of % 16 == 2) {
 		l->kind[i] = o->kinds[2];
 		l->mapping[i] = 0;
-	} else if (i % 16 == 3) {
+	} else if (of % 16 == 3) {
 		l->kind[i] = o->kinds[4];
-	} else if (i % 16 == 4) {
+	} else if (of % 16 == 4) {
 		l->flags[i] = EP_LOCATION_UNNAMED;
-	} else if (i == 6) {
+	} else if (of == 6) {
 		l->kind[i] = o->kinds[3];
 		l->mapping[i] = 0;
 		l->flags[i] = EP_LOCATION_ERROR;
 	}
-	if (i % 10 == 0)
-		add_line(l, 1 + i % n_functions, 3);
-	add_line(l, 1 + (i - 1) % n_functions, i % 3 ? 0 : i);
+	if (of % 10 == 0)
+		add_line(l, 1 + of % n_functions, 3);
+	add_line(l, 1 + (of - 1) % n_functions, of % 3 ? 0 : of);
 }
 
 /* If there are twins, the last half of the rows are those of the first: found by frame pointer. */
@@ -237,25 +239,11 @@ static void make_locations(struct owned *o, const struct test_shape *s)
 		.column = block(o, 2 * n, 4),
 	};
 
-	for (uint32_t i = 1; i <= s->functions; i++)
-		make_location(o, &l, i, s->functions);
-	for (uint32_t i = s->functions + 1; i < n; i++) {
-		make_location(o, &l, i - s->functions, s->functions);
-		l.line_first[i] = l.line_first[i - s->functions];
-		l.address[i] = l.address[i - s->functions];
-		l.mapping[i] = l.mapping[i - s->functions];
-		l.kind[i] = l.kind[i - s->functions];
-		l.flags[i] = l.flags[i - s->functions] | EP_LOCATION_POINTER_WALK;
-	}
-	/* make_location wrote the twins' first lines into the originals: put them back in order */
-	l.n_lines = 0;
 	for (uint32_t i = 1; i < n; i++) {
-		uint32_t of = i <= s->functions ? i : i - s->functions;
+		bool is_twin = i > s->functions;
 
-		l.line_first[i] = l.n_lines;
-		if (of % 10 == 0)
-			add_line(&l, 1 + of % s->functions, 3);
-		add_line(&l, 1 + (of - 1) % s->functions, of % 3 ? 0 : of);
+		make_location(o, &l, i, is_twin ? i - s->functions : i, s->functions);
+		l.flags[i] |= is_twin ? EP_LOCATION_POINTER_WALK : 0;
 	}
 	l.line_first[n] = l.n_lines;
 	o->batch.n_locations = n;
