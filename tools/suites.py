@@ -157,9 +157,11 @@ class Build:
 
     def __init__(self, directory, is_sanitized):
         self.directory, self.is_sanitized = directory, is_sanitized
-        self.tests, self.files = self.introspect("tests"), {}
-        for target in self.introspect("targets"):
-            self.files[target["id"]] = target["filename"]
+        self.tests, targets = self.introspect("tests"), self.introspect("targets")
+        self.files = {target["id"]: target["filename"] for target in targets}
+        # What a user has, and its plugins in one directory, as live tests want them.
+        self.product = [path for target in targets for path in target["filename"]
+                        if target["installed"] or os.path.dirname(path).endswith("plugins/together")]
 
     def introspect(self, what):
         return json.loads(subprocess.run(["meson", "introspect", "--" + what, self.directory], stdout=subprocess.PIPE,
@@ -184,6 +186,8 @@ class Build:
     def files_of(self, tests):
         """What ninja is to make for these tests, from its directory."""
         paths = {path for test in tests for target in test["depends"] for path in self.files.get(target, ())}
+        if tests and not self.is_sanitized:
+            paths |= {*self.product}
         return sorted(os.path.relpath(path, self.directory) for path in paths)
 
 

@@ -35,6 +35,8 @@ class Agent:
             self.said.append(line)
             if "sampling at" in line:
                 break
+        else:
+            raise AssertionError(f"the agent did not begin: exit status {self.process.wait()}: {self.log()}")
         self.reader = threading.Thread(target=lambda: self.said.extend(self.process.stderr))
         self.reader.start()
 

@@ -300,7 +300,7 @@ class RunTests(unittest.TestCase):
     """What tools/run_tests.py makes of what meson and ninja print; the builds are fakes."""
 
     MESON = """#!/bin/sh
-[ "$1" = introspect ] && { [ "$2" != --tests ] && echo '[{"id": "x", "filename": ["/x"]}]' || cat "$FAKE_TESTS"; exit; }
+[ "$1" = introspect ] && { [ "$2" != --tests ] && echo '[{"id": "x", "filename": ["/x"], "installed": false}]' || cat "$FAKE_TESTS"; exit; }
 [ "$1" = setup ] && exit 0
 directory=$3
 mkdir -p "$directory/meson-logs"
