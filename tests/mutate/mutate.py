@@ -38,7 +38,7 @@ LISTS = "tests/mutate/*.toml", "plugins/*/tests/mutate.toml"
 KEYS = "name", "file", "from", "to", "what", "tests"
 SUITES = "unit", "replay", "fuzz"
 LEFT_OUT = "once", "full"   # tests without C code; tests of --full
-BUILDS = {"build": (), "build-sanitize": ("-Db_sanitize=address,undefined", "-Db_lundef=false")}
+BUILDS = {"build": (), "build-sanitize": ("-Db_sanitize=address,undefined", "-Db_lundef=false", "-Doptimization=1", "-Dc_args=-g1")}
 
 
 class Broken(Exception):
