@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles programs/Burner.java in every Java of this machine and judges each stack (chains.py).
 
-Flags, output and exit status: tests/kit/language.py. Quick: one runtime of each of 8, 11, 17, 21, 25 and 28; --full:
-all, and flags of theirs.
+Flags, output and exit status: tests/kit/language.py. By default the newest; --full: all, and flags of
+theirs.
 """
 import glob
 import os

@@ -6,7 +6,7 @@
 
 The two versions of Work.turn call different methods from different lines, so that the line of a frame tells
 which version it was named by, and its callee which one it is. Methods that run on after they were redefined
-are the elder version's. --full: with each compiler alone and with none, too.
+are the elder version's. By default the newest release; --full: all.
 """
 import collections
 import re

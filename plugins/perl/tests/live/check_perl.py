@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles programs/burner.pl in every Perl of this machine and judges each stack (callers.py).
 
-Flags, output and exit status: tests/kit/language.py. Quick: of each minor release the static Perl and the one on
-libperl; --full: all, also debug builds, and all ways to run them of each. --examples: figures of each scenario, too.
+Flags, output and exit status: tests/kit/language.py. By default the newest; --full: all, also debug
+builds, and all ways to run them of each. --examples: figures of each scenario, too.
 """
 import sys
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles programs/burner.php in every PHP of this machine and judges each stack (backtraces.py).
 
-Flags, output and exit status: tests/kit/language.py. Quick: each minor release once, with opcache and each JIT once;
---full: all, and all ways to run them of each.
+Flags, output and exit status: tests/kit/language.py. By default the newest; --full: all, and all ways
+to run them of each.
 """
 import sys
 

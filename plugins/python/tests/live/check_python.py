@@ -3,7 +3,7 @@
 """Profiles workload.py in every Python of this machine and compares each stack with the truth (truth.py).
 
 Flags, output and exit status: tests/kit/language.py. Which Pythons: the machine's own, pyenv's, and those of
-tests/runtimes/install; quick: each version and flavour once. What is wrong is printed with its share and an example.
+tests/runtimes/install; by default the newest. What is wrong is printed with its share and an example.
 """
 import sys
 

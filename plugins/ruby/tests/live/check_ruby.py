@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles programs/burner.rb in every Ruby of this machine and judges each stack (locations.py).
 
-Flags, output and exit status: tests/kit/language.py. Quick: each minor release once, with YJIT too where it has that;
---full: all, and all ways to run them of each. The share of the collector is compared with GC.total_time.
+Flags, output and exit status: tests/kit/language.py. By default the newest; --full: all, and all ways
+to run them of each. The share of the collector is compared with GC.total_time.
 """
 import glob
 import shutil

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles programs/burner.js in every Node of this machine and judges each stack (calls.py).
 
-Flags, output and exit status: tests/kit/language.py. Quick: one of each of 8, 12, 16, 18, 20, 22, 24 and 26, Debian's
-where there is one; --full: all, and flags of theirs.
+Flags, output and exit status: tests/kit/language.py. By default the newest; --full: all, and flags of
+theirs.
 """
 import os
 import sys
