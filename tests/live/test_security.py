@@ -190,7 +190,10 @@ class Allowed(SecurityCase):
                     if secure.recv(4):
                         got.set()
 
-        family = socket.getaddrinfo("localhost", None)[0][0]
+        try:
+            family = socket.getaddrinfo("localhost", None)[0][0]
+        except socket.gaierror:
+            self.skipTest("no name to ask for: localhost has no address here")
         with socket.create_server(("localhost", 0), family=family) as listener:
             thread = threading.Thread(target=serve, args=(listener,), daemon=True)
             thread.start()
