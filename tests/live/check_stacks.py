@@ -28,7 +28,8 @@ import stacks  # noqa: E402
 SKIP = 77
 # Who runs before the program does: the profiler's child, and start.py with its helpers.
 STARTERS = re.compile(r"^(ebpf-profiler|(lib)?python3.*|env|sh|bash|dash|ldd|readelf)$")
-LATE = "[truncated: process not analysed yet]", "[truncated: sampled before its language was attached]"
+LATE = ("[truncated: process not analysed yet]", "[truncated: sampled before its language was attached]",
+        "[truncated: stack longer than what was copied of it]")    # walked later, by what was copied
 LATE_MOST = 1.0     # seconds of the program's CPU time
 CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
 

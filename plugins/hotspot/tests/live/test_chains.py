@@ -9,6 +9,7 @@ import unittest
 import chains  # and with it where the kit is
 import changes
 import javas
+import language
 
 ROOT = chains.Frame("start_thread", "libc.so.6")
 SCENARIOS = ("many", "inlined", "deep500", "thrown", "lambdas", "sorted", "multiply")
@@ -56,6 +57,7 @@ class Incomplete(unittest.TestCase):
         self.assertEqual(chains.why_incomplete([chains.Frame("a.B.c", "")]), "native root missing")
 
 
+@unittest.skipUnless(language.FULL, "skip: a JVM that watches itself is for --full: how far it has started, load decides")
 class Observed(changes.Changed, unittest.TestCase):
     """Without a profiler: what the JVM says of its own threads."""
     never = "Burner.never", "Burner.absent"
