@@ -30,6 +30,7 @@ SKIP = 77
 STARTERS = re.compile(r"^(ebpf-profiler|(lib)?python3.*|env|sh|bash|dash|ldd|readelf)$")
 LATE = ("[truncated: process not analysed yet]", "[truncated: sampled before its language was attached]",
         "[truncated: stack longer than what was copied of it]")    # walked later, by what was copied
+LATE_COLD = "[truncated: no unwind rule and no frame pointer]"   # code of a language whose plugin is loaded meanwhile
 LATE_MOST = 1.0     # seconds of the program's CPU time
 CANNOT = {3: "no permission to profile", 4: "this kernel cannot"}  # exit codes of the profiler
 
@@ -46,6 +47,8 @@ def arguments():
     parser.add_argument("--aside", type=float, default=1.5, help="percent at most")
     parser.add_argument("--lost", type=float, default=1,
                         help="percent of the CPU time used that may have no sample")
+    parser.add_argument("--cold", action="store_true",
+                        help="its language's plugin is loaded meanwhile: until then its code has no rules")
     parser.add_argument("--no-root", action="store_true",
                         help="the C library has no unwind tables: the stack may end at main")
     parser.add_argument("--labels", default="", help="KEY=VALUE,...: each must be in some sample")
@@ -88,7 +91,8 @@ def record(options, path):
                "--", *options.program]
     before = stolen_seconds()
     run = runs.run_cold(command, options.seconds * 10 + 60, environment)
-    options.stolen, options.waited = stolen_seconds() - before, run.effort.waited
+    options.stolen = stolen_seconds() - before
+    options.waited = run.effort.waited + (run.effort.ran if options.cold else 0)
     if run.returncode in CANNOT and not os.path.exists(path):
         print(f"skip: {CANNOT[run.returncode]}: {run.stderr.strip().splitlines()[-1:]}")
         sys.exit(SKIP)
@@ -209,8 +213,9 @@ def without_starters(samples):
 
 
 def count_late(options, samples):
-    """Of samples that came before what they need was there, those that the profiler waited for a CPU meanwhile."""
-    late = sum(s.count for s in samples if s.frames and s.frames[-1].name in LATE)
+    """Of samples that came before what they need was there, those that the profiler waited for a CPU (or worked)."""
+    reasons = (*LATE, LATE_COLD) if options.cold else LATE
+    late = sum(s.count for s in samples if s.frames and s.frames[-1].name in reasons)
     explained = min(late, int(min(options.waited, LATE_MOST) * options.frequency))
     if late:
         print(f"late      {late}, {explained} of them since the profiler waited for a CPU")

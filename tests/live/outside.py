@@ -85,8 +85,8 @@ class Case(unittest.TestCase):
         """Every stack is one of those that the program says it has; some are native, in part or
         all, as they are from before the plugin was attached."""
         result = run(sys.executable, os.path.join(LIVE, "check_stacks.py"), "--plugins", self.plugins,
-                     "--seconds", seconds, "--frequency", frequency, "--threshold", threshold, "--keep", self.out,
-                     program, "{seconds}", *arguments)
+                     "--seconds", seconds, "--frequency", frequency, "--threshold", threshold, "--cold",
+                     "--keep", self.out, program, "{seconds}", *arguments)
         if result.returncode == SKIP:
             self.skipTest(result.stdout)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
