@@ -23,7 +23,7 @@ static inline uint64_t check_of_cop(const struct memory *memory, uint64_t cop)
 	return pl_check_cop(ints);
 }
 
-/* Of a closure: its statement and its name, which is a HEK's or a glob's. */
+/* The statement and the name of a closure; the name is a HEK's or a glob's. */
 static inline uint64_t check_of_closure(const struct memory *memory, uint64_t cop, uint64_t what,
 					bool is_hek)
 {

@@ -273,7 +273,7 @@ EP_TEST(other_files_are_not_looked_through)
 	go_unload(exe);
 }
 
-/* More than is looked at: what is behind that has no part in it. */
+/* More instructions than are read: those after the limit have no effect. */
 EP_TEST(functions_are_read_up_to_a_bound)
 {
 	static uint8_t code[1 << 16];

@@ -24,7 +24,7 @@
 #define NATIVE	    0x500000ull /* remembered nowhere */
 #define BLOCK_BYTES 0x200u
 #define LOG2	    6	  /* of a segment's bytes */
-#define CODE_OFF    0x80u /* from the CodeBlob on, which is 8 bytes behind its block */
+#define CODE_OFF    0x80u /* from the CodeBlob, which begins 8 bytes after its block does */
 #define LEAF	    (HEAP + 8)
 #define CALLER	    (HEAP + BLOCK_BYTES + 8)
 
@@ -183,7 +183,7 @@ EP_TEST(half_made_frames_are_told_by_their_code)
 		ROW(PUSHED, "\x48\x83\xc4\x20", "\xd5\x08\x5d\xe9"),
 		ROW(LEFT, "\x48\x83\xc4\x20\xd5\x08\x5d", "\xe9"),
 		ROW(LEFT, "\x48\x81\xc4\0\1\0\0\x5d", "\xe9"),
-		/* leave, behind a mov dword [rcx + x], 0 */
+		/* leave, after a mov dword [rcx + x], 0 */
 		ROW(LEFT, "\0\0\0\0\xc9", "\x90"),
 		/* the polls' stub */
 		ROW(LEFT, "", "\x4c\x8d\x15\1\2\3\4\x4d\x89\x97\1\2\3\4\xe9"),

@@ -79,7 +79,7 @@ static inline void put_int(struct made *made, uint64_t addr, uint32_t value)
 	put(made, addr, &value, sizeof(value));
 }
 
-/* Of an SV: where its body is. */
+/* Where the body of an SV is. */
 static inline uint64_t word_at(struct made *made, uint64_t addr)
 {
 	uint64_t word = 0;
