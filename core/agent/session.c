@@ -92,6 +92,8 @@ static void on_tick(void *arg)
 	if (session->chooser)
 		ep_chooser_follow(session->chooser, control->cgroups);
 	ep_languages_lengthen(session->languages, false);
+	if (session->sampling)
+		session->n_cpus = ep_events_follow_cpus(session->events);
 	if (++session->ticks % 2)
 		return;
 	ep_host_tell_left_out(ep_clock_mono_ns());
@@ -103,8 +105,6 @@ static void on_tick(void *arg)
 	control->keeping = ep_languages_keeping(session->languages, ep_clock_mono_ns());
 	if (ep_processes_busy(session->processes) > 0 || ep_namer_busy(session->namer) > 0)
 		ep_session_share_memory(session);
-	if (session->sampling)
-		session->n_cpus = ep_events_follow_cpus(session->events);
 	if (session->ticks % 10 == 0) {
 		add_lost(session);
 		ep_session_keep_limit(session);

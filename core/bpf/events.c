@@ -17,17 +17,28 @@
 
 /*
  * Nobody tells that an event stands still since a suspend, and /sys may know what no message told:
- * all is looked at each so many calls, and after a message twice, for an event that has just
- * stopped still looks alive the first time.
+ * all is looked at each so many calls, and after a message.
  */
-#define LOOK_EVERY 5
-#define LOOKS_AFTER_MESSAGE 2
+#define LOOK_EVERY 10
 
 #define MAX_RATE_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
+
+/* What a CPU has done until some moment: how long it was busy, and what its ticks found. */
+struct cpu_done {
+	uint64_t busy_ns;
+	uint64_t came, missed; /* ticks that hit a program, and those of a busy CPU that never came */
+};
 
 struct cpu_events {
 	uint32_t cpu;
 	struct ep_ticker ticker;
+	struct cpu_done done; /* at the last look */
+};
+
+/* A CPU whose clock has stopped, since it went off line. */
+struct cpu_away {
+	uint32_t cpu;
+	struct cpu_done done; /* when its clock was last seen to run */
 };
 
 struct ep_events {
@@ -40,9 +51,10 @@ struct ep_events {
 	struct ep_vec idle;	      /* by CPU, see idle.h */
 	bool throttles;		      /* the kernel allows fewer samples than we want */
 	struct ep_events_missed gone; /* of CPUs that went */
+	struct ep_vec away;	      /* struct cpu_away */
 	int uevents_fd;		      /* negative: no such socket */
 	unsigned int news;	      /* enum ep_uevent: not looked at yet */
-	unsigned int calls, looks_due; /* of ep_events_follow_cpus */
+	unsigned int calls; /* of ep_events_follow_cpus */
 };
 
 /* --- missed ticks ---------------------------------------------------------------------------- */
@@ -64,11 +76,22 @@ static bool read_ticks(struct ep_events *events)
 	return true;
 }
 
+static struct cpu_done done_by(const struct ep_events *events, uint32_t cpu, uint64_t missed)
+{
+	struct ep_ticks ticks = ticks_of(events, cpu);
+
+	return (struct cpu_done){
+		.busy_ns = ep_idle_get(&events->idle, cpu).busy_ns,
+		.came = ticks.sampled + ticks.filtered,
+		.missed = missed,
+	};
+}
+
 static void end_look(const struct ep_events *events, struct cpu_events *cpu, bool is_last)
 {
 	struct ep_ticks ticks = ticks_of(events, cpu->cpu);
 
-	ep_ticker_end_look(&cpu->ticker, &ticks, ep_idle_get(&events->idle, cpu->cpu), is_last);
+	ep_ticker_end_look(&cpu->ticker, &ticks, ep_idle_get(&events->idle, cpu->cpu).idle_ns, is_last);
 }
 
 struct ep_events_missed ep_events_count_missed(struct ep_events *events)
@@ -81,8 +104,10 @@ struct ep_events_missed ep_events_count_missed(struct ep_events *events)
 		ep_ticker_begin_look(&cpu->ticker, events->throttles);
 	is_read = read_ticks(events);
 	ep_vec_each(&events->cpus, cpu) {
-		if (is_read)
+		if (is_read) {
 			end_look(events, cpu, !events->running);
+			cpu->done = done_by(events, cpu->cpu, cpu->ticker.missed.busy_ticks);
+		}
 		sum.ticks += ep_missed_ticks(&cpu->ticker.missed);
 		sum.samples += ep_missed_lost(&cpu->ticker.missed);
 	}
@@ -96,6 +121,49 @@ static void look_last(struct ep_events *events, struct cpu_events *cpu)
 		end_look(events, cpu, true);
 	events->gone.ticks += ep_missed_ticks(&cpu->ticker.missed);
 	events->gone.samples += ep_missed_lost(&cpu->ticker.missed);
+}
+
+/* Its clock has stopped, and the time is not known: since it was last seen to run its CPU may have been busy. */
+static void note_away(struct ep_events *events, const struct cpu_events *cpu)
+{
+	struct cpu_away away = {.cpu = cpu->cpu, .done = cpu->done};
+
+	/* What the clock itself is known to have missed until it stopped is not missing once more. */
+	away.done.missed = cpu->ticker.missed.busy_ticks - cpu->done.missed;
+	(void)ep_vec_append(&events->away, &away, 1);
+}
+
+/*
+ * A CPU is back, and has a clock again: until now it was busy without one. /proc/stat tells for how long, by the
+ * hundredth of a second. Of those ticks as many are lost samples as there were samples among its ticks.
+ */
+static void count_away(struct ep_events *events, size_t i, uint64_t period_ns)
+{
+	const struct cpu_away *away = ep_vec_at(&events->away, struct cpu_away, i);
+	struct cpu_done now = done_by(events, away->cpu, 0);
+	struct ep_ticks ticks = ticks_of(events, away->cpu);
+	uint64_t busy = now.busy_ns > away->done.busy_ns ? (now.busy_ns - away->done.busy_ns) / period_ns : 0;
+	uint64_t known = now.came - away->done.came + away->done.missed;
+
+	if (!away->done.busy_ns || busy <= known)
+		return;
+	events->gone.ticks += busy - known;
+	if (now.came)
+		events->gone.samples += (uint64_t)((double)(busy - known) * (double)ticks.sampled / (double)now.came);
+}
+
+/* The current ticks of all CPUs were read. */
+static void end_away(struct ep_events *events, uint32_t cpu, uint64_t period_ns)
+{
+	for (size_t i = 0; i < events->away.len; i++) {
+		struct cpu_away *away = ep_vec_at(&events->away, struct cpu_away, i);
+
+		if (away->cpu != cpu)
+			continue;
+		count_away(events, i, period_ns);
+		*away = *ep_vec_at(&events->away, struct cpu_away, --events->away.len);
+		return;
+	}
 }
 
 /*
@@ -132,7 +200,7 @@ static int start_ticker(const struct ep_events *events, struct ep_ticker *ticker
 
 	if (ticker->fd < 0)
 		return 0;
-	return ep_ticker_start(ticker, &before, ep_idle_get(&events->idle, ticker->cpu));
+	return ep_ticker_start(ticker, &before, ep_idle_get(&events->idle, ticker->cpu).idle_ns);
 }
 
 /* A CPU that nobody asked for has a clock that never ticks: its mappings are still wanted. */
@@ -147,8 +215,11 @@ static int open_ticker(struct ep_events *events, uint32_t cpu, struct ep_ticker 
 	if (r < 0)
 		return r;
 	if (events->running) {
-		(void)read_ticks(events);
+		bool is_read = read_ticks(events);
+
 		r = start_ticker(events, &ticker);
+		if (is_read && r == 0)
+			end_away(events, cpu, ticker.period_ns);
 	}
 	if (r < 0)
 		ep_ticker_close(&ticker);
@@ -190,6 +261,8 @@ static int add_cpu(struct ep_events *events, uint32_t number)
 		return -ENOMEM;
 	}
 	*cpu = (struct cpu_events){.cpu = number, .ticker = ticker};
+	if (events->running)
+		cpu->done = done_by(events, number, 0);
 	if (events->sidebands)
 		open_sideband(events, number);
 	return 0;
@@ -218,6 +291,7 @@ static void drop_cpus(struct ep_events *events, const struct ep_cpus *online)
 			continue;
 		}
 		look_last(events, cpu);
+		note_away(events, cpu);
 		close_cpu(events, cpu);
 	}
 	events->cpus.len = kept;
@@ -262,11 +336,8 @@ static bool is_look_due(struct ep_events *events)
 	if (events->uevents_fd < 0)
 		return true;
 	take_uevents(events);
-	if (events->news & EP_UEVENT_CPU)
-		events->looks_due = LOOKS_AFTER_MESSAGE;
-	events->news &= ~(unsigned int)EP_UEVENT_CPU;
-	if (events->looks_due > 0) {
-		events->looks_due--;
+	if (events->news & EP_UEVENT_CPU) {
+		events->news &= ~(unsigned int)EP_UEVENT_CPU;
 		return true;
 	}
 	return ++events->calls % LOOK_EVERY == 0;
@@ -294,6 +365,7 @@ int ep_events_open(const struct ep_events_options *options, struct ep_events **r
 	events->options = *options;
 	ep_vec_init(&events->cpus, sizeof(struct cpu_events), EP_MAX_CPUS);
 	ep_idle_init(&events->idle);
+	ep_vec_init(&events->away, sizeof(struct cpu_away), EP_MAX_CPUS);
 	events->throttles = is_throttled_at(options->freq_hz);
 	events->uevents_fd = ep_uevents_open(); /* before CPUs are looked at: nothing is missed */
 	if (options->counts)
@@ -321,6 +393,7 @@ void ep_events_close(struct ep_events *events)
 		ep_ticker_close(&cpu->ticker);
 	ep_vec_fini(&events->cpus);
 	ep_vec_fini(&events->idle);
+	ep_vec_fini(&events->away);
 	ep_sideband_set_free(events->sidebands);
 	ep_periods_free(events->periods);
 	ep_tick_reader_free(events->ticks);
@@ -339,6 +412,7 @@ int ep_events_start(struct ep_events *events)
 
 		if (r < 0)
 			return r;
+		cpu->done = done_by(events, cpu->cpu, 0);
 	}
 	return 0;
 }

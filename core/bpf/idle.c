@@ -10,11 +10,11 @@
 #define STAT_PATH      "/proc/stat"
 #define STAT_MAX_BYTES (4u << 20)
 #define USER_HZ	       100
-#define N_FIELDS       5 /* user nice system idle iowait */
+#define N_FIELDS       7 /* user nice system idle iowait irq softirq */
 
 void ep_idle_init(struct ep_vec *idle)
 {
-	ep_vec_init(idle, sizeof(uint64_t), EP_MAX_CPUS);
+	ep_vec_init(idle, sizeof(struct ep_cpu_time), EP_MAX_CPUS);
 }
 
 static int parse_fields(const char **pos, const char *end, uint64_t fields[N_FIELDS])
@@ -28,7 +28,7 @@ static int parse_fields(const char **pos, const char *end, uint64_t fields[N_FIE
 	return 0;
 }
 
-static int keep(struct ep_vec *idle, uint64_t cpu, uint64_t ticks)
+static int keep(struct ep_vec *idle, uint64_t cpu, const uint64_t ticks[N_FIELDS])
 {
 	int r = 0;
 
@@ -37,7 +37,11 @@ static int keep(struct ep_vec *idle, uint64_t cpu, uint64_t ticks)
 	if (cpu >= idle->len)
 		r = ep_vec_append(idle, NULL, (size_t)cpu + 1 - idle->len);
 	if (r == 0)
-		*ep_vec_at(idle, uint64_t, cpu) = ticks * (EP_NS_PER_SEC / USER_HZ);
+		*ep_vec_at(idle, struct ep_cpu_time, cpu) = (struct ep_cpu_time){
+			.idle_ns = (ticks[3] + ticks[4]) * (EP_NS_PER_SEC / USER_HZ),
+			.busy_ns = (ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]) *
+				   (EP_NS_PER_SEC / USER_HZ),
+		};
 	return r;
 }
 
@@ -51,7 +55,7 @@ static int parse_line(struct ep_vec *idle, const char *line, const char *end)
 		return 0;
 	if (parse_fields(&pos, end, fields) < 0)
 		return -EBADMSG;
-	return keep(idle, cpu, fields[3] + fields[4]);
+	return keep(idle, cpu, fields);
 }
 
 int ep_idle_parse(struct ep_vec *idle, const char *text, size_t bytes)
@@ -83,7 +87,7 @@ int ep_idle_read(struct ep_vec *idle)
 	return r;
 }
 
-uint64_t ep_idle_get(const struct ep_vec *idle, uint32_t cpu)
+struct ep_cpu_time ep_idle_get(const struct ep_vec *idle, uint32_t cpu)
 {
-	return cpu < idle->len ? *ep_vec_at(idle, uint64_t, cpu) : 0;
+	return cpu < idle->len ? *ep_vec_at(idle, struct ep_cpu_time, cpu) : (struct ep_cpu_time){0};
 }

@@ -78,15 +78,13 @@ void ep_ticker_stop(struct ep_ticker *ticker)
 	(void)ioctl(ticker->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-bool ep_ticker_is_alive(struct ep_ticker *ticker)
+bool ep_ticker_is_alive(const struct ep_ticker *ticker)
 {
-	uint64_t before_ns = ticker->enabled_ns;
-	struct reading reading;
+	struct reading first, second;
 
-	if (!ticker->is_started || !read_clock(ticker, &reading))
+	if (!ticker->is_started || !read_clock(ticker, &first) || !read_clock(ticker, &second))
 		return true;
-	ticker->enabled_ns = reading.enabled_ns;
-	return reading.enabled_ns > before_ns;
+	return second.enabled_ns > first.enabled_ns;
 }
 
 void ep_ticker_begin_look(struct ep_ticker *ticker, bool throttles)

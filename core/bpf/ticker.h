@@ -17,7 +17,6 @@ struct ep_ticker {
 	uint64_t period_ns;
 	bool is_started;
 	uint64_t stopped_ns; /* CLOCK_MONOTONIC; 0: it runs */
-	uint64_t enabled_ns; /* when ep_ticker_is_alive was last asked */
 	struct ep_missed missed;
 	struct ep_missed_look look; /* begun, and not ended yet */
 };
@@ -32,9 +31,9 @@ void ep_ticker_stop(struct ep_ticker *ticker);
 
 /*
  * An event does not survive its CPU going offline, even if the CPU is back before anybody looks: it
- * then stands still. A running one gets older. An interrupt on its CPU.
+ * then stands still. A running one gets older from one read to the next. Two interrupts on its CPU.
  */
-bool ep_ticker_is_alive(struct ep_ticker *ticker);
+bool ep_ticker_is_alive(const struct ep_ticker *ticker);
 
 /*
  * Looks for missed ticks: begin, then read the ticks of all CPUs, then end. The look at a clock

@@ -11,6 +11,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ep_idle_init(&idle);
 	(void)ep_idle_parse(&idle, (const char *)data, size);
 	assert(idle.len <= EP_MAX_CPUS);
-	assert(ep_idle_get(&idle, (uint32_t)idle.len) == 0);
+	assert(ep_idle_get(&idle, (uint32_t)idle.len).idle_ns == 0);
 	return 0;
 }

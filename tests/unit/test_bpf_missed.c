@@ -131,15 +131,16 @@ EP_TEST_WITH(ticks_of_an_idle_cpu_are_no_samples, begin, NULL)
 
 EP_TEST(idle_time_is_read_by_cpu)
 {
-	static const char text[] = "cpu  1 2 3 4 5 6\ncpu0 10 0 20 300 40 1\ncpu2 1 1 1 7 0 0 0\nintr 5\n";
+	static const char text[] = "cpu  1 2 3 4 5 6 7\ncpu0 10 0 20 300 40 0 0\ncpu2 1 2 4 7 0 8 16 99\nintr 5\n";
 	ep_cleanup(ep_vec_fini) struct ep_vec idle;
 
 	ep_idle_init(&idle);
 	assert_int_equal(ep_idle_parse(&idle, text, strlen(text)), 0);
-	assert_int_equal(ep_idle_get(&idle, 0), 3400000000ull);
-	assert_int_equal(ep_idle_get(&idle, 1), 0);
-	assert_int_equal(ep_idle_get(&idle, 2), 70000000ull);
-	assert_int_equal(ep_idle_get(&idle, 3), 0);
+	assert_int_equal(ep_idle_get(&idle, 0).idle_ns, 3400000000ull);
+	assert_int_equal(ep_idle_get(&idle, 1).idle_ns, 0);
+	assert_int_equal(ep_idle_get(&idle, 2).idle_ns, 70000000ull);
+	assert_int_equal(ep_idle_get(&idle, 2).busy_ns, 310000000ull);
+	assert_int_equal(ep_idle_get(&idle, 3).idle_ns, 0);
 	assert_true(ep_idle_parse(&idle, "cpu0 1 2\n", 9) < 0);
 }
 
