@@ -191,16 +191,27 @@ static void take_success(struct ep_instance *instance)
 	instance->wait_ns = 0;
 }
 
+/* From here on the pid's memory is another program's, or nobody's. */
+static void stop_looking(struct ep_instance *instance)
+{
+	instance->retry_ns = 0;
+	leave_line(instance);
+	if (instance->attached.state == EP_ATTACHMENT_WAITING || instance->attached.state == EP_ATTACHMENT_DORMANT)
+		instance->attached.state = EP_ATTACHMENT_GONE;
+}
+
 /* Of attach and refresh. */
 static void take_result(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
-	if (instance->again)
+	if (instance->again && !instance->ended)
 		schedule_retry(instance);
 	else if (instance->attached.state == EP_ATTACHMENT_ATTACHED)
 		take_success(instance);
 	else
 		take_failure(instance);
+	if (instance->ended)
+		stop_looking(instance);
 	ep_instance_end_job(instance);
 }
 
@@ -304,6 +315,8 @@ static void start_attach(struct ep_instance *instance)
 	struct ep_language *language = instance->claim->language;
 	uint64_t wait_ns = load_wait_ns(instance);
 
+	if (instance->ended)
+		return;
 	if (wait_ns) {
 		if (language->pause_ns)
 			end_first(instance); /* nobody waits for that */
@@ -427,8 +440,8 @@ void ep_instance_leave(struct ep_instance *instance, struct ep_program program)
 void ep_instance_end(struct ep_instance *instance)
 {
 	instance->ended = true;
-	if (instance->attached.state == EP_ATTACHMENT_ATTACHED && !instance->busy)
-		instance->retry_ns = 0;
+	if (!instance->busy)
+		stop_looking(instance);
 }
 
 bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *claim, uint64_t bias)

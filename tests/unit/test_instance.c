@@ -113,6 +113,31 @@ HOST_TEST(what_is_released_meanwhile_is_detached_afterwards)
 	assert_int_equal(script.n_detached, 1);
 }
 
+/* Its pid may have another program's memory by now. */
+HOST_TEST(an_attach_that_waits_is_given_up_when_the_program_ends)
+{
+	begin(.attach = {EP_NOT_YET, END});
+	run_until(&script.n_attached, 1);
+	assert_true(host.instance->retry_ns > 0);
+	ep_instance_end(host.instance);
+	assert_int_equal(host.instance->retry_ns, 0);
+	assert_int_equal(ep_instance_wake(host.instance), -ESRCH);
+	ep_instance_refresh(host.instance);
+	ep_instance_retry(host.instance);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	assert_int_equal(host.languages->refused, 0);
+}
+
+HOST_TEST(an_attach_that_is_under_way_when_the_program_ends_is_the_last_one)
+{
+	begin(.attach = {EP_NOT_YET, END});
+	ep_instance_end(host.instance);
+	run_until(&script.n_attached, 1);
+	assert_int_equal(ep_languages_busy(host.languages), 0);
+	assert_int_equal(host.instance->retry_ns, 0);
+	assert_int_equal(ep_instance_wake(host.instance), -ESRCH);
+}
+
 HOST_TEST(a_process_that_is_gone_is_not_refused)
 {
 	begin(.attach = {-EFAULT, -ESRCH, END});
