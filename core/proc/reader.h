@@ -53,9 +53,12 @@ enum ep_zygote_op {
 struct ep_zygote_request {
 	uint32_t op;
 	int32_t pid;
+	uint64_t number; /* of EP_ZYGOTE_START; its reply has the same */
 };
 struct ep_zygote_reply {
+	uint64_t number;
 	int32_t pid; /* or -errno */
+	uint32_t pad;
 };
 #define EP_ZYGOTE_MAX_READERS 8 /* at once, those that hang in the kernel included */
 

@@ -45,6 +45,7 @@ static struct {
 	pthread_cond_t released;
 	int zygote; /* channel, -1: none */
 	pid_t zygote_pid;
+	uint64_t zygote_requests; /* under zygote_mutex */
 	_Atomic bool is_there;
 	_Atomic uint64_t late_ns;
 	struct reader readers[EP_READERS];
@@ -102,31 +103,59 @@ void ep_readers_try_after(uint64_t ns)
 	pthread_mutex_unlock(&pool.mutex);
 }
 
-static void kill_reader(pid_t pid)
+/* The caller has zygote_mutex. */
+static void zygote_kill(pid_t pid)
 {
 	const struct ep_zygote_request request = {.op = EP_ZYGOTE_KILL, .pid = pid};
 
-	pthread_mutex_lock(&pool.zygote_mutex);
 	(void)ep_reader_send(pool.zygote, &request, sizeof(request), NULL, 0);
+}
+
+static void kill_reader(pid_t pid)
+{
+	pthread_mutex_lock(&pool.zygote_mutex);
+	zygote_kill(pid);
 	pthread_mutex_unlock(&pool.zygote_mutex);
 }
 
-/* A pid, or -errno. */
-static int ask_zygote(const int fds[2])
+/*
+ * The reply to this request: a pid, or -errno; -ETIME: it is late. The reply to an earlier request, which came late, is
+ * of a reader that nobody wants any more.
+ */
+static int zygote_wait(uint64_t number)
 {
-	const struct ep_zygote_request request = {.op = EP_ZYGOTE_START};
+	uint64_t end_ns = ep_clock_mono_ns() + ZYGOTE_WAIT_MS * EP_NS_PER_MS, now_ns;
 	struct pollfd answer = {.fd = pool.zygote, .events = POLLIN};
 	struct ep_zygote_reply reply;
 	int r;
 
-	pthread_mutex_lock(&pool.zygote_mutex);
-	r = ep_reader_send(pool.zygote, &request, sizeof(request), fds, 2);
-	if (r == 0 && poll(&answer, 1, ZYGOTE_WAIT_MS) <= 0)
-		r = -ETIME;
-	if (r == 0)
+	while ((now_ns = ep_clock_mono_ns()) < end_ns) {
+		if (poll(&answer, 1, (int)((end_ns - now_ns) / EP_NS_PER_MS) + 1) <= 0)
+			continue;
 		r = ep_reader_receive(pool.zygote, &reply, sizeof(reply), NULL, 0);
+		if (r < 0)
+			return r;
+		if (reply.number == number)
+			return reply.pid ? reply.pid : -EBADMSG;
+		if (reply.pid > 0)
+			zygote_kill(reply.pid);
+	}
+	return -ETIME;
+}
+
+/* Starts a reader. Its pid, or -errno. */
+static int ask_zygote(const int fds[2])
+{
+	struct ep_zygote_request request = {.op = EP_ZYGOTE_START};
+	int r;
+
+	pthread_mutex_lock(&pool.zygote_mutex);
+	request.number = ++pool.zygote_requests;
+	r = ep_reader_send(pool.zygote, &request, sizeof(request), fds, 2);
+	if (r == 0)
+		r = zygote_wait(request.number);
 	pthread_mutex_unlock(&pool.zygote_mutex);
-	return r < 0 ? r : reply.pid ? reply.pid : -EBADMSG;
+	return r;
 }
 
 /* --- readers --------------------------------------------------------------------------------- */

@@ -174,7 +174,7 @@ void ep_zygote_run(int channel, pid_t parent, void (*limit)(void))
 	if (!die_with(parent))
 		_exit(1);
 	while (ep_reader_receive(CHANNEL_FD, &request, sizeof(request), fds, 2) == 0) {
-		struct ep_zygote_reply reply;
+		struct ep_zygote_reply reply = {.number = request.number};
 
 		zygote_reap_ended(&zygote);
 		if (request.op == EP_ZYGOTE_START) {

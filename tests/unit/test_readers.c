@@ -71,29 +71,50 @@ static int end_world(void **state)
 	return 0;
 }
 
-/* Of the zygote's children, 0: none. */
-static pid_t find_reader(void)
+/* How many children of a process have this name and have not ended. */
+static size_t find_children(pid_t parent, const char *comm, pid_t *ret_last)
 {
-	struct ep_process_info info, parent;
+	struct ep_process_info info;
 	struct ep_vec pids;
-	pid_t *pid, found = 0;
+	size_t n = 0;
+	pid_t *pid;
+
+	*ret_last = 0;
 
 	ep_vec_init(&pids, sizeof(pid_t), 1 << 20);
 	assert_int_equal(ep_process_list(&pids), 0);
 	ep_vec_each (&pids, pid) {
-		if (ep_process_read_stat(*pid, &info) == 0 && strcmp(info.comm, "profiler-reader") == 0 &&
-		    info.state != 'Z' && ep_process_read_stat(info.parent_pid, &parent) == 0 &&
-		    parent.parent_pid == getpid())
-			found = *pid;
+		if (ep_process_read_stat(*pid, &info) == 0 && strcmp(info.comm, comm) == 0 &&
+		    info.state != 'Z' && info.parent_pid == parent) {
+			*ret_last = *pid;
+			n++;
+		}
 	}
 	ep_vec_fini(&pids);
-	return found;
+	return n;
 }
 
-static void stop_reader(void)
+static pid_t find_zygote(void)
+{
+	pid_t pid;
+
+	while (find_children(getpid(), "profiler-zygote", &pid) == 0) /* until it has its name */
+		usleep(1000);
+	return pid;
+}
+
+/* 0: none. */
+static pid_t find_reader(void)
+{
+	pid_t pid;
+
+	(void)find_children(find_zygote(), "profiler-reader", &pid);
+	return pid;
+}
+
+static void stop(pid_t pid)
 {
 	struct ep_process_info info = {0};
-	pid_t pid = find_reader();
 
 	assert_true(pid > 0);
 	assert_int_equal(kill(pid, SIGSTOP), 0);
@@ -101,6 +122,11 @@ static void stop_reader(void)
 		usleep(1000);
 		assert_int_equal(ep_process_read_stat(pid, &info), 0);
 	}
+}
+
+static void stop_reader(void)
+{
+	stop(find_reader());
 }
 
 static int read_text(pid_t pid)
@@ -237,6 +263,24 @@ READERS_TEST(a_reader_that_dies_is_replaced)
 	assert_int_equal(read_text(w->children[0]), -EIO);
 	assert_int_equal(read_text(w->children[0]), 0);
 	assert_int_equal(ep_readers_stats().started, 2);
+}
+
+/* The reader that it starts then is nobody's, and not taken for that of the next request: the right one is killed. */
+READERS_TEST(a_zygote_that_is_late_answers_who_asked)
+{
+	pid_t zygote = find_zygote(), late;
+
+	stop(zygote);
+	assert_int_equal(read_text(w->children[0]), -ETIME);
+	kill(zygote, SIGCONT);
+	assert_int_equal(read_text(w->children[0]), 0);
+	while (find_children(zygote, "profiler-reader", &late) != 1)
+		usleep(1000);
+	stop(late);
+	ep_readers_wait_at_most(SHORT_NS);
+	assert_int_equal(read_text(w->children[0]), -ETIMEDOUT);
+	while (find_reader() == late)
+		usleep(1000);
 }
 
 /* --- files ----------------------------------------------------------------------------------- */
