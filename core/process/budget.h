@@ -43,6 +43,15 @@ static inline bool ep_budget_take(struct ep_budget *budget, uint64_t now_ns)
 	return true;
 }
 
+/* How long until one token is there; 0: now. Of what was left when one was last taken. */
+static inline uint64_t ep_budget_wait_ns(const struct ep_budget *budget, uint64_t now_ns)
+{
+	uint64_t missing_ns = budget->tokens_ns < EP_NS_PER_SEC ? EP_NS_PER_SEC - budget->tokens_ns : 0;
+	uint64_t wait_ns = missing_ns / budget->per_second + 1, elapsed_ns = now_ns - budget->last_ns;
+
+	return missing_ns == 0 || elapsed_ns >= wait_ns ? 0 : wait_ns - elapsed_ns;
+}
+
 /* Takes more tokens for something that turned out to be dear; the bucket may become empty. */
 static inline void ep_budget_charge(struct ep_budget *budget, uint64_t tokens)
 {

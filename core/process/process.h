@@ -76,7 +76,8 @@ struct ep_process {
 	LIST_ENTRY(ep_process) heir;
 
 	/* struct ep_reads */
-	TAILQ_ENTRY(ep_process) queue;
+	TAILQ_ENTRY(ep_process) queue; /* of those that are WAITING, or of those that are deferred */
+	bool is_deferred;	       /* a read is wanted, and the budget is exhausted */
 	uint64_t due_ns, backoff_ns, next_retry_ns;
 	bool hurried;	    /* a sample waits: its read goes before others */
 	bool identity_only; /* while it is to be read: who it is is all that is wanted */

@@ -24,6 +24,7 @@ void ep_reads_init(struct ep_reads *reads, struct uv_loop_s *loop, uint32_t per_
 {
 	*reads = (struct ep_reads){.loop = loop, .done = done, .arg = arg};
 	TAILQ_INIT(&reads->queue);
+	TAILQ_INIT(&reads->deferred);
 	ep_budget_init(&reads->budget, per_second, READ_BURST, ep_clock_mono_ns());
 	uv_timer_init(loop, &reads->tick);
 	reads->tick.data = reads;
@@ -36,11 +37,21 @@ void ep_reads_stop(struct ep_reads *reads)
 	reads->stopped = true;
 	while ((process = TAILQ_FIRST(&reads->queue)) != NULL)
 		ep_reads_drop(reads, process);
+	while ((process = TAILQ_FIRST(&reads->deferred)) != NULL)
+		ep_reads_drop(reads, process);
 	uv_close((uv_handle_t *)&reads->tick, NULL);
+}
+
+static void stop_deferring(struct ep_reads *reads, struct ep_process *process)
+{
+	if (process->is_deferred)
+		TAILQ_REMOVE(&reads->deferred, process, queue);
+	process->is_deferred = false;
 }
 
 void ep_reads_drop(struct ep_reads *reads, struct ep_process *process)
 {
+	stop_deferring(reads, process);
 	if (process->state != EP_PROCESS_WAITING)
 		return;
 	TAILQ_REMOVE(&reads->queue, process, queue);
@@ -81,6 +92,8 @@ static void on_tick(uv_timer_t *timer)
 		if (process->due_ns > now_ns)
 			next_ns = EP_MIN(next_ns, process->due_ns);
 	}
+	if (!TAILQ_EMPTY(&reads->deferred))
+		next_ns = EP_MIN(next_ns, now_ns + ep_budget_wait_ns(&reads->budget, now_ns));
 	if (next_ns != UINT64_MAX)
 		arm(reads, now_ns, next_ns);
 }
@@ -92,6 +105,7 @@ void ep_reads_enqueue(struct ep_reads *reads, struct ep_process *process, uint64
 	if (reads->stopped ||
 	    (process->state != EP_PROCESS_NEW && process->state != EP_PROCESS_KNOWN))
 		return;
+	stop_deferring(reads, process);
 	now_ns = ep_clock_mono_ns();
 	process->due_ns = now_ns + delay_ns;
 	process->identity_only = false;
@@ -102,6 +116,33 @@ void ep_reads_enqueue(struct ep_reads *reads, struct ep_process *process, uint64
 	arm(reads, now_ns, process->due_ns);
 }
 
+static void defer(struct ep_reads *reads, struct ep_process *process)
+{
+	uint64_t now_ns = ep_clock_mono_ns();
+
+	if (reads->stopped)
+		return;
+	process->is_deferred = true;
+	TAILQ_INSERT_TAIL(&reads->deferred, process, queue);
+	reads->stats.deferred++;
+	arm(reads, now_ns, now_ns + ep_budget_wait_ns(&reads->budget, now_ns));
+}
+
+/* Queues those whose turn has come. */
+static void queue_deferred(struct ep_reads *reads)
+{
+	struct ep_process *process;
+
+	while ((process = TAILQ_FIRST(&reads->deferred)) != NULL &&
+	       ep_budget_take(&reads->budget, ep_clock_mono_ns())) {
+		bool identity_only = process->identity_only;
+
+		stop_deferring(reads, process);
+		ep_reads_enqueue(reads, process, 0);
+		process->identity_only = identity_only;
+	}
+}
+
 void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns)
 {
 	if (process->state == EP_PROCESS_WAITING && process->identity_only) {
@@ -109,21 +150,21 @@ void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64
 		arm(reads, ep_clock_mono_ns(), process->due_ns);
 	}
 	process->identity_only = false;
-	if (process->state != EP_PROCESS_NEW && process->state != EP_PROCESS_KNOWN)
+	if (process->is_deferred || (process->state != EP_PROCESS_NEW && process->state != EP_PROCESS_KNOWN))
 		return;
-	if (ep_budget_take(&reads->budget, ep_clock_mono_ns()))
+	if (TAILQ_EMPTY(&reads->deferred) && ep_budget_take(&reads->budget, ep_clock_mono_ns()))
 		ep_reads_enqueue(reads, process, delay_ns);
 	else
-		reads->stats.deferred++;
+		defer(reads, process);
 }
 
 void ep_reads_request_identity(struct ep_reads *reads, struct ep_process *process,
 			       uint64_t delay_ns)
 {
-	if (process->state != EP_PROCESS_KNOWN)
+	if (process->state != EP_PROCESS_KNOWN || process->is_deferred)
 		return;
 	ep_reads_request(reads, process, delay_ns);
-	process->identity_only = process->state == EP_PROCESS_WAITING;
+	process->identity_only = process->state == EP_PROCESS_WAITING || process->is_deferred;
 }
 
 void ep_reads_hurry(struct ep_reads *reads, struct ep_process *process)
@@ -187,9 +228,11 @@ static int start_read(struct ep_reads *reads, const struct ep_process *process)
 
 void ep_reads_run(struct ep_reads *reads)
 {
-	uint64_t now_ns = reads->queued > 0 ? ep_clock_mono_ns() : 0;
 	struct ep_process *process, *next;
+	uint64_t now_ns;
 
+	queue_deferred(reads);
+	now_ns = reads->queued > 0 ? ep_clock_mono_ns() : 0;
 	for (process = TAILQ_FIRST(&reads->queue); process; process = next) {
 		next = TAILQ_NEXT(process, queue);
 		if (reads->running >= MAX_READS || reads->stopped)

@@ -277,8 +277,13 @@ EP_TEST(budget_is_a_burst_and_then_a_rate)
 	assert_true(ep_budget_take(&budget, now_ns += EP_NS_PER_SEC / 20));
 	assert_true(ep_budget_take(&budget, now_ns += 1000000 * EP_NS_PER_SEC));
 	ep_budget_charge(&budget, 1);
+	assert_int_equal(ep_budget_wait_ns(&budget, now_ns), 0);
 	assert_true(ep_budget_take(&budget, now_ns));
 	assert_false(ep_budget_take(&budget, now_ns));
+	assert_in_range(ep_budget_wait_ns(&budget, now_ns), EP_NS_PER_SEC / 10, EP_NS_PER_SEC / 10 + 1);
+	assert_in_range(ep_budget_wait_ns(&budget, now_ns + EP_NS_PER_SEC / 20), EP_NS_PER_SEC / 20,
+			EP_NS_PER_SEC / 20 + 1);
+	assert_int_equal(ep_budget_wait_ns(&budget, now_ns + EP_NS_PER_SEC), 0);
 	ep_budget_charge(&budget, UINT64_MAX);
 	assert_true(ep_budget_take(&budget, now_ns + EP_NS_PER_SEC));
 }

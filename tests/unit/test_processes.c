@@ -138,6 +138,61 @@ WORLD_TEST(exit_of_an_image_nobody_told_of)
 	assert_int_equal(world_process(w, child)->ended_ns, t + 2);
 }
 
+/* --- reads of /proc -------------------------------------------------------------------------- */
+
+static void exhaust_reads(struct world *w, uint32_t per_second)
+{
+	struct ep_budget *budget = &w->processes->reads.budget;
+
+	budget->per_second = per_second;
+	budget->tokens_ns = 0;
+	budget->last_ns = world_now();
+}
+
+static void sample_unknown_address(struct world *w, struct ep_program program)
+{
+	world_sample_with(w, world_now(), program, EP_SAMPLE_UNKNOWN_ADDRESS | EP_SAMPLE_RAW, 0);
+}
+
+/* What it has mapped without a record is found out late, not never. */
+WORLD_TEST(a_read_beyond_the_budget_is_deferred)
+{
+	const struct ep_reads_stats *stats = &w->processes->reads.stats;
+	struct ep_program process = world_known_child(w);
+	uint64_t end_ns = world_now() + 10 * EP_NS_PER_SEC;
+
+	exhaust_reads(w, 50);
+	sample_unknown_address(w, process);
+	assert_int_equal(stats->deferred, 1);
+	assert_int_equal(world_live(w, process.pid)->state, EP_PROCESS_KNOWN);
+	while (stats->reads == 0 && world_now() < end_ns) /* nothing else wakes the loop */
+		uv_run(&w->loop, UV_RUN_ONCE);
+	assert_int_equal(stats->reads, 1);
+	assert_non_null(world_place(w, process, (uintptr_t)world_new));
+}
+
+WORLD_TEST(deferred_reads_come_in_order_of_their_requests)
+{
+	struct ep_program first = world_known_child(w), second = world_known_child(w), ended = world_known_child(w);
+
+	exhaust_reads(w, 1);
+	sample_unknown_address(w, ended);
+	sample_unknown_address(w, first);
+	sample_unknown_address(w, second);
+	assert_int_equal(w->processes->reads.stats.deferred, 3);
+	world_exit(w, world_now(), ended);
+	w->processes->reads.budget.tokens_ns = EP_NS_PER_SEC;
+	ep_reads_run(&w->processes->reads);
+	assert_int_equal(world_live(w, first.pid)->state, EP_PROCESS_READING);
+	assert_int_equal(world_live(w, second.pid)->state, EP_PROCESS_KNOWN);
+	/* A new request does not overtake the second one. */
+	w->processes->reads.budget.tokens_ns = EP_NS_PER_SEC;
+	sample_unknown_address(w, world_known_child(w));
+	assert_int_equal(w->processes->reads.stats.deferred, 4);
+	ep_reads_run(&w->processes->reads);
+	assert_int_equal(world_live(w, second.pid)->state, EP_PROCESS_READING);
+}
+
 /* --- pids that are used again ---------------------------------------------------------------- */
 
 WORLD_TEST(pid_is_used_again_without_an_exit)
