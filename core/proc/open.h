@@ -63,11 +63,11 @@ int ep_proc_open_mapping(pid_t pid, const struct ep_mapping *mapping,
 			 struct ep_proc_file *ret_file);
 /*
  * Whether such an error may pass, so that the file is worth another try later: its file system does not
- * answer, or there is no memory for a copy of it (core/proc/readers.h).
+ * answer, there is no memory for a copy of it (core/proc/readers.h), or we have no memory or descriptors left.
  */
 static inline bool ep_proc_is_refused(int r)
 {
-	return r == -ETIMEDOUT || r == -EAGAIN;
+	return r == -ETIMEDOUT || ep_is_transient(r);
 }
 /*
  * Only the identity: enough to find an executable that is known already. `fd` is -1 in ret_file.

@@ -103,10 +103,11 @@ void ep_analysis_run(struct ep_analysis *analysis)
 		analysis->result = open_file(analysis);
 	if (analysis->result < 0)
 		return;
-	analysis->opened = true;
 	fd = fcntl(analysis->file.fd, F_DUPFD_CLOEXEC, 0);
 	ep_elf_work_init(&work, &analysis->stopped, analysis->memory);
 	analysis->result = fd < 0 ? -errno : ep_elf_open_work(fd, &work, &elf);
+	/* What we lack for now says nothing of the file. */
+	analysis->opened = !ep_proc_is_refused(analysis->result);
 	if (analysis->result < 0) {
 		ep_proc_file_close(&analysis->file);
 		return;

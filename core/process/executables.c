@@ -55,6 +55,7 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 	executables->replaced = replaced;
 	executables->arg = arg;
 	ep_open_files_init(&executables->files, MAX_FILES);
+	executables->max_entries = MAX_EXECUTABLES;
 	ep_map_init(&executables->by_file, MAX_EXECUTABLES);
 	ep_map_init(&executables->by_id, MAX_EXECUTABLES);
 	*ret_executables = executables;
@@ -217,10 +218,10 @@ static void run_task(void *arg)
 	ep_analysis_run(&task->analysis);
 }
 
-/* For its tables: in the delta store, or while they are made. */
+/* There was no memory for its tables: in the delta store, or while they were made. */
 static bool has_no_room(const struct ep_analysis *analysis)
 {
-	return analysis->table_result == -E2BIG || analysis->table_result == -EAGAIN;
+	return analysis->table_result == -E2BIG || ep_is_transient(analysis->table_result);
 }
 
 static void count_result(struct ep_executables *executables, const struct ep_analysis *analysis)
@@ -492,6 +493,67 @@ int ep_executables_analyse(struct ep_executables *executables, struct ep_executa
 
 /* --- entries --------------------------------------------------------------------------------- */
 
+static uint64_t idle_ns_of(const struct ep_executable *executable, uint64_t now_ns)
+{
+	return now_ns - EP_MIN(now_ns, executable->idle_since_ns);
+}
+
+/* Nobody maps it, or is going to, and no worker is at it. */
+static bool is_unused(const struct ep_executable *executable, uint64_t now_ns)
+{
+	return executable->refs == 0 && executable->state != EP_EXECUTABLE_PENDING && now_ns >= executable->awaited_ns;
+}
+
+static void forget(struct ep_executables *executables, struct ep_executable *executable)
+{
+	ep_map_unlink(&executables->by_file, &executable->link);
+	ep_map_remove(&executables->by_id, executable->id);
+	executables->stats.live--;
+	free_executable(executables, executable);
+}
+
+/*
+ * There are as many entries as there may be. Of the unused ones those go, with their tables, that are idle for more than
+ * half as long as the one that is idle longest: so a look at all of them makes space for many.
+ */
+static void forget_idle_longest(struct ep_executables *executables)
+{
+	uint64_t now_ns = ep_clock_mono_ns(), longest_ns = 0;
+	struct ep_executable *executable;
+	size_t pos = 0;
+
+	ep_map_each (&executables->by_id, executable) {
+		if (is_unused(executable, now_ns))
+			longest_ns = EP_MAX(longest_ns, idle_ns_of(executable, now_ns));
+	}
+	while ((executable = ep_map_next_pointer(&executables->by_id, &pos)) != NULL) {
+		uint64_t idle_ns = idle_ns_of(executable, now_ns);
+
+		/* Batches may still name those that were mapped a moment ago. */
+		if (!is_unused(executable, now_ns) || idle_ns < EP_MAX(longest_ns / 2, executables->keep_ns))
+			continue;
+		forget(executables, executable);
+		executables->stats.forgotten++;
+		pos--; /* another one may be in its slot now */
+	}
+}
+
+/* False: processes map as many files as there may be entries. */
+static bool make_space(struct ep_executables *executables)
+{
+	if (executables->by_id.len < executables->max_entries)
+		return true;
+	forget_idle_longest(executables);
+	if (executables->by_id.len < executables->max_entries)
+		return true;
+	if (executables->stats.refused++ == 0)
+		ep_log(EP_LOG_WARN,
+		       "executables: %zu files are in use, more are not looked at: their code has no names and no "
+		       "unwind rules; this is said once, SIGUSR1 shows how often",
+		       executables->max_entries);
+	return false;
+}
+
 /*
  * An id is used again when all others were: 67 million executables later no interval, batch or
  * sample that waits can name the old one.
@@ -499,12 +561,10 @@ int ep_executables_analyse(struct ep_executables *executables, struct ep_executa
 static struct ep_executable *add(struct ep_executables *executables, pid_t pid,
 				 const struct ep_mapping *mapping, const struct ep_proc_file *file)
 {
-	struct ep_executable *executable = calloc(1, sizeof(*executable));
+	struct ep_executable *executable = make_space(executables) ? calloc(1, sizeof(*executable)) : NULL;
 
-	if (!executable || executables->by_id.len == MAX_EXECUTABLES) {
-		free(executable);
+	if (!executable)
 		return NULL;
-	}
 	do
 		executables->last_id = executables->last_id % EP_ROW_MAX_ID + 1;
 	while (ep_map_find(&executables->by_id, executables->last_id));
@@ -644,11 +704,6 @@ void ep_executable_unref(struct ep_executable *executable)
 	join_idle(executable);
 }
 
-static uint64_t idle_ns_of(const struct ep_executable *executable, uint64_t now_ns)
-{
-	return now_ns - EP_MIN(now_ns, executable->idle_since_ns);
-}
-
 /* True when nothing is open any more. */
 static bool let_go(struct ep_executables *executables, struct ep_executable *executable, uint64_t now_ns)
 {
@@ -682,19 +737,12 @@ void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, u
 	struct ep_executable *executable;
 	size_t pos = 0;
 
+	executables->keep_ns = idle_ns;
 	ep_executables_let_go(executables, now_ns);
 	while ((executable = ep_map_next_pointer(&executables->by_id, &pos)) != NULL) {
-		uint64_t idle = idle_ns_of(executable, now_ns);
-
-		if (executable->refs > 0 || executable->state == EP_EXECUTABLE_PENDING ||
-		    now_ns < executable->awaited_ns)
+		if (!is_unused(executable, now_ns) || idle_ns_of(executable, now_ns) < idle_ns || executable->text)
 			continue;
-		if (idle < idle_ns || executable->text)
-			continue;
-		ep_map_unlink(&executables->by_file, &executable->link);
-		ep_map_remove(&executables->by_id, executable->id);
-		executables->stats.live--;
-		free_executable(executables, executable);
+		forget(executables, executable);
 		pos--; /* another one may be in its slot now */
 	}
 }

@@ -10,7 +10,7 @@
  * process has let go of it, since programs come back: a compiler at once, a cron job the next day.
  * Its file is closed soon, so that it keeps no deleted file on the disk and no file system busy;
  * its tables go when memory is wanted, those nobody maps first; it is forgotten when it has no
- * tables and batches do not name it any more.
+ * tables and batches do not name it any more, or when there are 65 536 of them and nobody maps it.
  *
  * Loop's thread only, but for what workers do on their own copies.
  */
@@ -91,6 +91,8 @@ struct ep_executables_stats {
 	uint64_t described_bytes; /* of all their described symbols */
 	uint64_t nameless; /* analysed, but their described symbols were too many for that */
 	uint64_t live;	     /* entries now */
+	uint64_t forgotten;  /* unused entries that gave way to new ones */
+	uint64_t refused;    /* new ones for which there was no entry: all were in use */
 	uint64_t busy;	     /* being analysed now, or waiting for it */
 };
 
@@ -118,7 +120,7 @@ void ep_executables_free(struct ep_executables *executables); /* no job may be u
 /*
  * The entry for a mapping of process `pid`, with one reference more; its analysis starts when it
  * is new. `file` is what ep_proc_stat_mapping said at `seen_ns` or later, or the file itself, whose
- * descriptor is taken. For a vDSO, file->inode is 0. NULL: no memory.
+ * descriptor is taken. For a vDSO, file->inode is 0. NULL: no memory, or too many files are in use.
  */
 struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
 					 const struct ep_mapping *mapping,

@@ -34,6 +34,8 @@ struct ep_executables {
 	void *leaving_arg;
 	struct ep_map by_file; /* chains by device, inode and generation */
 	struct ep_map by_id;   /* id -> struct ep_executable * */
+	size_t max_entries;
+	uint64_t keep_ns; /* so long batches may name one that nobody maps any more */
 	uint32_t vdso;	       /* id, 0: not seen yet */
 	uint32_t last_id;
 	bool stopped;

@@ -35,10 +35,13 @@ static void add_read_place(struct ep_processes *processes, struct ep_process *pr
 		.file_off = mapping->kind == EP_MAPPING_VDSO ? 0 : mapping->file_off,
 		.time_ns = read->time_ns,
 	};
-	if (file->bytes > 0)
+	if (file->bytes > 0) {
 		place->executable =
 			ep_executables_get(processes->executables, (pid_t)process->program.pid,
 					   mapping, file, read->time_ns);
+		/* It is a file's code, though nobody can say which: not what a JIT may have made. */
+		place->state = place->executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
+	}
 	lack_refused(process, place->executable);
 }
 

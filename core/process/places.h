@@ -12,7 +12,7 @@
 enum ep_place_state {
 	EP_PLACE_KNOWN = 0, /* by its executable, or without one: anonymous code */
 	EP_PLACE_ASKED,	    /* its file is being looked at */
-	EP_PLACE_GONE,	    /* its file was gone before that */
+	EP_PLACE_GONE,	    /* its file was gone before that, or there is no entry for it */
 };
 
 struct ep_place_in_memory {

@@ -153,7 +153,7 @@ void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 	ep_put_count(out, "processes read", reads->reads);
 	ep_put_count(out, "processes gone while read", p->stats.gone);
 	ep_put_count(out, "processes refused: too many", p->stats.refused + rows->refused);
-	ep_put_count(out, "process reads put off", reads->deferred);
+	ep_put_count(out, "process reads deferred for want of budget", reads->deferred);
 	ep_put_count(out, "process reads that waited more than 50 ms for a worker", reads->late);
 	ep_put_count(out, "forks", p->stats.forks);
 	ep_put_count(out, "forks that copied no mappings: too many", p->stats.disinherited);
@@ -179,6 +179,8 @@ void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 	ep_put_count(out, "times that such a process took records of others with it", p->stats.crowded);
 	ep_put_count(out, "process reads to see whether it did", p->stats.checks);
 	ep_put_count(out, "executables known", files->live);
+	ep_put_count(out, "executables forgotten for new ones: too many", files->forgotten);
+	ep_put_count(out, "executables not looked at: too many in use", files->refused);
 	ep_put_count(out, "files of executables closed for want of descriptors", files->closed);
 	ep_put_count(out, "analyses that nobody wanted any more", files->stopped);
 	ep_put_count(out, "analyses put off until others gave memory back", files->put_off);
