@@ -39,6 +39,7 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	rec->walk.interrupted = 1;
 	rec->stood = 0;
 	rec->walk.core.switches = 0;
+	rec->switch_cfa = 0;
 	rec->takers = 0;
 	rec->may_resume = 0;
 	rec->keepers = 0;

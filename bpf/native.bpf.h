@@ -155,10 +155,17 @@ static __always_inline __u32 plan_table_cfa(struct ep_core_record *rec, const st
 	base += (__s64)rule->cfa_off;
 	if (rule->cfa_kind == EP_CFA_PLT && (rec->walk.pc & 15) >= (__u32)rule->cfa_add)
 		base += 8;
-	if (rule->cfa_kind == EP_CFA_DEREF) {
+	if (rule->cfa_kind == EP_CFA_DEREF || rule->cfa_kind == EP_CFA_DEREF_TWICE) {
 		rec->stack_reads++;
 		if (bpf_probe_read_user(&base, sizeof(base), (void *)base))
 			return EP_ERROR_BAD_READ;
+	}
+	if (rule->cfa_kind == EP_CFA_DEREF_TWICE) {
+		rec->stack_reads++;
+		if (bpf_probe_read_user(&base, sizeof(base), (void *)(base + EP_CFA_ADD_BETWEEN(rule->cfa_add))))
+			return EP_ERROR_BAD_READ;
+		base += EP_CFA_ADD_AFTER(rule->cfa_add);
+	} else if (rule->cfa_kind == EP_CFA_DEREF) {
 		base += (__s64)rule->cfa_add;
 	}
 	*cfa = base;
@@ -258,22 +265,41 @@ static __always_inline bool may_stand(struct ep_core_record *rec, const struct e
 	return true;
 }
 
-/* Runtimes that have stacks of their own switch between them; where it ends, sp cannot tell. */
-static __always_inline bool may_switch(struct ep_core_record *rec)
+/*
+ * The caller is on another stack, which may lie lower. sp cannot tell where that ends, so the switches are counted; and
+ * no two frames have one CFA: a switch is compared with the one whose number was the last power of two, which finds
+ * each cycle (Brent's algorithm).
+ */
+static __always_inline bool may_switch(struct ep_core_record *rec, __u64 cfa)
 {
-	if (rec->walk.core.switches >= EP_MAX_SWITCHES)
+	__u32 n = rec->walk.core.switches;
+
+	if (n >= EP_MAX_SWITCHES || cfa == rec->switch_cfa)
 		return false;
-	rec->walk.core.switches++;
+	if (!(n & (n - 1)))
+		rec->switch_cfa = cfa;
+	rec->walk.core.switches = n + 1;
 	if (rec->may_resume)
 		forget_bound(rec);
 	return true;
 }
 
+/*
+ * A caller's frame is above its callee's, unless they are on two stacks: then rules lead from one to the other. So it
+ * is with OCaml 5's fibers, Rust's psm and stacker, Boost.Context, and whoever calls a function on a stack of its own.
+ * Where a frame pointer was followed without a rule, rules may start from a register that is none.
+ */
 static __always_inline bool makes_progress(struct ep_core_record *rec, const struct ep_plan *plan)
 {
+	__u64 sp = rec->walk.regs[EP_REG_SP];
+
 	if (plan->switches)
-		return may_switch(rec);
-	return plan->cfa > rec->walk.regs[EP_REG_SP] || may_stand(rec, plan);
+		return may_switch(rec, plan->cfa);
+	if (plan->cfa > sp)
+		return true;
+	if (plan->cfa < sp && !plan->by_pointer && !rec->pointer_frames)
+		return may_switch(rec, plan->cfa);
+	return may_stand(rec, plan);
 }
 
 /* Makes the caller's registers the current ones. The lower address is read first: the window is

@@ -79,19 +79,20 @@ static __always_inline bool push_native(struct ep_core_record *rec, __u32 flags,
 			     EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable), 1, word, 0, 0);
 }
 
+static __always_inline __u64 immediate_cfa(const struct ep_walk *walk, __u64 rule)
+{
+	return (rule & EP_RULE_BASE_FP ? walk->regs[EP_REG_FP] : walk->regs[EP_REG_SP]) + EP_RULE_CFA_OFF(rule);
+}
+
 /*
  * plan_immediate and follow_plan of bpf/native.bpf.h in one: nothing between them goes through
  * memory. The rule is 64 bits wide since it is spilled: see get_chunk there.
  */
-static __always_inline __u32 follow_immediate(struct ep_core_record *rec, __u64 rule)
+static __always_inline __u32 follow_immediate(struct ep_core_record *rec, __u64 rule, __u64 cfa)
 {
 	struct ep_walk *walk = &rec->walk;
-	__u64 cfa = rule & EP_RULE_BASE_FP ? walk->regs[EP_REG_FP] : walk->regs[EP_REG_SP];
 	__u64 slot = EP_RULE_FP_SLOT(rule);
 
-	cfa += EP_RULE_CFA_OFF(rule);
-	if (cfa <= walk->regs[EP_REG_SP])
-		return EP_ERROR_NO_PROGRESS;
 	if (slot && !read_stack(rec, cfa - 8 * (__u64)slot, &walk->regs[EP_REG_FP]))
 		return EP_ERROR_BAD_READ;
 	/* Not into walk->pc: a read that fails leaves 0, and the error is said of the old one. */
@@ -114,7 +115,7 @@ static __always_inline __u32 follow_immediate(struct ep_core_record *rec, __u64 
 static __always_inline __u32 step_remembered(struct ep_core_record *rec)
 {
 	const struct ep_memo *memo;
-	__u64 rule;
+	__u64 rule, cfa;
 
 	if (!rec->use_memo)
 		return STEP_LONG;
@@ -122,10 +123,13 @@ static __always_inline __u32 step_remembered(struct ep_core_record *rec)
 	if (!memo)
 		return STEP_LONG;
 	rule = memo->rule;
+	cfa = immediate_cfa(&rec->walk, rule);
+	if (rule != EP_RULE_STOP && cfa <= rec->walk.regs[EP_REG_SP])
+		return STEP_LONG; /* its caller is on another stack */
 	rec->walk.core.entered = 0;
 	if (!push_native(rec, frame_flags(rec), memo->executable, rec->walk.pc + memo->bias))
 		return EP_ERROR_TOO_DEEP;
-	return rule == EP_RULE_STOP ? STEP_ROOT : follow_immediate(rec, rule);
+	return rule == EP_RULE_STOP ? STEP_ROOT : follow_immediate(rec, rule, cfa);
 }
 
 /* Up to the root or to the first frame that is not remembered. STEP_LONG: the native unwinder goes on. */

@@ -44,7 +44,11 @@ enum ep_cfa {
 	EP_CFA_REG = 0,	  /* cfa_reg + cfa_off */
 	EP_CFA_DEREF = 1, /* *(cfa_reg + cfa_off) + cfa_add */
 	EP_CFA_PLT = 2,	  /* cfa_reg + cfa_off + ((pc & 15) >= cfa_add ? 8 : 0) */
+	EP_CFA_DEREF_TWICE = 3, /* *(*(cfa_reg + cfa_off) + between) + after; cfa_add has both */
 };
+#define EP_CFA_ADD_TWICE(between, after) ((__s32)((__u32)(between) << 16 | (__u16)(after)))
+#define EP_CFA_ADD_BETWEEN(add)		 ((__s64)((add) >> 16))
+#define EP_CFA_ADD_AFTER(add)		 ((__s64)(__s16)(add))
 
 enum ep_reg_rule {
 	EP_REG_SAME = 0,      /* unchanged */

@@ -89,6 +89,13 @@ static void deref(struct expr_stack *stack)
 {
 	struct ep_expr top = pop(stack);
 
+	if (top.kind == EP_EXPR_DEREF) {
+		top.kind = EP_EXPR_DEREF_TWICE;
+		top.between = top.add;
+		top.add = 0;
+		push(stack, top);
+		return;
+	}
 	if (top.kind != EP_EXPR_REG)
 		stack->unknown = true;
 	push(stack, (struct ep_expr){ .kind = EP_EXPR_DEREF, .reg = top.reg, .off = top.add });

@@ -6,6 +6,7 @@
  *	EP_EXPR_CONST	add
  *	EP_EXPR_REG	reg + add			(reg may be the CFA)
  *	EP_EXPR_DEREF	*(reg + off) + add
+ *	EP_EXPR_DEREF_TWICE	*(*(reg + off) + between) + add
  *	EP_EXPR_PLT	reg + off + ((pc & 15) >= add ? 8 : 0)
  */
 #ifndef EP_UNWIND_EXPR_H
@@ -19,6 +20,7 @@ enum ep_expr_kind {
 	EP_EXPR_CONST,
 	EP_EXPR_REG,
 	EP_EXPR_DEREF,
+	EP_EXPR_DEREF_TWICE,
 	EP_EXPR_PLT,
 };
 
@@ -26,6 +28,7 @@ struct ep_expr {
 	uint32_t kind;
 	uint32_t reg; /* DWARF number or EP_EXPR_REG_CFA */
 	int64_t off;
+	int64_t between;
 	int64_t add;
 };
 

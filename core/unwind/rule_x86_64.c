@@ -50,6 +50,13 @@ static int32_t to_s32(struct x86 *x, int64_t value)
 	return (int32_t)value;
 }
 
+static int16_t to_s16(struct x86 *x, int64_t value)
+{
+	if (value != (int16_t)value)
+		fail(x, &x->counts->too_large);
+	return (int16_t)value;
+}
+
 static uint8_t to_reg(struct x86 *x, uint64_t reg)
 {
 	if (reg > 15) /* what BPF has values of */
@@ -90,8 +97,13 @@ static void cfa_from_expr(struct x86 *x)
 		x->rule.cfa_off = to_s32(x, expr.add);
 		return;
 	}
-	x->rule.cfa_kind = expr.kind == EP_EXPR_PLT ? EP_CFA_PLT : EP_CFA_DEREF;
 	x->rule.cfa_off = to_s32(x, expr.off);
+	if (expr.kind == EP_EXPR_DEREF_TWICE) {
+		x->rule.cfa_kind = EP_CFA_DEREF_TWICE;
+		x->rule.cfa_add = EP_CFA_ADD_TWICE(to_s16(x, expr.between), to_s16(x, expr.add));
+		return;
+	}
+	x->rule.cfa_kind = expr.kind == EP_EXPR_PLT ? EP_CFA_PLT : EP_CFA_DEREF;
 	x->rule.cfa_add = to_s32(x, expr.add);
 }
 

@@ -284,6 +284,8 @@ static struct caller table_rule_caller(const struct ep_rule *rule, uint64_t pc)
 
 	if (rule->cfa_kind == EP_CFA_DEREF)
 		cfa = memory(cfa) + rule->cfa_add;
+	else if (rule->cfa_kind == EP_CFA_DEREF_TWICE)
+		cfa = memory(memory(cfa) + EP_CFA_ADD_BETWEEN(rule->cfa_add)) + EP_CFA_ADD_AFTER(rule->cfa_add);
 	else if (rule->cfa_kind == EP_CFA_PLT)
 		cfa += (int32_t)(pc & 15) >= rule->cfa_add ? 8 : 0;
 	caller.cfa = caller.sp = (struct result){ .value = cfa };
