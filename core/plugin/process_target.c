@@ -39,7 +39,7 @@ static int process_mappings(void *process_arg,
 			    void *arg)
 {
 	struct ep_process_target *process = process_arg;
-	const struct ep_mapping *mapping;
+	const struct ep_mapping *mapping, *file;
 	int r = maps_need(process);
 
 	if (r < 0)
@@ -55,6 +55,11 @@ static int process_mappings(void *process_arg,
 			.path = mapping->path,
 		};
 
+		if (ep_maps_find_moved(&process->maps, mapping, &file)) {
+			target.file_off = file->file_off + (mapping->start - file->start);
+			target.is_file = true;
+			target.path = file->path;
+		}
 		if (visit(arg, &target) != 0)
 			break;
 	}

@@ -395,3 +395,16 @@ const struct ep_mapping *ep_maps_find(const struct ep_maps *maps, uint64_t addr)
 
 	return at < maps->mappings.len && addr >= all[at].start ? &all[at] : NULL;
 }
+
+bool ep_maps_find_moved(const struct ep_maps *maps, const struct ep_mapping *mapping, const struct ep_mapping **ret_file)
+{
+	const struct ep_mapping *first = maps->mappings.data, *before = mapping - 1, *after = mapping + 1;
+
+	if (mapping->kind != EP_MAPPING_ANON || !(mapping->prot & EP_PROT_EXEC) || mapping == first ||
+	    after == first + maps->mappings.len)
+		return false;
+	*ret_file = before;
+	return before->kind == EP_MAPPING_FILE && after->kind == EP_MAPPING_FILE && before->inode == after->inode &&
+	       before->dev_major == after->dev_major && before->dev_minor == after->dev_minor &&
+	       after->start - before->start == after->file_off - before->file_off;
+}

@@ -93,4 +93,10 @@ int ep_maps_parse_line(const char *line, size_t bytes, struct ep_mapping *ret_ma
 /* The mapping that holds `addr`, or NULL. */
 const struct ep_mapping *ep_maps_find(const struct ep_maps *maps, uint64_t addr);
 
+/*
+ * Code in memory of no file between two mappings of one file, where that file's bytes would be: its text was copied there,
+ * for huge pages (core/process/moved_text.h). `mapping` is one of `maps`, which has all. *ret_file: the mapping before it.
+ */
+bool ep_maps_find_moved(const struct ep_maps *maps, const struct ep_mapping *mapping, const struct ep_mapping **ret_file);
+
 #endif

@@ -4,6 +4,7 @@
 #include "core/bpf/events.h"
 #include "core/plugin/host.h"
 #include "core/process/internal.h"
+#include "core/process/moved_text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -461,6 +462,7 @@ static void map(void *arg, const struct ep_mapping_event *event)
 		.is_memfd = ep_is_memfd_path(event->name),
 	};
 	struct ep_file_key key;
+	int r;
 
 	if (!process)
 		return; /* a sample brings it in; or it is of an image long gone */
@@ -484,7 +486,10 @@ static void map(void *arg, const struct ep_mapping_event *event)
 		place.state = EP_PLACE_GONE; /* until /proc tells */
 		ep_reads_request(&processes->reads, process, 0);
 	}
-	if (ep_places_insert(&process->places, place) != 0)
+	r = ep_places_insert(&process->places, place);
+	if (r == EP_PLACES_SAME && ep_moved_text_may_have_changed(ep_places_find(&process->places, event->addr)))
+		ep_processes_mark(processes, process);
+	if (r != 0)
 		return;
 	(void)ep_processes_pay_mapping(process, event->time_ns, ep_places_behind(&process->places, event->addr));
 	coarsen(process);
@@ -581,11 +586,15 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 		ep_process_languages_refresh(process);
 }
 
-/* Where code of no file was walked by frame pointers: a language that BPF does not know yet may be at it. */
+/*
+ * Where code of no file was walked by frame pointers: a language that BPF does not know yet may be at it. Or it is text
+ * of a file that was moved, which BPF had not been told when the sample was taken.
+ */
 static bool may_lack_language(struct ep_process *process, const struct ep_sample *sample,
 			      size_t bytes)
 {
 	return (!ep_process_is_settled(process) || process->is_dirty ||
+		sample->event.time_ns <= process->published_ns ||
 		ep_process_languages_missed(process, sample->event.time_ns) != EP_ERROR_NONE) &&
 	       ep_sample_has_raw_code(sample, bytes);
 }

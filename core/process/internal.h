@@ -8,6 +8,7 @@
  *	events.c	what the kernel said: births, deaths, mappings, samples
  *	doubt.c		what follows where records are missing, or too many
  *	learn.c		what /proc and files said
+ *	moved_text.c	memory of no file that is a file's text
  *	turn.c		what follows, at the end of a turn
  */
 #ifndef EP_PROCESS_INTERNAL_H
@@ -51,6 +52,7 @@ struct ep_processes {
 	struct ep_recent_records recent;
 	LIST_HEAD(, ep_process) heirs; /* of places whose files are looked at for their parents */
 	size_t n_places, max_places; /* of all programs, see struct ep_process; EP_MAX_PLACES */
+	size_t comparisons;	 /* of places with texts of files: moved_text.h */
 	bool changed;		 /* samples that wait may be passed on */
 	bool stopped;
 	/* Live processes whose exits may have been missed: so often all are to be looked at yet,
@@ -67,6 +69,7 @@ struct ep_processes {
 		uint64_t floods; /* the same, of one process that floods */
 		uint64_t crowded; /* times that all but who flooded were believed until they are read again */
 		uint64_t checks;  /* such reads */
+		uint64_t moved_texts; /* places of no file that turned out to be the text of one */
 	} stats;
 };
 

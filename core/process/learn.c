@@ -3,6 +3,7 @@
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/process/internal.h"
+#include "core/process/moved_text.h"
 
 #include <errno.h>
 
@@ -54,6 +55,7 @@ static void take_maps(struct ep_processes *processes, struct ep_process *process
 	ep_places_init(&process->places);
 	for (size_t i = 0; i < read->files.len; i++)
 		add_read_place(processes, process, read, i);
+	ep_moved_text_keep(&process->places, &old);
 	ep_places_coarsen(&process->places);
 	/* What was heard of while it was read may not be in it. */
 	ep_places_keep_newer(&process->places, &old, read->time_ns);

@@ -21,6 +21,7 @@ struct ep_place_in_memory {
 	struct ep_executable *executable; /* NULL: anonymous code, or see the state */
 	enum ep_place_state state;
 	uint32_t question; /* while it is asked: its number, see files.h */
+	bool is_compared;  /* with the text of a file: moved_text.h */
 	bool is_memfd;	   /* until an executable is known: a JIT's code more often than a program */
 };
 

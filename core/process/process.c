@@ -54,7 +54,7 @@ static bool is_awaited(const struct ep_process *process)
 
 bool ep_process_is_settled(struct ep_process *process)
 {
-	return !is_awaited(process) && !process->is_asking &&
+	return !is_awaited(process) && !process->is_asking && !process->is_comparing &&
 	       !ep_places_are_pending(&process->places, &process->pending_at);
 }
 

@@ -71,6 +71,7 @@ struct ep_process {
 	size_t n_counted;     /* of them, among those of all programs */
 	bool places_hurried;  /* its executables were put first; unset when its places change */
 	size_t pending_at;    /* see ep_places_are_pending */
+	bool is_comparing;    /* moved_text.h: one of its places with a file's text */
 	bool is_asking;	      /* files are being looked at for it */
 	bool is_heir;	      /* of such places of its parent's: in a list of those */
 	LIST_ENTRY(ep_process) heir;

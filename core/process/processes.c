@@ -137,7 +137,7 @@ bool ep_processes_know(const struct ep_processes *processes, pid_t pid)
 size_t ep_processes_busy(const struct ep_processes *processes)
 {
 	return processes->reads.queued + processes->reads.running + processes->files.n_waiting +
-	       processes->files.running + ep_held_busy(processes->held) + (processes->room.state == EP_ROOM_GROWING) +
+	       processes->files.running + processes->comparisons + ep_held_busy(processes->held) + (processes->room.state == EP_ROOM_GROWING) +
 	       ep_executables_stats(processes->executables)->busy;
 }
 
@@ -178,6 +178,7 @@ void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 	ep_put_count(out, "times that a process mapped more than can be followed", p->stats.floods);
 	ep_put_count(out, "times that such a process took records of others with it", p->stats.crowded);
 	ep_put_count(out, "process reads to see whether it did", p->stats.checks);
+	ep_put_count(out, "texts that were moved out of their files", p->stats.moved_texts);
 	ep_put_count(out, "executables known", files->live);
 	ep_put_count(out, "executables forgotten for new ones: too many", files->forgotten);
 	ep_put_count(out, "executables not looked at: too many in use", files->refused);

@@ -2,6 +2,7 @@
 /* What follows from what was learned: the one place where the manager's parts meet. */
 #include "core/base/clock.h"
 #include "core/process/internal.h"
+#include "core/process/moved_text.h"
 
 /* So long after its end a program that was never sampled is wanted by nobody. */
 #define UNSAMPLED_NS (EP_NS_PER_SEC / 2)
@@ -42,6 +43,7 @@ void ep_processes_act(struct ep_processes *processes)
 	ep_reads_run(&processes->reads);
 	if (processes->publisher.n_dirty > 0) {
 		TAILQ_FOREACH (process, &processes->publisher.dirty, dirty) {
+			ep_moved_text_look(processes, process);
 			if (ep_process_languages_sync(process, processes->options.languages))
 				ep_reads_request(&processes->reads, process, 0);
 		}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text of a file in memory of no file: three pages of our own text, the middle one of which is a copy. */
+#include "core/process/moved_text.h"
+#include "core/proc/maps.h"
+#include "tests/unit/process_world.h"
+
+#define PAGE 0x1000u
+
+static char own_path[256];
+static uint64_t text_off; /* of our own text in its file */
+static uint8_t *pages;	  /* the middle one is shared with children */
+
+static int map_pages(void **state)
+{
+	ssize_t n = readlink("/proc/self/exe", own_path, sizeof(own_path) - 1);
+	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
+	struct ep_elf_segment segment;
+	int fd;
+
+	assert_true(n > 0);
+	own_path[n] = '\0';
+	fd = open(own_path, O_RDONLY | O_CLOEXEC);
+	pages = mmap(NULL, 3 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(fd >= 0 && pages != MAP_FAILED);
+	assert_int_equal(ep_elf_open_fd(dup(fd), &elf), 0);
+	assert_true(ep_elf_exec_segments(elf, &segment, 1) > 0);
+	text_off = EP_ALIGN_DOWN(segment.file_off, PAGE);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_true(mmap(pages + i * PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
+				 (off_t)(text_off + i * PAGE)) == pages + i * PAGE);
+	assert_true(mmap(pages + PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+		    pages + PAGE);
+	close(fd);
+	return 0;
+}
+
+static void fill_copy(void)
+{
+	int fd = open(own_path, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(pread(fd, pages + PAGE, PAGE, (off_t)(text_off + PAGE)), PAGE);
+	close(fd);
+}
+
+static void map_page(struct world *w, uint32_t pid, uint64_t i)
+{
+	struct world_file file = world_file(own_path);
+	struct ep_mapping_event event = {
+		.pid = (pid_t)pid,
+		.time_ns = world_now(),
+		.addr = (uintptr_t)pages + i * PAGE,
+		.bytes = PAGE,
+		.file_off = text_off + i * PAGE,
+		.has_inode = true,
+		.device_major = file.major,
+		.device_minor = file.minor,
+		.inode = file.inode,
+		.inode_generation = file.generation,
+		.name = own_path,
+	};
+
+	ep_processes_on_mapping(w->processes, &event);
+}
+
+static void map_copy(struct world *w, uint32_t pid)
+{
+	world_map_anonymous(w, world_now(), pid, (uintptr_t)pages + PAGE, PAGE);
+	world_settle(w);
+}
+
+static struct ep_program start(struct world *w)
+{
+	struct ep_program child = world_child();
+
+	world_exec(w, world_now(), child, "child");
+	map_page(w, child.pid, 0);
+	map_page(w, child.pid, 2);
+	map_copy(w, child.pid);
+	return child;
+}
+
+static const struct ep_place_in_memory *place_of(struct world *w, struct ep_program program, uint64_t i)
+{
+	return world_place(w, program, (uintptr_t)pages + i * PAGE);
+}
+
+WORLD_TEST(a_copy_of_the_text_is_the_file)
+{
+	struct ep_program child;
+
+	fill_copy();
+	child = start(w);
+	assert_non_null(place_of(w, child, 1)->executable);
+	assert_ptr_equal(place_of(w, child, 1)->executable, place_of(w, child, 0)->executable);
+	assert_int_equal(place_of(w, child, 1)->file_off, text_off + PAGE);
+	assert_int_equal(w->processes->stats.moved_texts, 1);
+}
+
+/* It is mapped, and filled then; the kernel tells of the change of its protection. */
+WORLD_TEST(what_is_filled_later_is_compared_again)
+{
+	struct ep_program child;
+
+	memset(pages + PAGE, 0, PAGE);
+	child = start(w);
+	assert_null(place_of(w, child, 1)->executable);
+	assert_true(place_of(w, child, 1)->is_compared);
+	fill_copy();
+	map_copy(w, child.pid);
+	assert_non_null(place_of(w, child, 1)->executable);
+}
+
+WORLD_TEST(other_bytes_are_no_text)
+{
+	struct ep_program child;
+
+	fill_copy();
+	pages[2 * PAGE - 1]++;
+	child = start(w);
+	assert_null(place_of(w, child, 1)->executable);
+	assert_int_equal(place_of(w, child, 1)->state, EP_PLACE_KNOWN);
+	assert_int_equal(w->processes->stats.moved_texts, 0);
+}
+
+/* What is known of it holds when the process is read. */
+WORLD_TEST(places_that_are_read_anew_keep_it)
+{
+	struct ep_place_in_memory again;
+	struct ep_program child;
+	struct ep_vec places;
+
+	fill_copy();
+	child = start(w);
+	again = *place_of(w, child, 1);
+	again.executable = NULL;
+	again.is_compared = false;
+	again.file_off = 0;
+	ep_places_init(&places);
+	assert_int_equal(ep_places_insert(&places, again), 0);
+	ep_moved_text_keep(&places, &world_process(w, child)->places);
+	assert_ptr_equal(ep_places_find(&places, again.start)->executable, place_of(w, child, 0)->executable);
+	ep_places_clear(&places);
+}
+
+EP_TEST(plugins_see_it_as_the_files)
+{
+	static const char text[] = "1000-2000 r-xp 00000000 08:01 7 /bin/a\n2000-3000 r-xp 00000000 00:00 0 \n"
+				   "3000-4000 r-xp 00002000 08:01 7 /bin/a\n4000-5000 r-xp 00000000 00:00 0 \n"
+				   "5000-6000 r-xp 00009000 08:01 7 /bin/a\n6000-7000 r-xp 00000000 00:00 0 \n";
+	static const bool moved[] = {false, true, false, false, false, false};
+	const struct ep_mapping *file = NULL;
+	struct ep_maps maps;
+
+	ep_maps_init(&maps, 10);
+	assert_int_equal(ep_maps_parse(&maps, text, strlen(text), EP_MAPS_ALL), 0);
+	assert_int_equal(maps.mappings.len, EP_LEN(moved));
+	for (size_t i = 0; i < EP_LEN(moved); i++)
+		assert_int_equal(ep_maps_find_moved(&maps, ep_vec_at(&maps.mappings, struct ep_mapping, i), &file), moved[i]);
+	ep_maps_fini(&maps);
+}
+
+int main(void)
+{
+	return ep_test_run(map_pages, NULL);
+}
