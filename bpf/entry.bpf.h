@@ -57,7 +57,14 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	rec->guessed = 0;
 }
 
-static __always_inline void add_kernel_stack(void *ctx, struct ep_core_record *rec)
+/* In place of frames that there are none of: the stack is complete. */
+static __always_inline void push_task_state(struct ep_core_record *rec, __u32 state)
+{
+	ep_push_words(&rec->record, EP_FRAME_HEADER(EP_FRAME_TASK, 0, 1, state), 1,
+		      rec->sample.image, 0, 0);
+}
+
+static __always_inline void add_kernel_stack(void *ctx, struct ep_core_record *rec, __u64 task)
 {
 	__u64 hash = rec->walk.core.hash;
 	long bytes = bpf_get_stack(ctx, rec->words, EP_MAX_KERNEL * sizeof(__u64), 0);
@@ -65,8 +72,13 @@ static __always_inline void add_kernel_stack(void *ctx, struct ep_core_record *r
 
 	/*
 	 * The address that was interrupted is in every stack (arch/x86/events/core.c,
-	 * perf_callchain_kernel), unless a guest of KVM was: nothing is a failure too.
+	 * perf_callchain_kernel), unless a guest of KVM was: else nothing is a failure too. What the guest was at
+	 * nobody knows here; who runs it is the thread whose user stack follows.
 	 */
+	if (bytes <= 0 && task_runs_guest(task)) {
+		push_task_state(rec, EP_TASK_GUEST);
+		return;
+	}
 	if (bytes <= 0) {
 		ep_push_error(&rec->record, EP_ERROR_KERNEL_STACK, 0);
 		return;
@@ -152,13 +164,6 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	rec->walk.core.n_rows = proc->n_rows;
 	__builtin_memcpy(rec->walk.core.states, proc->states, sizeof(proc->states));
 	__builtin_memcpy(rec->walk.core.slots, proc->slots, sizeof(proc->slots));
-}
-
-/* The stack ends with the kernel's part, and is complete. */
-static __always_inline void push_task_state(struct ep_core_record *rec, __u32 state)
-{
-	ep_push_words(&rec->record, EP_FRAME_HEADER(EP_FRAME_TASK, 0, 1, state), 1,
-		      rec->sample.image, 0, 0);
 }
 
 /* execve of 32-bit programs, and munmap of others: who calls execve is not 32-bit behind it. */
@@ -322,7 +327,7 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 	rec->sample.image = identity.image;
 	rec->walk.core.hash = ep_hash_word((__u64)identity.image << 32 | pid, identity.start_ns);
 	if (!from_user_mode((const struct pt_regs *)&ctx->regs))
-		add_kernel_stack(ctx, rec);
+		add_kernel_stack(ctx, rec, task);
 	if (find_user_regs(ctx, rec, task)) {
 		find_process(rec, task);
 		step = walk_remembered(rec);

@@ -22,6 +22,7 @@
 #endif
 
 /* include/linux/sched.h */
+#define PF_VCPU	   0x00000001
 #define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 
@@ -46,6 +47,12 @@ static __always_inline __u32 read_kernel_u32(__u64 addr)
 static __always_inline bool task_is_kernel_thread(__u64 task)
 {
 	return read_kernel_u32(task + ep_config.task_flags_off) & PF_KTHREAD;
+}
+
+/* It was interrupted as a virtual CPU, while its guest ran (kvm_guest_enter_irqoff, include/linux/context_tracking.h). */
+static __always_inline bool task_runs_guest(__u64 task)
+{
+	return read_kernel_u32(task + ep_config.task_flags_off) & PF_VCPU;
 }
 
 static __always_inline bool task_is_exiting(__u64 task)

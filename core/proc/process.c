@@ -48,9 +48,7 @@ static uint64_t tick_ns(void)
 
 bool ep_process_same_start(uint64_t a_ns, uint64_t b_ns)
 {
-	uint64_t tick = tick_ns();
-
-	return a_ns / tick == b_ns / tick;
+	return (a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns) < tick_ns();
 }
 
 /* --- stat ------------------------------------------------------------------------------------- */
@@ -98,6 +96,7 @@ static int parse_numbers(const char *pos, const char *end, struct ep_process_inf
 	    parse_field(pos, end, 3, STAT_START_FIELD, &ticks) < 0 ||
 	    __builtin_mul_overflow(ticks, tick_ns(), &info->start_ns))
 		return -EBADMSG;
+	info->start_ns -= (uint64_t)ep_clock_offsets().boot_ns; /* fs/proc/array.c adds it to task->start_boottime */
 	info->parent_pid = (pid_t)parent;
 	info->kernel_thread = flags & PF_KTHREAD;
 	return 0;

@@ -38,7 +38,7 @@ int ep_process_parse_stat(const char *text, size_t bytes, struct ep_process_info
 
 /*
  * True when a task's start_boottime from the kernel and a start_ns from here are the same moment:
- * /proc rounds down to a clock tick. Both sides must be in the initial time namespace.
+ * /proc rounds down to a clock tick, which in a time namespace may begin anywhere.
  */
 bool ep_process_same_start(uint64_t a_ns, uint64_t b_ns);
 

@@ -16,6 +16,7 @@
 #define RETRY_MIN_NS (2 * EP_NS_PER_MS)
 #define LOAD_WAIT_NS EP_NS_PER_SEC
 #define RETRY_MAX_NS (10 * EP_NS_PER_SEC)
+#define MAX_FAILED   3 /* attaches in a row; tried again they are all the same */
 #define YOUNG_NS     (2 * EP_NS_PER_SEC) /* while it maps what it needs */
 /*
  * A process that maps all the time is looked at so often; its names have their turn in between. A young one is
@@ -204,6 +205,7 @@ static void stop_looking(struct ep_instance *instance)
 static void take_result(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
+	instance->n_failed = instance->attached.state == EP_ATTACHMENT_WAITING ? instance->n_failed + 1 : 0;
 	if (instance->again && !instance->ended)
 		schedule_retry(instance);
 	else if (instance->attached.state == EP_ATTACHMENT_ATTACHED)
@@ -489,6 +491,13 @@ bool ep_instance_is_missed(const struct ep_instance *instance, bool ended)
 	if (instance->busy)
 		return false;
 	return is_final(instance) || (ended && instance->attached.state == EP_ATTACHMENT_DORMANT);
+}
+
+/* A runtime that starts is not ready yet, however often it is asked. */
+bool ep_instance_is_given_up(const struct ep_instance *instance)
+{
+	return ep_instance_is_missed(instance, false) ||
+	       (instance->n_failed >= MAX_FAILED && ep_clock_mono_ns() - instance->born_ns >= YOUNG_NS);
 }
 
 int ep_instance_wake(struct ep_instance *instance)

@@ -148,6 +148,12 @@ void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns);
 /* True when its process cannot be asked for names any more. */
 bool ep_instance_is_missed(const struct ep_instance *instance, bool ended);
 
+/*
+ * True when it cannot be attached to, or not for as long as anybody can tell: native code is walked as if the language
+ * had not claimed a file of the process.
+ */
+bool ep_instance_is_given_up(const struct ep_instance *instance);
+
 /* Memory of its process that came with a sample, `bytes` of an event; not kept where there is no room for it. */
 void ep_instance_keep(struct ep_instance *instance, const struct ep_kept *kept, size_t bytes);
 

@@ -108,6 +108,7 @@ struct ep_instance {
 	bool released;	     /* while it was: the instance goes with it */
 	bool ended;	     /* the process has: see ep_instance_end */
 	bool refresh_wanted; /* since the job began */
+	uint32_t n_failed;   /* attaches in a row that were to be tried again */
 	bool first;	     /* counted in `attaching`, until the first attach has ended */
 	uint64_t born_ns;      /* CLOCK_MONOTONIC */
 	uint64_t used_ns;      /* CLOCK_MONOTONIC: attached, or asked for names; 0: never attached */

@@ -2,6 +2,7 @@
 #include "core/process/process.h"
 #include "core/process/language.h"
 #include "core/process/places.h"
+#include "core/proc/process.h"
 
 struct ep_process *ep_process_new(struct ep_program program)
 {
@@ -31,16 +32,13 @@ void ep_process_take_identity(struct ep_process *process, struct ep_identity *id
 	process->identity = identity;
 }
 
-static bool is_same_start(uint64_t a_ns, uint64_t b_ns)
-{
-	return a_ns == 0 || b_ns == 0 || a_ns / EP_CLOCK_TICK_NS == b_ns / EP_CLOCK_TICK_NS;
-}
-
 bool ep_process_is(const struct ep_process *process, struct ep_program program)
 {
 	const struct ep_program *own = &process->program;
+	bool is_same_start = own->start_ns == 0 || program.start_ns == 0 ||
+			     ep_process_same_start(own->start_ns, program.start_ns);
 
-	return own->pid == program.pid && is_same_start(own->start_ns, program.start_ns) &&
+	return own->pid == program.pid && is_same_start &&
 	       (own->image == program.image || own->image == EP_IMAGE_ANY ||
 		program.image == EP_IMAGE_ANY);
 }

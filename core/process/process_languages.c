@@ -177,10 +177,10 @@ uint32_t ep_process_languages_missed(const struct ep_process *process, uint64_t 
 	if (process->n_languages == 0 || (process->languages_ns && time_ns >= process->languages_ns))
 		return EP_ERROR_NONE;
 	for (size_t i = 0; i < process->n_languages; i++) {
-		if (!ep_instance_is_missed(process->languages[i], false))
+		if (!ep_instance_is_given_up(process->languages[i]))
 			return EP_ERROR_LATE;
 	}
-	return EP_ERROR_NO_LANGUAGE;
+	return EP_ERROR_NONE;
 }
 
 static struct ep_instance *find_slot(const struct ep_process *process, uint32_t slot)

@@ -39,9 +39,8 @@ struct ep_instance *ep_process_languages_find(const struct ep_table *table,
 					      struct ep_program program, uint32_t slot);
 
 /*
- * Why code that is in no file could not be walked by a language of the process at that time: EP_ERROR_LATE,
- * EP_ERROR_NO_LANGUAGE when none of them can be attached to, or EP_ERROR_NONE: BPF knew the language, or the
- * process has none.
+ * Why code that is in no file could not be walked by a language of the process at that time: EP_ERROR_LATE, or
+ * EP_ERROR_NONE: BPF knew the language, or the process has none that can be attached to.
  */
 uint32_t ep_process_languages_missed(const struct ep_process *process, uint64_t time_ns);
 

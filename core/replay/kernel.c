@@ -241,6 +241,7 @@ static void enter(struct ep_kernel *kernel, const struct ep_replay_thread *threa
 		.start_boottime = thread->start_ns,
 		.thread_pointer = thread->thread_pointer,
 		.tgid = thread->pid,
+		.flags = kernel->task_flags,
 	};
 	fill_regs(thread, &task->regs);
 	/* A thread in a system call is interrupted in the kernel. */

@@ -98,6 +98,7 @@ struct ep_kernel {
 	struct ep_kernel_program next;
 	uint32_t tail_calls;
 	struct bpf_perf_event_data ctx;
+	uint32_t task_flags; /* of each task; 0 but in tests */
 	struct ep_kernel_task task;
 	char comm[EP_REPLAY_COMM_BYTES];
 	uint32_t tid;

@@ -135,8 +135,7 @@ static int print_frame(struct ep_replay *replay, struct ep_vec *text, const uint
 		error = ep_error_text(EP_FRAME_AUX(words[0]));
 		return ep_vec_printf(text, "gap  %s\n", error ? error : "unknown");
 	case EP_FRAME_TASK:
-		return ep_vec_printf(text, "task  %s\n",
-				     EP_FRAME_AUX(words[0]) == EP_TASK_EXEC ? "[exec]" : "[exit]");
+		return ep_vec_printf(text, "task  %s\n", ep_task_text(EP_FRAME_AUX(words[0])));
 	default:
 		return print_language(replay, text, words);
 	}

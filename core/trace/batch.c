@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <xxhash.h>
 
 #define MAX_ROWS (1u << 28)
@@ -665,18 +664,10 @@ size_t ep_batch_bytes(const struct ep_batch *batch)
 	return owner_of(batch)->bytes;
 }
 
-static int64_t read_clock(clockid_t id)
-{
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (int64_t)ts.tv_sec * (int64_t)EP_NS_PER_SEC + ts.tv_nsec;
-}
-
 void ep_batch_read_clocks(int64_t *ret_mono_to_wall_ns, int64_t *ret_boot_to_wall_ns)
 {
-	int64_t wall_ns = read_clock(CLOCK_REALTIME);
+	int64_t wall_ns = (int64_t)ep_clock_wall_ns();
 
-	*ret_mono_to_wall_ns = wall_ns - read_clock(CLOCK_MONOTONIC);
-	*ret_boot_to_wall_ns = wall_ns - read_clock(CLOCK_BOOTTIME);
+	*ret_mono_to_wall_ns = wall_ns - (int64_t)ep_clock_mono_ns();
+	*ret_boot_to_wall_ns = wall_ns - (int64_t)ep_clock_boot_ns();
 }

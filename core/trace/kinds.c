@@ -98,6 +98,14 @@ const char *ep_error_text(uint32_t error)
 	return error < EP_ERROR_COUNT ? error_texts[error] : NULL;
 }
 
+const char *ep_task_text(uint32_t state)
+{
+	static const char *const texts[] = {
+		[EP_TASK_EXEC] = "[exec]", [EP_TASK_EXIT] = "[exit]", [EP_TASK_GUEST] = "[guest]"};
+
+	return state < EP_LEN(texts) ? texts[state] : NULL;
+}
+
 uint32_t ep_error_slot(uint32_t error)
 {
 	return is_of_language(error) ? registry.slots[error - EP_ERROR_FIRST_DYNAMIC] : 0;

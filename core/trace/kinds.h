@@ -37,6 +37,8 @@ const char *ep_kind_name(uint32_t kind);
 const char *ep_kind_frame_type(uint32_t kind);
 /* "stack memory unreadable", "toy: frame unreadable"; NULL: there is no such error. */
 const char *ep_error_text(uint32_t error);
+/* "[exec]" of EP_TASK_EXEC; NULL: there is no such state. */
+const char *ep_task_text(uint32_t state);
 /* Slot of the language whose error it is, 0: none's. */
 uint32_t ep_error_slot(uint32_t error);
 /* Said of the kernel's part of a stack, in front of the user's frames, which may be whole. */

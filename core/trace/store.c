@@ -186,7 +186,7 @@ static bool check_frame(uint64_t header)
 	if (kind == EP_FRAME_ERROR || kind == EP_FRAME_GAP)
 		return ep_error_text(EP_FRAME_AUX(header)) != NULL;
 	if (kind == EP_FRAME_TASK)
-		return EP_FRAME_AUX(header) == EP_TASK_EXEC || EP_FRAME_AUX(header) == EP_TASK_EXIT;
+		return ep_task_text(EP_FRAME_AUX(header)) != NULL;
 	return kind < EP_FRAME_ERROR ? n_words > 0 : kind >= EP_FRAME_FIRST_DYNAMIC;
 }
 

@@ -308,7 +308,7 @@ static int add_error_line(struct ep_tables *t, const char *what, uint32_t error)
 
 static int add_task_line(struct ep_tables *t, uint32_t state)
 {
-	return add_made_up_line(t, state == EP_TASK_EXEC ? "[exec]" : "[exit]");
+	return add_made_up_line(t, ep_task_text(state)); /* one that there is: ep_store_add has checked it */
 }
 
 static int add_unnamed_line(struct ep_tables *t, const struct ep_frame *frame, uint64_t address,
@@ -357,9 +357,8 @@ static bool has_shown_lines(const struct ep_frame_name *names, size_t n_names, b
 static void note_missing(struct ep_table_location *location, uint32_t error)
 {
 	uint32_t slot = ep_error_slot(error);
-	bool is_unattached = error == EP_ERROR_LATE || error == EP_ERROR_NO_LANGUAGE;
 
-	location->unnamed = is_unattached ? EP_UNNAMED_NOT_ATTACHED : EP_UNNAMED_MISSING;
+	location->unnamed = error == EP_ERROR_LATE ? EP_UNNAMED_NOT_ATTACHED : EP_UNNAMED_MISSING;
 	location->language = slot ? EP_FRAME_FIRST_DYNAMIC + slot : 0;
 }
 

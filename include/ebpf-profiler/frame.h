@@ -20,17 +20,18 @@ enum ep_frame_kind {
 	EP_FRAME_NATIVE = 2, /* aux: executable id (0: in no known one); word 0: ELF virtual address,
 				or the raw target address when aux is 0 */
 	EP_FRAME_ERROR = 3,  /* aux: enum ep_error, why the walk ended here; word 0: the address */
-	EP_FRAME_TASK = 4,   /* aux: enum ep_task_state; word 0: image. The task had no user code to be
-				in: this is the root of a complete stack */
+	EP_FRAME_TASK = 4,   /* aux: enum ep_task_state; word 0: image. The task was at something that has no
+				frames; the stack is complete without them */
 	EP_FRAME_GAP = 5,    /* aux: enum ep_error, why frames are missing between the two around it;
 				no words. A stack with gaps may be complete */
 	EP_FRAME_FIRST_DYNAMIC = 16,
 };
 
-/* What a task without user code was at. */
+/* What a task was at: the first two are roots, it had no user code to be in; the last one is a leaf. */
 enum ep_task_state {
-	EP_TASK_EXEC = 1, /* "[exec]": the old program is gone, the new one is not there yet */
-	EP_TASK_EXIT = 2, /* "[exit]": its memory goes or is gone */
+	EP_TASK_EXEC = 1,  /* "[exec]": the old program is gone, the new one is not there yet */
+	EP_TASK_EXIT = 2,  /* "[exit]": its memory goes or is gone */
+	EP_TASK_GUEST = 3, /* "[guest]": it is a virtual CPU of KVM, and its guest ran */
 };
 
 enum ep_frame_flag {

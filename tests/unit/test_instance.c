@@ -113,6 +113,19 @@ HOST_TEST(what_is_released_meanwhile_is_detached_afterwards)
 	assert_int_equal(script.n_detached, 1);
 }
 
+/* It is tried again, but nobody waits for it any more: the process's native code is walked as any other. */
+HOST_TEST(a_language_that_fails_and_fails_is_given_up)
+{
+	begin(.attach = {EP_NOT_YET, EP_NOT_YET, EP_NOT_YET, -EFAULT});
+	run_until(&script.n_attached, 3);
+	assert_false(ep_instance_is_given_up(host.instance)); /* it has just begun */
+	host.instance->born_ns -= EP_MIN(host.instance->born_ns, 10 * EP_NS_PER_SEC);
+	assert_true(ep_instance_is_given_up(host.instance));
+	assert_false(ep_instance_is_missed(host.instance, false));
+	run_until(&script.n_told, 1);
+	assert_false(ep_instance_is_given_up(host.instance));
+}
+
 /* Its pid may have another program's memory by now. */
 HOST_TEST(an_attach_that_waits_is_given_up_when_the_program_ends)
 {

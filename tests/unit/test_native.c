@@ -555,6 +555,18 @@ WORLD_TEST(a_short_kernel_part_says_so)
 	}
 }
 
+/* A virtual CPU: the kernel has no stack while its guest runs, but the thread that runs it has. */
+WORLD_TEST(a_guest_is_a_frame)
+{
+	set_rule(w, LEAF, SP(8));
+	w->stack[0] = RETURN(MAIN);
+	w->thread.in_syscall = true;
+	w->kernel->kernel_stack = 0;
+	w->kernel->task_flags = 1; /* PF_VCPU, include/linux/sched.h */
+	assert_string_equal(walk_text(w), "? leaf main");
+	assert_int_equal(walk(w)->error, 0);
+}
+
 /* --- walks that take longer than a period ------------------------------------------------------ */
 
 static uint64_t overrun(struct world *w, uint32_t n_frames)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What surrounds the profiler: memory, cgroups, its plugins. */
+#include "core/base/clock.h"
 #include "core/base/parse.h"
 #include "core/cli/parts/check.h"
 #include "core/config/units.h"
@@ -62,6 +63,23 @@ static void check_cgroup(const struct ep_check_env *env, struct ep_check_result 
 			       : "no cgroups mounted");
 }
 
+/* Where clocks cannot be read they are the machine's. */
+static void check_clocks(const struct ep_check_env *env, struct ep_check_result *ret)
+{
+	struct ep_clock_offsets offsets = {0};
+	char text[256];
+
+	if (ep_check_read(env, "/proc/self/timens_offsets", text, sizeof(text)) == 0)
+		(void)ep_clock_parse_offsets(text, strlen(text), &offsets);
+	if (!offsets.mono_ns && !offsets.boot_ns)
+		ep_check_ok(ret, "they are the machine's own");
+	else
+		ep_check_info(ret,
+			      "this is a time namespace: its clocks are %.0f s and %.0f s from the kernel's, which "
+			      "is taken into account",
+			      (double)offsets.mono_ns / EP_NS_PER_SEC, (double)offsets.boot_ns / EP_NS_PER_SEC);
+}
+
 static unsigned int count_plugins(DIR *dir)
 {
 	const struct dirent *entry;
@@ -108,6 +126,7 @@ static void check_plugins(const struct ep_check_env *env, struct ep_check_result
 const struct ep_check ep_machine_checks[] = {
 	{"memory", check_memory},
 	{"cgroup", check_cgroup},
+	{"clocks", check_clocks},
 	{"plugins", check_plugins},
 };
 const size_t ep_n_machine_checks = EP_LEN(ep_machine_checks);
