@@ -229,7 +229,7 @@ static int sections_read(struct ep_elf *elf, const Elf64_Shdr *section0)
 
 /*
  * Program headers must be right. Section headers may be missing or cut off (a truncated file, a
- * packed one): then there are no sections, and segments are all there is.
+ * packed one): then sections are those that the loader's own tables tell of (core/elf/stripped.c).
  */
 static int headers_read(struct ep_elf *elf)
 {
@@ -244,15 +244,16 @@ static int headers_read(struct ep_elf *elf)
 		sections =
 			ep_elf_read_at(elf, elf->header.e_shoff, &section0, sizeof(section0)) >= 0;
 	r = segments_read(elf, &section0);
-	if (r < 0 || !sections)
+	if (r < 0)
 		return r;
-	r = sections_read(elf, &section0);
+	if (sections)
+		r = sections_read(elf, &section0);
 	if (r < 0 && !ep_is_transient(r) && r != -ETIME && r != -ECANCELED) {
 		ep_log(EP_LOG_DEBUG, "elf: fd %d: section headers unusable: %s", elf->fd,
 		       ep_strerror(r));
 		r = 0;
 	}
-	return r;
+	return r == 0 && elf->n_sections == 0 && elf->n_segments > 0 ? ep_elf_make_sections(elf) : r;
 }
 
 /* ---- open and close ---- */

@@ -26,6 +26,9 @@ struct ep_elf {
 	uint64_t stored_bytes;
 };
 
+/* Of a file that has none: what program headers and the dynamic section tell. 0, -ENOMEM. */
+int ep_elf_make_sections(struct ep_elf *elf);
+
 /*
  * Zeroed memory for `bytes` bytes, taken from the budget of `work`, which may be NULL: small from the heap, large
  * from mmap, which fini gives back.

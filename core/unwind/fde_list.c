@@ -24,14 +24,6 @@ static int hdr_start(const struct ep_cfi_section *hdr, struct ep_cursor *cur, ui
 	return ep_cfi_read_pointer(hdr, cur, enc[0], ret_eh_frame_va);
 }
 
-int ep_eh_frame_hdr_ptr(const struct ep_cfi_section *hdr, uint64_t *ret_eh_frame_va)
-{
-	struct ep_cursor cur;
-	uint8_t enc[3];
-
-	return hdr_start(hdr, &cur, enc, ret_eh_frame_va);
-}
-
 static bool table_sane(const struct ep_fde_list *list)
 {
 	uint64_t last = 0;

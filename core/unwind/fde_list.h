@@ -29,9 +29,6 @@ struct ep_fde_list {
 	uint64_t n_bad; /* entries the walk could not parse */
 };
 
-/* Where the header says that .eh_frame is. 0, -EBADMSG, -ENOTSUP. */
-int ep_eh_frame_hdr_ptr(const struct ep_cfi_section *hdr, uint64_t *ret_eh_frame_va);
-
 /*
  * Uses the header's table, after a look at all of it: sorted, each FDE inside the section. The
  * header's bytes must outlive the list. 0, -EBADMSG or -ENOTSUP when it cannot be used.

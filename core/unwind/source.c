@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#define MAX_LOADS 64
 /* Thirty times the largest that was met; what is made of it has to fit into the delta store. */
 #define MAX_SECTION ((uint64_t)256 << 20)
 
@@ -43,46 +42,12 @@ static int read_range(const struct ep_elf *elf, uint64_t file_off, uint64_t len,
 	return 0;
 }
 
-/* The header's table sorts the FDEs for us; without one the section is walked. */
-static int read_hdr(const struct ep_elf *elf, struct ep_unwind_bytes *ret)
+static int read_section(const struct ep_elf *elf, const char *name, struct ep_unwind_bytes *ret)
 {
 	struct ep_elf_section section;
-	struct ep_elf_segment segment;
+	int r = ep_elf_find_section(elf, name, &section);
 
-	if (ep_elf_find_section(elf, ".eh_frame_hdr", &section) == 0)
-		return read_range(elf, section.file_off, section.bytes, section.va, ret);
-	if (ep_elf_find_segment(elf, PT_GNU_EH_FRAME, &segment) == 0)
-		return read_range(elf, segment.file_off, segment.file_bytes, segment.va, ret);
-	return -ENODATA;
-}
-
-/* Without section headers the end is not known: up to that of the segment that begins before it. */
-static int read_frame_at(const struct ep_elf *elf, uint64_t va, struct ep_unwind_bytes *ret)
-{
-	struct ep_elf_segment loads[MAX_LOADS];
-	size_t n = ep_elf_load_segments(elf, loads, MAX_LOADS);
-
-	for (size_t i = 0; i < EP_MIN(n, (size_t)MAX_LOADS); i++) {
-		uint64_t off = va - loads[i].va;
-
-		if (va >= loads[i].va && off < loads[i].file_bytes)
-			return read_range(elf, loads[i].file_off + off, loads[i].file_bytes - off,
-					  va, ret);
-	}
-	return -ENODATA;
-}
-
-static int read_frame(const struct ep_elf *elf, const struct ep_unwind_bytes *hdr,
-		      struct ep_unwind_bytes *ret)
-{
-	struct ep_elf_section section;
-	uint64_t va;
-
-	if (ep_elf_find_section(elf, ".eh_frame", &section) == 0)
-		return read_range(elf, section.file_off, section.bytes, section.va, ret);
-	if (!hdr->sec.data || ep_eh_frame_hdr_ptr(&hdr->sec, &va) < 0)
-		return -ENODATA;
-	return read_frame_at(elf, va, ret);
+	return r < 0 ? r : read_range(elf, section.file_off, section.bytes, section.va, ret);
 }
 
 int ep_eh_source_open(struct ep_eh_source *source, const struct ep_elf *elf, bool scan)
@@ -90,11 +55,12 @@ int ep_eh_source_open(struct ep_eh_source *source, const struct ep_elf *elf, boo
 	int r;
 
 	*source = (struct ep_eh_source){ 0 };
-	r = read_hdr(elf, &source->hdr);
+	/* The header's table sorts the FDEs for us; without one the section is walked. */
+	r = read_section(elf, ".eh_frame_hdr", &source->hdr);
 	if (r == 0)
 		source->hdr.sec.data_va = source->hdr.sec.va;
 	if (!ep_work_has_ended(r))
-		r = read_frame(elf, &source->hdr, &source->frame);
+		r = read_section(elf, ".eh_frame", &source->frame);
 	if (r < 0) {
 		ep_eh_source_close(source);
 		return r;
