@@ -7,6 +7,7 @@
 #include "bpf/remembered.bpf.h"
 #include "bpf/resume.bpf.h"
 #include "bpf/send.bpf.h"
+#include "bpf/uretprobe.bpf.h"
 
 /* User code segments of x86-64 Linux: arch/x86/include/asm/segment.h, __USER32_CS. */
 #define USER32_CS 0x23
@@ -40,6 +41,7 @@ static __always_inline void reset_record(struct ep_core_record *rec, __u32 pid, 
 	rec->stood = 0;
 	rec->walk.core.switches = 0;
 	rec->switch_cfa = 0;
+	rec->no_trampoline = 0;
 	rec->takers = 0;
 	rec->may_resume = 0;
 	rec->keepers = 0;
@@ -330,6 +332,8 @@ int ep_entry(struct bpf_perf_event_data *ctx)
 		add_kernel_stack(ctx, rec, task);
 	if (find_user_regs(ctx, rec, task)) {
 		find_process(rec, task);
+		if (rec->sample.n_kernel && get_utask())
+			leave_trampoline(rec); /* before anything is remembered of pc */
 		step = walk_remembered(rec);
 		rec->first_step = step == STEP_LONG ? STEP_AGAIN : step;
 		if (step != STEP_ROOT)

@@ -10,6 +10,7 @@
 
 #include "bpf/remembered.bpf.h"
 #include "bpf/resume.bpf.h"
+#include "bpf/uretprobe.bpf.h"
 
 /*
  * Frames in one run; ep_config.frames_per_run lowers it where the verifier refuses. A frame is
@@ -490,6 +491,8 @@ static __always_inline __u32 step_frame(struct ep_core_record *rec)
 	struct ep_place *place = &rec->place;
 	__u32 flags;
 
+	if (may_be_trampoline(rec))
+		return STEP_TRAMPOLINE;
 	place->word = rec->walk.pc;
 	place->executable = 0;
 	place->owner = 0;
@@ -617,6 +620,10 @@ int ep_native(struct bpf_perf_event_data *ctx)
 	}
 	if (step == EP_ERROR_BAD_FRAME_POINTER && guess_caller(rec))
 		step = STEP_AGAIN;
+	if (step == STEP_TRAMPOLINE) {
+		leave_trampoline(rec);
+		step = STEP_AGAIN;
+	}
 	if (step == STEP_LATE && keep_walk(rec)) {
 		ep_next(ctx, &rec->record);
 		return 0;

@@ -52,6 +52,7 @@ struct ep_core_record {
 	__u32 zero;  /* always 0, which only we know: where a search begins, for the verifier */
 	__u32 stack_reads, read_faults;
 	__u32 pointer_frames;
+	__u64 no_trampoline; /* bpf/uretprobe.bpf.h: this pc is none, though it may have seemed so */
 	__u64 switch_cfa; /* of an earlier switch to another stack; 0: there was none */
 	__u16 stood;   /* a frame was left that has nothing on the stack */
 	__u8 takers;   /* bit i: languages[i] takes code that no file backs (EP_RANGE_ANONYMOUS) */

@@ -18,6 +18,7 @@
 #define STEP_ROOT  EP_STEP_ROOT
 #define STEP_ENTER 0xfeu /* a language unwinds this code */
 #define STEP_LATE  0xfdu /* user space may come to know this code, and go on from a copy */
+#define STEP_TRAMPOLINE 0xfau /* the return address may be elsewhere: bpf/uretprobe.bpf.h */
 #define STEP_ASK   0xfbu /* a language may know more than can be guessed */
 #define STEP_LONG  EP_STEP_UNKNOWN /* step_frame is to find out */
 

@@ -194,6 +194,11 @@ struct ep_config {
 	__u32 nsproxy_mount_off;
 	__u32 mount_ns_id_off; /* 0: this kernel has no such number, or none we know of */
 	__u32 mount_ns_inode_off; /* the same */
+	/* Return addresses that uprobes have taken away: bpf/uretprobe.bpf.h. All 0: a kernel without uprobes. */
+	__u32 task_utask_off;
+	__u32 utask_returns_off; /* return_instances */
+	__u32 utask_copy_off, utask_probed_off; /* xol_vaddr, vaddr */
+	__u32 return_stack_off, return_addr_off, return_next_off; /* stack, orig_ret_vaddr, next */
 	__u32 kernel_frames; /* bpf_get_stack stops there: EP_MAX_KERNEL or less, a sysctl */
 	__u32 ring_bytes; /* of ep_ring */
 	/* With a filter; each 0 where this kernel has none, or none we know of. */

@@ -44,6 +44,17 @@ static const struct wanted wanted[] = {
 	{"nsproxy", "mnt_ns", offsetof(struct ep_config, nsproxy_mount_off)},
 };
 
+/* All of them, or none: a kernel without uprobes has none. */
+static const struct wanted uprobes_wanted[] = {
+	{"task_struct", "utask", offsetof(struct ep_config, task_utask_off)},
+	{"uprobe_task", "return_instances", offsetof(struct ep_config, utask_returns_off)},
+	{"uprobe_task", "xol_vaddr", offsetof(struct ep_config, utask_copy_off)},
+	{"uprobe_task", "vaddr", offsetof(struct ep_config, utask_probed_off)},
+	{"return_instance", "stack", offsetof(struct ep_config, return_stack_off)},
+	{"return_instance", "orig_ret_vaddr", offsetof(struct ep_config, return_addr_off)},
+	{"return_instance", "next", offsetof(struct ep_config, return_next_off)},
+};
+
 #define CGROUPS EP_FILTER_CGROUPS
 #define COMM	EP_FILTER_BOTH(EP_FILTER_COMM)
 #define EXE	EP_FILTER_BOTH(EP_FILTER_EXE)
@@ -177,6 +188,17 @@ static int read_cgroup_parent(const struct btf *btf, struct ep_config *config)
 	return r;
 }
 
+static void read_uprobe_offsets(const struct btf *btf, struct ep_config *config)
+{
+	struct ep_config part = *config;
+
+	for (size_t i = 0; i < EP_LEN(uprobes_wanted); i++) {
+		if (read_member(btf, &uprobes_wanted[i], &part) < 0)
+			return;
+	}
+	*config = part;
+}
+
 static void read_filter_offsets(const struct btf *btf, struct ep_config *config)
 {
 	/* Without them each event of a process is judged by its cgroup, which need not be that of all its threads. */
@@ -261,6 +283,7 @@ int ep_bpf_read_offsets(struct ep_config *config)
 	read_thread_pointer(btf, &facts);
 	read_mount_ns_id(btf, &facts);
 	read_filter_offsets(btf, &facts);
+	read_uprobe_offsets(btf, &facts);
 	facts.has_task_pt_regs = has_helper(btf, "BPF_FUNC_task_pt_regs");
 	facts.has_task_btf = has_helper(btf, "BPF_FUNC_get_current_task_btf");
 	facts.kernel_stack_bytes = KERNEL_STACK_BYTES;

@@ -13,6 +13,9 @@
 	static __attribute__((unused)) int ep_steps_unused(parameter)
 #include "bpf/native.bpf.h"
 
+/* Of a kernel that nothing is known of: no step asks it. Weak: a program that has BPF's own has its. */
+const volatile struct ep_config ep_config __attribute__((weak));
+
 /* Behind the chunks of the store: the rows of the process at hand. */
 #define ROWS_CHUNK EP_MAX_CHUNKS
 _Static_assert(EP_MAX_ROWS * sizeof(struct ep_row) <= EP_CHUNK_BYTES, "rows fit into a chunk");
