@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Text that a program has copied out of its file into memory of no file, for huge pages, at the addresses where it was:
- * Node.js with --use-largepages, HHVM, ClickHouse, Intel's iodlr. What is still mapped of the file tells where its text belongs; where the memory has the same bytes it is that text. Loop's thread only.
+ * Node.js with --use-largepages, HHVM, ClickHouse, Intel's iodlr. What is still mapped of the file tells where its text
+ * belongs; where the memory has the same bytes it is that text. Loop's thread only.
  */
 #ifndef EP_PROCESS_MOVED_TEXT_H
 #define EP_PROCESS_MOVED_TEXT_H

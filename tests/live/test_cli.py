@@ -112,6 +112,20 @@ class Record(Case):
         self.record_until_used(child, "-p", str(tree.pid))
         self.assertNotIn(other.pid, labels_of(self.out, "pid"))
 
+    def test_a_time_namespace_changes_nothing(self):
+        ahead = ["unshare", "--time", "--monotonic", "864000", "--boottime", "864000", "--fork"]
+        if subprocess.run([*ahead, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+            self.skipTest("no time namespaces here")
+        other, out, begin = self.start(burner(600)), self.out + ".perf.txt", time.time()
+        self.addCleanup(lambda: os.path.exists(out) and os.unlink(out))
+        done = subprocess.run([*ahead, BINARY, "record", "-q", "-F", "99", "-d", "1s", "-p", str(other.pid), "-o", out],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(out, encoding="utf-8") as file:
+            times = [float(found) for found in re.findall(r"\]\s+(\d+\.\d+):", file.read())]
+        self.assertTrue(times)
+        self.assertTrue(all(begin <= at <= time.time() for at in times), (begin, times[:3]))
+
     def test_unknown_pid_is_refused(self):
         result = run("record", "-d", "1s", "-p", "4194303", "-o", self.out)
         self.assertEqual(result.returncode, 1)
