@@ -177,7 +177,7 @@ static int grow_slots(struct otlp_dictionary *d)
 		struct otlp_reader body;
 		uint32_t at;
 
-		if (!old[2 * i])
+		if (!old[2 * i + 1])
 			continue;
 		body = attribute_at(d, old[2 * i] - 1);
 		at = slot_of(d, body.pos, otlp_reader_len(&body));
@@ -202,8 +202,11 @@ static uint32_t intern_attribute(struct otlp_dictionary *d)
 		return 0;
 	at = slot_of(d, body->data, len);
 	for (; d->attributes[2 * at]; at = (at + 1) & (d->n_slots - 1)) {
-		struct otlp_reader present = attribute_at(d, d->attributes[2 * at] - 1);
+		struct otlp_reader present;
 
+		if (!d->attributes[2 * at + 1])
+			continue;
+		present = attribute_at(d, d->attributes[2 * at] - 1);
 		if (otlp_reader_len(&present) == len && memcmp(present.pos, body->data, len) == 0)
 			return d->attributes[2 * at + 1];
 	}
@@ -471,13 +474,33 @@ struct otlp_dictionary_mark otlp_dictionary_mark(const struct otlp_dictionary *d
 {
 	struct otlp_dictionary_mark mark;
 
-	for (uint32_t i = 0; i < OTLP_N_TABLES; i++)
+	for (uint32_t i = 0; i < OTLP_N_TABLES; i++) {
+		mark.n[i] = d->tables[i].n;
 		mark.bytes[i] = d->tables[i].bytes.len;
+	}
 	return mark;
+}
+
+/* Attributes that are cut off are not found any more; their slots stay in use, those behind them are found. */
+static void forget_attributes(struct otlp_dictionary *d)
+{
+	uint32_t n = otlp_table_of(d, DICTIONARY_ATTRIBUTE)->n;
+
+	for (uint32_t i = 0; i < d->n_slots; i++) {
+		if (d->attributes[2 * i + 1] >= n)
+			d->attributes[2 * i + 1] = 0;
+	}
+	for (uint32_t i = 0; i < OTLP_RECENT; i++) {
+		if (d->recent[i].index >= n)
+			d->recent[i].index = 0;
+	}
 }
 
 void otlp_dictionary_cut(struct otlp_dictionary *d, const struct otlp_dictionary_mark *mark)
 {
-	for (uint32_t i = 0; i < OTLP_N_TABLES; i++)
+	for (uint32_t i = 0; i < OTLP_N_TABLES; i++) {
+		d->tables[i].n = mark->n[i];
 		d->tables[i].bytes.len = mark->bytes[i];
+	}
+	forget_attributes(d);
 }

@@ -141,9 +141,10 @@ uint32_t otlp_dictionary_attribute_row(struct otlp_dictionary *d, enum otlp_own_
 uint32_t otlp_dictionary_attribute_int(struct otlp_dictionary *d, enum otlp_own_string key,
 				       uint64_t value);
 
-/* How long the tables are now, and cutting them back to that: nothing may be added after a cut
- * until the next reset. */
+/* How long the tables are now, and cutting them back to that: after a cut, until the next reset,
+ * only attributes may be added, and their keys have to be there. */
 struct otlp_dictionary_mark {
+	uint32_t n[OTLP_N_TABLES];
 	size_t bytes[OTLP_N_TABLES];
 };
 struct otlp_dictionary_mark otlp_dictionary_mark(const struct otlp_dictionary *d);
