@@ -5,17 +5,6 @@
 
 static struct event event, known; /* those that a test writes */
 
-EP_TEST_RELEASES(ep_frames_unref)
-
-static struct ep_frames *new_frames(size_t max_line_bytes)
-{
-	struct ep_frames *frames = NULL;
-
-	assert_int_equal(ep_frames_new(100000, 1 << 20, max_line_bytes, &frames), 0);
-	ep_test_owns(frames, ep_frames_unref_made);
-	return frames;
-}
-
 /* A trace of two native frames, one kernel frame on top. */
 static void make_trace(struct event *to, uint64_t hash, uint32_t pid, uint64_t va)
 {
@@ -296,8 +285,8 @@ STORE_TEST(malformed_events_are_refused)
 EP_TEST(frames_are_shared_where_they_are_equal)
 {
 	const uint64_t raw = EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 0);
-	struct ep_frames *frames = new_frames(1 << 20);
-	uint32_t a = 0, b = 0, kind;
+	struct ep_frames *frames = new_frames(100000, 1 << 20, 1 << 20);
+	uint32_t a, b, kind;
 	const struct {
 		const char *label;
 		uint64_t header_a, header_b, word_a, word_b;
@@ -321,12 +310,8 @@ EP_TEST(frames_are_shared_where_they_are_equal)
 	};
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		assert_int_equal(ep_frames_add(frames, rows[i].header_a, &rows[i].word_a,
-					       (struct ep_program){.pid = rows[i].pid_a, .start_ns = 1}, &a),
-				 0);
-		assert_int_equal(ep_frames_add(frames, rows[i].header_b, &rows[i].word_b,
-					       (struct ep_program){.pid = rows[i].pid_b, .start_ns = 1}, &b),
-				 0);
+		a = add_frame(frames, rows[i].header_a, rows[i].word_a, rows[i].pid_a);
+		b = add_frame(frames, rows[i].header_b, rows[i].word_b, rows[i].pid_b);
 		if ((a == b) != rows[i].equal)
 			fail_msg("%s: %u and %u", rows[i].label, a, b);
 		/* The process has ended, and its pid is used again. */
@@ -342,16 +327,12 @@ EP_TEST(pending_frames_are_handed_out_once)
 {
 	struct ep_frame_line line = {.function = "main", .line = 3};
 	const struct ep_frame_name *names;
-	struct ep_frames *frames = new_frames(1 << 20);
-	uint32_t id = 0, module;
-	uint64_t word = 0x1000;
+	struct ep_frames *frames = new_frames(100000, 1 << 20, 1 << 20);
+	uint32_t id, module;
 
 	assert_int_equal(ep_frames_unresolved(frames), 0);
 	assert_int_equal(ep_frames_take(frames), 0);
-	assert_int_equal(
-		ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), &word,
-			      (struct ep_program){.pid = 1, .start_ns = 1}, &id),
-		0);
+	id = add_native_frame(frames, 3, 0x1000, 1);
 	assert_int_equal(ep_frames_take(frames), id);
 	assert_int_equal(ep_frames_take(frames), 0);
 	ep_frames_put_back(frames, id);
@@ -391,17 +372,6 @@ STORE_TEST(sealed_interval_is_named_without_later_frames)
 	assert_int_equal(ep_frames_first_unresolved(frames), later);
 }
 
-/* A frame of its own for each va. */
-static uint32_t add_frame(struct ep_frames *frames, uint64_t va)
-{
-	uint32_t id = 0;
-
-	assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), &va,
-				       (struct ep_program){0}, &id),
-			 0);
-	return id;
-}
-
 /* Of too many lines the innermost are kept and the outermost; of too much text likewise. */
 EP_TEST(lines_of_one_frame_are_cut_in_the_middle)
 {
@@ -419,11 +389,11 @@ EP_TEST(lines_of_one_frame_are_cut_in_the_middle)
 		{"too much text", long_name, 1000, EP_FRAME_MAX_TEXT_BYTES / sizeof(long_name)},
 	};
 	static struct ep_frame_line lines[1000];
-	struct ep_frames *frames = new_frames(1 << 20);
+	struct ep_frames *frames = new_frames(100000, 1 << 20, 1 << 20);
 
 	memset(long_name, 'n', sizeof(long_name) - 1);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		uint32_t id = add_frame(frames, 0x1000 * (i + 1)), module;
+		uint32_t id = add_native_frame(frames, 3, 0x1000 * (i + 1), 1), module;
 		const struct ep_frame_name *names;
 
 		for (size_t n = 0; n < rows[i].n; n++)
@@ -478,21 +448,20 @@ EP_TEST(a_table_is_full_when_its_lines_are)
 {
 	static const struct ep_frame_line lines[10] = {{.function = "f"}};
 	const struct ep_frame_name *names;
-	struct ep_frames *frames = new_frames(1000 * sizeof(struct ep_frame_name));
+	struct ep_frames *frames = new_frames(100000, 1 << 20, 1000 * sizeof(struct ep_frame_name));
 	uint32_t id, module, n = 0;
 	size_t bytes;
 
 	bytes = ep_frames_bytes(frames);
 	while (!ep_frames_is_full(frames)) {
-		id = add_frame(frames, ++n);
+		id = add_native_frame(frames, 3, ++n, 1);
 		(void)ep_frames_resolve(frames, id, lines, EP_LEN(lines), NULL);
 		assert_int_equal(ep_frames_names(frames, id, &names, &module), EP_LEN(lines));
 	}
 	assert_int_equal(n, 44); /* 7/8 of the half that one program may have */
 	assert_true(ep_frames_bytes(frames) - bytes > 440 * sizeof(*names));
 	for (; n < 101; n++)
-		(void)ep_frames_resolve(frames, add_frame(frames, n + 1), lines, EP_LEN(lines),
-					NULL);
+		(void)ep_frames_resolve(frames, add_native_frame(frames, 3, n + 1, 1), lines, EP_LEN(lines), NULL);
 	id = ep_frames_count(frames);
 	assert_int_equal(ep_frames_names(frames, id, &names, &module), 0);
 	assert_int_equal(ep_frames_state(frames, id), EP_FRAME_RESOLVED);

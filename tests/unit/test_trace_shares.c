@@ -16,8 +16,6 @@
 static struct event event, known;
 static uint64_t n_made; /* frames that nobody else has */
 
-EP_TEST_RELEASES(ep_frames_unref)
-
 /* A stack of so many frames, each in no file (executable 0) or at a place of its own in a file. */
 static void make_flood(uint32_t pid, uint64_t hash, uint32_t executable)
 {
@@ -175,53 +173,41 @@ EP_TEST(stacks_beside_one_that_floods_traces_are_whole)
 /* A program alone may have half of what there is, and what is left of it is cut, not lost. */
 EP_TEST(one_program_has_half_of_the_table)
 {
-	struct ep_frames *frames = NULL;
+	struct ep_frames *frames = new_frames(10000, 1 << 20, 1 << 20);
 	uint64_t word = 0;
 	uint32_t id;
 	int r = 0;
 
-	assert_int_equal(ep_frames_new(10000, 1 << 20, 1 << 20, &frames), 0);
-	ep_test_owns(frames, ep_frames_unref_made);
 	while (r == 0 && ++word < 20000)
 		r = ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 5), &word,
-				  (struct ep_program){.pid = FLOOD}, &id);
+				  (struct ep_program){.pid = FLOOD, .start_ns = 1}, &id);
 	assert_int_equal(r, -EDQUOT);
 	assert_in_range(word, 4900, 5010);
 	assert_true(ep_frames_is_full(frames));
 	/* What is there is found, whoever asks, and the kernel's frames are nobody's. */
-	word = 1;
-	assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 5), &word,
-				       (struct ep_program){.pid = FLOOD}, &id), 0);
+	(void)add_native_frame(frames, 5, 1, FLOOD);
 	for (word = 1; word <= 1000; word++)
-		assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_KERNEL, 0, 1, 0), &word,
-					       (struct ep_program){.pid = FLOOD}, &id), 0);
+		(void)add_frame(frames, EP_FRAME_HEADER(EP_FRAME_KERNEL, 0, 1, 0), word, FLOOD);
 	for (word = 1; word <= 1000; word++)
-		assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 6), &word,
-					       (struct ep_program){.pid = NEIGHBOUR}, &id), 0);
+		(void)add_native_frame(frames, 6, word, NEIGHBOUR);
 }
 
 /* Long before one is refused a frame its table is known to be too small. */
 EP_TEST(a_table_is_replaced_before_a_program_has_its_share)
 {
-	struct ep_frames *frames = NULL;
+	struct ep_frames *frames = new_frames(10000, 1 << 20, 1 << 20);
 	uint64_t word;
-	uint32_t id;
 
-	assert_int_equal(ep_frames_new(10000, 1 << 20, 1 << 20, &frames), 0);
-	ep_test_owns(frames, ep_frames_unref_made);
 	for (word = 1; !ep_frames_is_full(frames); word++)
-		assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 5), &word,
-					       (struct ep_program){.pid = FLOOD}, &id), 0);
+		(void)add_native_frame(frames, 5, word, FLOOD);
 	assert_in_range(word, 4300, 4500);
 }
 
 static uint32_t add_named(struct ep_frames *frames, uint32_t pid, uint64_t word, const char *name)
 {
 	struct ep_frame_line line = {.function = name, .file = "file.c"};
-	uint32_t id = 0;
+	uint32_t id = add_native_frame(frames, pid, word, pid);
 
-	assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, pid), &word,
-				       (struct ep_program){.pid = pid}, &id), 0);
 	(void)ep_frames_resolve(frames, id, &line, 1, NULL);
 	return id;
 }
@@ -230,11 +216,9 @@ EP_TEST(names_beside_one_that_floods_them_are_there)
 {
 	static char long_name[EP_FRAME_MAX_NAME_BYTES];
 	uint64_t n_refused = 0;
-	struct ep_frames *frames = NULL;
+	struct ep_frames *frames = new_frames(100000, 4 << 20, 4 << 20);
 	char name[32];
 
-	assert_int_equal(ep_frames_new(100000, 4 << 20, 4 << 20, &frames), 0);
-	ep_test_owns(frames, ep_frames_unref_made);
 	memset(long_name, 'n', sizeof(long_name) - 1);
 	for (uint64_t i = 1; i <= 1000; i++) {
 		uint32_t id;
@@ -258,17 +242,14 @@ EP_TEST(names_beside_one_that_floods_modules_are_there)
 {
 	static char module[4096];
 	uint64_t n_refused = 0;
-	struct ep_frames *frames = NULL;
+	struct ep_frames *frames = new_frames(100000, 4 << 20, 4 << 20);
 	uint32_t id;
 
-	assert_int_equal(ep_frames_new(100000, 4 << 20, 4 << 20, &frames), 0);
-	ep_test_owns(frames, ep_frames_unref_made);
 	memset(module, 'm', sizeof(module) - 1);
 	for (uint64_t i = 1; i <= 2000; i++) {
 		(void)snprintf(module, 16, "%015u", (unsigned int)i);
 		module[15] = '/';
-		assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 0), &i,
-					       (struct ep_program){.pid = FLOOD}, &id), 0);
+		id = add_native_frame(frames, 0, i, FLOOD);
 		(void)ep_frames_resolve(frames, id, NULL, 0, module);
 		n_refused += ep_frames_unnamed(frames, id) == EP_UNNAMED_LIMIT;
 		id = add_named(frames, NEIGHBOUR, i, "function");
@@ -282,18 +263,13 @@ EP_TEST(lines_beside_one_that_floods_them_are_there)
 {
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
 	uint64_t n_refused = 0;
-	struct ep_frames *frames = NULL;
+	struct ep_frames *frames = new_frames(100000, 4 << 20, 1 << 20);
 
-	assert_int_equal(ep_frames_new(100000, 4 << 20, 1 << 20, &frames), 0);
-	ep_test_owns(frames, ep_frames_unref_made);
 	for (size_t i = 0; i < EP_LEN(lines); i++)
 		lines[i] = (struct ep_frame_line){.function = "f", .file = "f.c", .line = 1};
 	for (uint64_t i = 1; i <= 1000; i++) {
-		uint64_t word = i;
-		uint32_t id = 0;
+		uint32_t id = add_native_frame(frames, 5, i, FLOOD);
 
-		assert_int_equal(ep_frames_add(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 5), &word,
-					       (struct ep_program){.pid = FLOOD}, &id), 0);
 		(void)ep_frames_resolve(frames, id, lines, EP_LEN(lines), NULL);
 		n_refused += ep_frames_unnamed(frames, id) == EP_UNNAMED_LIMIT;
 		id = add_named(frames, NEIGHBOUR, i, "function");

@@ -10,6 +10,35 @@
 EP_TEST_RELEASES(ep_store_free)
 EP_TEST_RELEASES(ep_interval_unref)
 EP_TEST_RELEASES(ep_batch_unref)
+EP_TEST_RELEASES(ep_frames_unref)
+
+static inline struct ep_frames *new_frames(uint32_t max_frames, size_t max_string_bytes,
+					   size_t max_line_bytes)
+{
+	struct ep_frames *frames = NULL;
+
+	assert_int_equal(ep_frames_new(max_frames, max_string_bytes, max_line_bytes, &frames), 0);
+	ep_test_owns(frames, ep_frames_unref_made);
+	return frames;
+}
+
+/* The number of a frame of one word, of process `pid` that started at 1. */
+static inline uint32_t add_frame(struct ep_frames *frames, uint64_t header, uint64_t word,
+				 uint32_t pid)
+{
+	const struct ep_program program = {.pid = pid, .start_ns = 1};
+	uint32_t id = 0;
+
+	assert_int_equal(ep_frames_add(frames, header, &word, program, &id), 0);
+	return id;
+}
+
+/* At this place of an executable. */
+static inline uint32_t add_native_frame(struct ep_frames *frames, uint32_t executable, uint64_t va,
+					uint32_t pid)
+{
+	return add_frame(frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, executable), va, pid);
+}
 
 /* Without limits: the defaults. */
 static inline struct ep_store *new_store(uint64_t start_ns, const struct ep_store_limits *limits)
