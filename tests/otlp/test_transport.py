@@ -4,6 +4,7 @@
 
     test_transport.py OTLP_SEND
 """
+import base64
 import gzip
 import os
 import random
@@ -24,6 +25,8 @@ from server import (DATA, GOAWAY, HEADERS, PING, RST_STREAM, Grpc, Http, Http2, 
 OK = http_answer("200 OK")
 PARTIAL = b"\x0a\x0c\x08\x02\x12\x08too old!"
 STATUS = b"\x08\x03\x12\x0bbad profile"  # google.rpc.Status
+# google.rpc.Status {code 8, details: Any of RetryInfo {retry_delay {nanos 200000000}}}
+RETRY_INFO = b"\x08\x08\x1a\x33\x0a\x28type.googleapis.com/google.rpc.RetryInfo\x12\x07\x0a\x05\x10\x80\x84\xaf\x5f"
 UNAVAILABLE = 14
 BRIEF = {"flush_timeout": "300ms", "timeout": "200ms"}
 PATIENT = {"flush_timeout": "4s", "timeout": "3s"}  # for an answer that a busy machine gives late
@@ -76,6 +79,18 @@ def no_status(http, stream):
     http.data(stream, frame(b""), end=True)
 
 
+def compressed(http, stream):
+    http.headers(stream, ("content-type", "application/grpc"), ("grpc-encoding", "gzip"))
+    http.data(stream, frame(PARTIAL, compressed=True))
+    http.trailers(stream, ("grpc-status", "0"))
+
+
+def throttled(http, stream):
+    http.headers(stream, ("content-type", "application/grpc"))
+    http.trailers(stream, ("grpc-status", "8"), ("grpc-message", "slow down"),
+                  ("grpc-status-details-bin", base64.b64encode(RETRY_INFO).rstrip(b"=")))
+
+
 BOMB = frame(b"\0" * (64 << 20), compressed=True)
 
 
@@ -119,6 +134,9 @@ def grpc_answer():
     yield "internal error is final", lambda: Grpc(reset(2)), {}, REFUSED, "INTERNAL: the stream was reset: INTERNAL"
     yield "enhance your calm is final without RetryInfo", lambda: Grpc(reset(11)), {}, REFUSED, ""
     yield "exhausted is final without RetryInfo", lambda: Grpc(8), {}, REFUSED, "RESOURCE_EXHAUSTED"
+    yield ("exhausted with RetryInfo", lambda: Grpc(throttled, 0), {"retry_initial": "10ms"}, {"retries": 1},
+           "RESOURCE_EXHAUSTED: slow down")
+    yield "compressed, of partial success", lambda: Grpc(compressed), {}, {"rejected_profiles": 2}, "too old!"
     yield "trailers only", lambda: Grpc(trailers_only), {}, REFUSED, "INVALID_ARGUMENT: no such?thing"
     yield "without status", lambda: Grpc(no_status), {}, REFUSED, "no grpc-status"
     yield "longer than 4 MiB", lambda: Grpc(too_long, 0), {}, REFUSED, "longer than 4 MiB"
@@ -300,6 +318,12 @@ def http_reader_that_waits():
                                                                                             retries=0)
 
 
+@case
+def long_message():
+    result = send(Grpc(0).url, "-s", "large", **LARGE).all_arrived(accepted_requests=1)
+    must(result.sent_bytes >= 8000000, f"only {result.sent_bytes} bytes")
+
+
 # --- the queue, and breaks --------------------------------------------------------------------
 
 
@@ -368,9 +392,22 @@ def tls(name, *protocols):
     return lambda: Grpc(0, context=tls_context(name, *protocols))
 
 
+def tls_of_clients():
+    context = tls_context("server", "h2")
+    context.load_verify_locations(f"{certs}/ca.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    return Grpc(0, context=context)
+
+
 @rows
 def certificate():
     refused = {"accepted_requests": 0}
+    pair = {"cert_file": f"{certs}/client.pem", "key_file": f"{certs}/client.key"}
+    yield "of a name", lambda: tls("server", "h2")().url.replace("127.0.0.1", "localhost"), TLS, None, ""
+    yield ("anybody's", tls("server", "h2"), {"ca_file": f"{certs}/stranger.pem", "insecure_skip_verify": "true"}, None,
+           "anybody on the way")
+    yield "the client's", tls_of_clients, {**TLS, **pair}, None, ""
+    yield "the client's is missing", tls_of_clients, {**TLS, **BRIEF}, DROPPED, ""
     yield "no agreement", tls("server"), {**TLS, **PATIENT}, DROPPED, "(ALPN)"
     yield "another protocol", tls("server", "http/1.1"), {**TLS, **PATIENT}, DROPPED, "h2"
     yield "expired", tls("expired", "h2"), {**TLS, **PATIENT}, refused, "certificate has expired"
@@ -414,7 +451,7 @@ def authority_that_is_renewed():
 def http_is_accepted():
     """The bytes are those that gRPC carries."""
     server, grpc = Http(OK), Grpc(0)
-    send(server.url, "-n", "3", "-s", "379k", extra_headers=",x-scope=a%20b", **HTTP).all_arrived()
+    send(server.url, "-n", "3", "-s", "379k", headers="x-scope=a%20b", **HTTP).all_arrived()
     send(grpc.url, "-n", "3", "-s", "379k", compression="none").all_arrived()
     must([request.body for request in server.requests] == [body[5:] for body in grpc.bodies], "other bytes arrived")
     must(server.connections == 1, f"{server.connections} connections")
@@ -431,6 +468,15 @@ def http_path_of_ones_own():
     send(server.url + "/tenant/1/profiles", compression="none", **HTTP).all_arrived()
     must(server.requests[0].path == "/tenant/1/profiles", server.requests[0].path)
     must("content-encoding" not in server.requests[0].headers, "compressed")
+
+
+@case
+def header_of_a_file():
+    path, server = f"{bench.directory}/token.txt", Http(OK)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("rotated\n")
+    send(server.url, header_files=f"authorization={path}", **HTTP).all_arrived()
+    must(server.requests[0].headers["authorization"] == "rotated", str(server.requests[0].headers))
 
 
 @case
