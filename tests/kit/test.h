@@ -30,6 +30,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -89,6 +90,19 @@ void ep_test_add(const char *name, CMUnitTestFunction function, CMFixtureFunctio
 void ep_test_owns(void *what, void (*release)(void *what));
 /* Releases it now; NULL: all there is, between the rounds of a test. */
 void ep_test_release(const void *what);
+/* A new directory, which goes with all that is in it. */
+const char *ep_test_directory(void);
+/* A path in it, printed as by printf. The test owns it. */
+__attribute__((format(printf, 2, 3))) char *ep_test_path(const char *directory, const char *format, ...);
+/* Makes a file of this text, and the directories above it. */
+void ep_test_write(const char *path, const char *text);
+void ep_test_copy(const char *from, const char *to, mode_t mode);
+/* A process that maps what we map and does nothing, until the test ends or it is released as EP_TEST_CHILD(pid). */
+pid_t ep_test_child(void);
+#define EP_TEST_CHILD(pid) ((void *)(intptr_t)(pid))
+/* What is printed to the stream until ep_test_printed, which closes it. One at a time. */
+FILE *ep_test_print(void);
+char *ep_test_printed(FILE *out);
 /* name_made: a function of `name`, which takes a pointer to what was made, for ep_test_owns. */
 #define EP_TEST_RELEASES(name)                                                                     \
 	static void name##_made(void *made)                                                        \

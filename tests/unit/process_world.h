@@ -36,31 +36,11 @@ static const struct ep_program other = {.pid = PID(2), .image = 1, .start_ns = 2
 
 /* --- live processes -------------------------------------------------------------------------- */
 
-static inline void child_end(void *pid)
-{
-	(void)kill((pid_t)(intptr_t)pid, SIGKILL);
-	(void)waitpid((pid_t)(intptr_t)pid, NULL, 0);
-}
-
-/* One that maps what we map, until the test ends. */
-static inline pid_t child_start(void)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
-		pause();
-		_exit(0);
-	}
-	ep_test_owns((void *)(intptr_t)pid, child_end);
-	return pid;
-}
-
-/* The same; its start is what /proc says. */
+/* One that maps what we map, until the test ends; its start is what /proc says. */
 static inline struct ep_program world_child(void)
 {
 	ep_cleanup(ep_process_info_fini) struct ep_process_info info = {0};
-	pid_t pid = child_start();
+	pid_t pid = ep_test_child();
 
 	assert_int_equal(ep_process_read(pid, &info), 0);
 	return (struct ep_program){.pid = (uint32_t)pid, .image = 7, .start_ns = info.start_ns};
@@ -420,22 +400,6 @@ static inline void world_prepare(struct world *w, const char *path)
 	assert_int_equal(ep_proc_open_path(path, &file), 0);
 	assert_int_equal(ep_executables_prepare(w->processes->executables, path, &file), 0);
 	world_settle(w);
-}
-
-static inline void copy_file(const char *from, const char *to, mode_t mode)
-{
-	char buf[65536];
-	int in = open(from, O_RDONLY | O_CLOEXEC), out;
-	ssize_t n;
-
-	(void)unlink(to);
-	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-	assert_true(in >= 0 && out >= 0);
-	while ((n = read(in, buf, sizeof(buf))) > 0)
-		assert_int_equal(write(out, buf, (size_t)n), n);
-	assert_int_equal(fchmod(out, mode), 0);
-	close(in);
-	close(out);
 }
 
 /* --- what is known --------------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
 #include "core/cli/parts/doctor.h"
 #include "tests/kit/test.h"
 
-#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define ALL_CAPS "1ffffffffff"
 
@@ -91,61 +91,45 @@ static const struct machine machines[] = {
 
 static void write_file(const char *root, const char *path, const char *format, const char *text)
 {
-	char full[512];
-	FILE *file;
+	char content[1024];
 
 	if (!text)
 		return;
-	snprintf(full, sizeof(full), "%s%s", root, path);
-	for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		assert_true(mkdir(full, 0700) == 0 || errno == EEXIST);
-		*slash = '/';
-	}
-	file = fopen(full, "w");
-	assert_non_null(file);
-	fprintf(file, format, text);
-	fclose(file);
+	snprintf(content, sizeof(content), format, text);
+	ep_test_write(ep_test_path(root, "%s", path), content);
 }
 
-static void build_machine(const char *root, const struct machine *machine)
+/* Its root directory. */
+static const char *build_machine(const struct machine *machine)
 {
-	char link[512];
+	const char *root = ep_test_directory();
 
-	write_file(root, "/proc/sys/kernel/osrelease", "%s\n", machine->release);
-	write_file(root, "/proc/sys/kernel/version", "%s\n", machine->build);
-	write_file(root, "/proc/self/status", "Name:\tx\nCapEff:\t%s\nCapBnd:\t0\n", machine->caps);
-	write_file(root, "/proc/sys/kernel/perf_event_paranoid", "%s\n", machine->paranoid);
-	write_file(root, "/proc/self/mountinfo", "%s", machine->mounts);
-	write_file(root, "/sys/kernel/security/lockdown", "%s\n", machine->lockdown);
-	write_file(root, "/proc/self/ns/none", "%s", "");
-	snprintf(link, sizeof(link), "%s/proc/self/ns/pid", root);
+	write_file(root, "proc/sys/kernel/osrelease", "%s\n", machine->release);
+	write_file(root, "proc/sys/kernel/version", "%s\n", machine->build);
+	write_file(root, "proc/self/status", "Name:\tx\nCapEff:\t%s\nCapBnd:\t0\n", machine->caps);
+	write_file(root, "proc/sys/kernel/perf_event_paranoid", "%s\n", machine->paranoid);
+	write_file(root, "proc/self/mountinfo", "%s", machine->mounts);
+	write_file(root, "sys/kernel/security/lockdown", "%s\n", machine->lockdown);
+	write_file(root, "proc/self/ns/none", "%s", "");
 	if (machine->pid_namespace)
-		assert_int_equal(symlink(machine->pid_namespace, link), 0);
+		assert_int_equal(symlink(machine->pid_namespace, ep_test_path(root, "proc/self/ns/pid")), 0);
+	return root;
 }
 
-static void remove_tree(const char *root)
+static const char *run_doctor(const struct ep_doctor_options *options, enum ep_exit *ret_status)
 {
-	char command[512];
+	FILE *out = ep_test_print();
 
-	snprintf(command, sizeof(command), "rm -r '%s'", root);
-	assert_int_equal(system(command), 0);
+	*ret_status = ep_doctor_run(options, out);
+	return ep_test_printed(out);
 }
 
 static void check_machine(const struct machine *machine)
 {
-	char root[] = "/tmp/ep_doctor_XXXXXX";
-	struct ep_doctor_options options = {.root = root};
-	ep_autofree char *text = NULL;
+	struct ep_doctor_options options = {.root = build_machine(machine)};
 	enum ep_exit status;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	const char *text = run_doctor(&options, &status);
 
-	assert_non_null(mkdtemp(root));
-	build_machine(root, machine);
-	status = ep_doctor_run(&options, out);
-	fclose(out);
-	remove_tree(root);
 	for (size_t i = 0; i < EP_LEN(machine->expect) && machine->expect[i]; i++) {
 		if (!strstr(text, machine->expect[i]))
 			print_error("%s: not found: %s\nin\n%s\n", machine->label,
@@ -167,15 +151,11 @@ EP_TEST(each_machine_gets_its_verdict)
 /* Without BTF in the directory the status of a machine can only be 4. */
 EP_TEST(a_kernel_without_btf_cannot)
 {
-	char root[] = "/tmp/ep_doctor_XXXXXX";
-	struct ep_doctor_options options = {.root = root, .json = true};
-	FILE *out = fopen("/dev/null", "w");
+	struct ep_doctor_options options = {.root = build_machine(&machines[2]), .json = true};
+	enum ep_exit status;
 
-	assert_non_null(mkdtemp(root));
-	build_machine(root, &machines[2]);
-	assert_int_equal(ep_doctor_run(&options, out), EP_EXIT_KERNEL);
-	fclose(out);
-	remove_tree(root);
+	(void)run_doctor(&options, &status);
+	assert_int_equal(status, EP_EXIT_KERNEL);
 }
 
 EP_TEST(json_is_read_by_another_parser)
@@ -219,21 +199,16 @@ static void advise(void *arg, const struct ep_doctor_rows *rows)
 EP_TEST(advice_is_printed_behind_the_checks)
 {
 	struct ep_doctor_options options = {.advise = advise, .advise_arg = (void *)"a_language"};
-	ep_autofree char *text = NULL, *json = NULL;
-	size_t bytes, json_bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	enum ep_exit status;
+	const char *text = run_doctor(&options, &status), *json;
 
-	(void)ep_doctor_run(&options, out);
-	fclose(out);
 	assert_non_null(strstr(text, "warn  a_language              pid 7: an option is off\n"
 				     "                              fix: set \"it\"\n"
 				     "ok    a_language              pid 8: nothing to advise\n\n"
 				     "profiling can"));
 	assert_null(strstr(text, " 0 warnings"));
 	options.json = true;
-	out = open_memstream(&json, &json_bytes);
-	(void)ep_doctor_run(&options, out);
-	fclose(out);
+	json = run_doctor(&options, &status);
 	assert_non_null(strstr(json, "{\"check\": \"a_language\", \"status\": \"warn\", \"detail\": "
 				     "\"pid 7: an option is off\", \"fix\": \"set \\\"it\\\"\"},\n"));
 }

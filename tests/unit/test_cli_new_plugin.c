@@ -7,17 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char directory[] = "/tmp/ep-new-plugin-XXXXXX";
-
-static void put(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
 static const char *get(const char *path)
 {
 	static char text[256];
@@ -35,25 +24,19 @@ static const char *get(const char *path)
 /* A template, and an empty directory that is the present one. */
 static int begin(void **state)
 {
-	strcpy(strrchr(directory, '-'), "-XXXXXX");
-	assert_non_null(mkdtemp(directory));
-	assert_int_equal(chdir(directory), 0);
-	mkdir("template", 0755);
-	mkdir("template/tests", 0755);
-	put("template/toy.c", "int toy_run(void); /* the toy */\n");
-	put("template/Makefile", "NAME = toy\n");
-	put("template/tests/test_toy.c", "#define TOY_H\n");
-	put("template/tests/stubs.h", "");
-	mkdir("here", 0755);
-	return chdir("here");
+	const char *directory = ep_test_directory();
+
+	ep_test_write(ep_test_path(directory, "template/toy.c"),
+		      "int toy_run(void); /* the toy */\n");
+	ep_test_write(ep_test_path(directory, "template/Makefile"), "NAME = toy\n");
+	ep_test_write(ep_test_path(directory, "template/tests/test_toy.c"), "#define TOY_H\n");
+	ep_test_write(ep_test_path(directory, "template/tests/stubs.h"), "");
+	return chdir(directory) || mkdir("here", 0755) || chdir("here");
 }
 
 static int end(void **state)
 {
-	char command[64];
-
-	snprintf(command, sizeof(command), "rm -rf '%s'", directory);
-	return chdir("/") || system(command);
+	return chdir("/");
 }
 
 static const struct {
@@ -120,8 +103,8 @@ static const struct {
 
 EP_TEST_WITH(what_cannot_be_is_one_sentence_and_leaves_nothing, begin, end)
 {
-	put("../template/tests/toy.h", "");
-	put("there", "somebody's");
+	ep_test_write("../template/tests/toy.h", "");
+	ep_test_write("there", "somebody's");
 	for (size_t i = 0; i < EP_LEN(refused); i++) {
 		char error[EP_NEW_PLUGIN_ERROR] = "";
 

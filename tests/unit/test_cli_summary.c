@@ -91,18 +91,19 @@ static const struct ep_batch batch = {
 static char *print(const struct ep_batch *const *batches, size_t n,
 		   const struct ep_summary_info *info)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	FILE *out = ep_test_print();
 
 	assert_int_equal(ep_summary_print(out, batches, n, info), 0);
-	fclose(out);
-	return text;
+	return ep_test_printed(out);
+}
+
+static char *print_one(const struct ep_batch *one, const struct ep_summary_info *info)
+{
+	return print(&one, 1, info);
 }
 
 EP_TEST(a_recording_is_told_in_full)
 {
-	const struct ep_batch *batches[] = {&batch};
 	const char *files[] = {"-", "out dir/it's.pb.gz", "b.pprof"};
 	struct ep_summary_info info = {
 		.files = files,
@@ -111,7 +112,7 @@ EP_TEST(a_recording_is_told_in_full)
 		.bpf_ns = 1000000,
 		.n_cpus = 2,
 	};
-	ep_autofree char *text = print(batches, 1, &info);
+	const char *text = print_one(&batch, &info);
 
 	assert_string_equal(
 		text,
@@ -150,7 +151,7 @@ EP_TEST(batches_of_one_recording_add_up)
 {
 	const struct ep_batch *batches[] = {&batch, &batch};
 	struct ep_summary_info info = {.wall_ns = 8000000000, .color = true};
-	ep_autofree char *text = print(batches, 2, &info);
+	const char *text = print(batches, 2, &info);
 
 	assert_int_equal(ep_summary_samples(batches, 2), 200);
 	assert_non_null(strstr(text, "200 samples in 8.0 s at 100 Hz: 2.00 s of CPU time\n"));
@@ -163,14 +164,13 @@ EP_TEST(batches_of_one_recording_add_up)
 
 EP_TEST(samples_lost_to_deep_stacks_are_told_with_what_to_do)
 {
-	const struct ep_batch *batches[] = {&batch};
 	struct ep_summary_info info = {.walked = 20};
-	ep_autofree char *text = print(batches, 1, &info), *few = NULL;
+	const char *text = print_one(&batch, &info), *few;
 
 	assert_non_null(strstr(text, "25 samples lost (20.00 % of the ticks due), 20 while deep stacks were walked: "
 				     "a lower -F loses less\n"));
 	info.walked = 1;
-	few = print(batches, 1, &info);
+	few = print_one(&batch, &info);
 	assert_non_null(strstr(few, "25 samples lost (20.00 % of the ticks due)\n"));
 }
 
@@ -179,12 +179,11 @@ EP_TEST(shares_are_of_cpu_time)
 {
 	static const uint64_t weight_ns[] = {400000000, 80000000, 320000000, 165000000, 35000000};
 	struct ep_batch weighted = batch;
-	const struct ep_batch *batches[] = {&weighted};
 	struct ep_summary_info info = {.wall_ns = 2000000000, .n_cpus = 1};
-	ep_autofree char *text = NULL;
+	const char *text;
 
 	weighted.sample_weight_ns = weight_ns;
-	text = print(batches, 1, &info);
+	text = print_one(&weighted, &info);
 	assert_non_null(strstr(text, "100 samples in 2.0 s at 100 Hz on 1 CPU: 1.00 s of CPU time, "
 				     "50 % of what there was\n"));
 	assert_non_null(strstr(text, "stacks: 80.00 % complete; 16.50 % address in no known "
@@ -200,12 +199,11 @@ EP_TEST(a_process_is_another_one_after_an_exec)
 	static const uint64_t starts_ns[] = {0, 1000, 2000, 1000};
 	static const uint32_t images[] = {0, 1, 1, 2};
 	struct ep_batch executed = batch;
-	const struct ep_batch *batches[] = {&executed};
-	ep_autofree char *text = NULL;
+	const char *text;
 
 	executed.process_start_ns = starts_ns;
 	executed.process_image = images;
-	text = print(batches, 1, &(struct ep_summary_info){0});
+	text = print_one(&executed, &(struct ep_summary_info){0});
 	assert_non_null(strstr(text, "   80.00 %        10  app "));
 	assert_non_null(strstr(text, "    5.00 %        10  app\n"));
 }
@@ -214,11 +212,10 @@ EP_TEST(functions_that_show_as_nothing_are_not_listed)
 {
 	static const uint64_t weight_ns[] = {400000000, 80000000, 320000000, 8000, 200000000};
 	struct ep_batch light = batch;
-	const struct ep_batch *batches[] = {&light};
-	ep_autofree char *text = NULL;
+	const char *text;
 
 	light.sample_weight_ns = weight_ns;
-	text = print(batches, 1, &(struct ep_summary_info){0});
+	text = print_one(&light, &(struct ep_summary_info){0});
 	assert_non_null(strstr(text, "    0.00 %   80.00 %  main\n"));
 	assert_null(strstr(text, "inlined"));
 }
@@ -236,17 +233,16 @@ EP_TEST(code_of_no_file_is_a_share_of_what_is_complete)
 		{1, "stacks: 80.00 % complete; 15.00 % address"}, /* a stripped file */
 	};
 	struct ep_batch with = batch;
-	const struct ep_batch *batches[] = {&with};
 	struct ep_summary_info info = {.wall_ns = 2000000000};
 
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		uint32_t mapping = cases[i].mapping;
 		uint32_t mappings[] = {0, 1, mapping, 1, mapping, 0, 0};
-		ep_autofree char *text = NULL;
+		const char *text;
 
 		with.location_flags = raw;
 		with.location_mapping = mappings;
-		text = print(batches, 1, &info);
+		text = print_one(&with, &info);
 		assert_non_null(strstr(text, cases[i].quality));
 	}
 }
@@ -270,7 +266,7 @@ EP_TEST(names_that_are_missing_are_told_by_reason)
 	struct ep_summary_info info = {.wall_ns = 2000000000};
 	struct ep_batch one = batch, two;
 	const struct ep_batch *batches[] = {&one, &two};
-	ep_autofree char *text = NULL;
+	const char *text;
 	struct ep_summary_quality quality;
 
 	one.n_strings = EP_LEN(texts);
@@ -298,9 +294,8 @@ EP_TEST(names_that_are_missing_are_told_by_reason)
 /* As an older host made it: nothing of it is called named. */
 EP_TEST(names_of_which_a_batch_says_nothing_are_not_told)
 {
-	const struct ep_batch *batches[] = {&batch};
 	struct ep_summary_info info = {.wall_ns = 2000000000};
-	ep_autofree char *text = print(batches, 1, &info);
+	const char *text = print_one(&batch, &info);
 
 	assert_null(strstr(text, "names:"));
 	assert_int_equal(ep_summary_quality(&batch).named, 0);
@@ -310,12 +305,11 @@ EP_TEST(names_of_which_a_batch_says_nothing_are_not_told)
 EP_TEST(a_loss_is_a_share_of_the_ticks_that_were_due)
 {
 	struct ep_batch idle = batch;
-	const struct ep_batch *batches[] = {&idle};
 	struct ep_summary_info info = {.wall_ns = 2000000000};
-	ep_autofree char *text = NULL;
+	const char *text;
 
 	idle.due_samples = 10000;
-	text = print(batches, 1, &info);
+	text = print_one(&idle, &info);
 	assert_non_null(strstr(text, "25 samples lost (0.25 % of the ticks due)\n"));
 	assert_int_equal(ep_batch_due_samples(&idle, 100), 10000);
 	idle.due_samples = 0; /* an older host */
@@ -332,7 +326,7 @@ EP_TEST(executables_that_spoil_stacks_are_named)
 	struct ep_batch with = batch;
 	const struct ep_batch *batches[] = {&with, &with};
 	struct ep_summary_info info = {.wall_ns = 2000000000, .executables = true};
-	ep_autofree char *text = NULL;
+	const char *text;
 
 	with.location_unnamed = unnamed;
 	text = print(batches, 2, &info);
@@ -366,7 +360,7 @@ EP_TEST(progress_is_one_line)
 EP_TEST(nothing_sampled_is_said)
 {
 	struct ep_summary_info info = {.wall_ns = 1000000000};
-	ep_autofree char *text = print(NULL, 0, &info);
+	const char *text = print(NULL, 0, &info);
 
 	assert_int_equal(ep_summary_samples(NULL, 0), 0);
 	assert_string_equal(text, "0 samples in 1.0 s at 0 Hz: 0.00 s of CPU time\n"

@@ -522,26 +522,22 @@ EXECUTABLE_TEST(what_launches_a_runtime_is_neither_described_nor_unloaded)
 /* Copies, each another file. */
 EXECUTABLE_TEST(names_of_all_files_have_a_limit)
 {
-	char dir[] = "/tmp/test_describe.XXXXXX", path[64], command[2 * PATH_MAX];
+	const char *dir = ep_test_directory();
 	size_t with = 0;
 
-	assert_non_null(mkdtemp(dir));
 	plugin.n_symbols = 1000;
 	plugin.name_bytes = 1000;
 	for (size_t i = 0; i < MANY; i++) {
+		const char *path = ep_test_path(dir, "stripped.%zu", i);
 		const struct ep_executable *executable;
 
-		snprintf(path, sizeof(path), "%s/stripped.%zu", dir, i);
-		snprintf(command, sizeof(command), "cp '%s' '%s'", sample_path("stripped"), path);
-		assert_int_equal(system(command), 0);
+		ep_test_copy(sample_path("stripped"), path, 0755);
 		executable = map_file(room, path);
-		(void)unlink(path);
 		assert_int_equal(executable->state, EP_EXECUTABLE_READY);
 		assert_int_equal(find_rule(room, executable, plugin.va + 400),
 				 EP_RULE_IMM(0, 0, 24) & ~EP_RULE_KEEPS);
 		with += executable->described != NULL;
 	}
-	(void)rmdir(dir);
 	assert_true(with > 10 && with < MANY);
 	assert_int_equal(ep_executables_stats(room->executables)->nameless, MANY - with);
 	assert_true(ep_executables_stats(room->executables)->described_bytes <= 16u << 20);

@@ -4,41 +4,29 @@
 #include "core/base/util.h"
 #include "tests/kit/test.h"
 
-#include <limits.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define NOBODY 65534
 
 struct fixture {
-	char top[64], inner[96], link[96];
+	const char *top, *inner, *link;
 };
 
 static char why[EP_DIRECTORY_WHY_BYTES];
 
 static int set_up(void **state)
 {
-	struct fixture *fx = calloc(1, sizeof(*fx));
+	static struct fixture fx;
 
-	snprintf(fx->top, sizeof(fx->top), "/tmp/ep-directory-XXXXXX");
-	if (!mkdtemp(fx->top))
-		return -1;
-	snprintf(fx->inner, sizeof(fx->inner), "%s/inner", fx->top);
-	snprintf(fx->link, sizeof(fx->link), "%s/link", fx->top);
-	*state = fx;
-	return mkdir(fx->inner, 0755) | symlink("inner", fx->link);
+	fx.top = ep_test_directory();
+	fx.inner = ep_test_path(fx.top, "inner");
+	fx.link = ep_test_path(fx.top, "link");
+	*state = &fx;
+	return mkdir(fx.inner, 0755) | symlink("inner", fx.link);
 }
 
-static int tear_down(void **state)
-{
-	struct fixture *fx = *state;
-	int r = unlink(fx->link) | rmdir(fx->inner) | rmdir(fx->top);
-
-	free(fx);
-	return r;
-}
-
-#define DIRECTORY_TEST(name) EP_TEST_ON(name, struct fixture *fx, set_up, tear_down)
+#define DIRECTORY_TEST(name) EP_TEST_ON(name, struct fixture *fx, set_up, NULL)
 
 DIRECTORY_TEST(modes_that_let_others_write_are_refused)
 {
@@ -68,10 +56,7 @@ DIRECTORY_TEST(those_above_count_as_well)
 
 DIRECTORY_TEST(what_is_not_there_is_for_others_to_say)
 {
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/none", fx->top);
-	assert_int_equal(ep_directory_check(path, why), 0);
+	assert_int_equal(ep_directory_check(ep_test_path(fx->top, "none"), why), 0);
 	assert_int_equal(ep_directory_check("/", why), 0);
 }
 

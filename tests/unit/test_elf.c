@@ -85,13 +85,11 @@ EP_TEST(other_files_are_refused)
 
 EP_TEST(fifo_does_not_block)
 {
-	char path[PATH_MAX];
+	const char *path = ep_test_path(ep_test_directory(), "fifo");
 	struct ep_elf *elf = NULL;
 
-	snprintf(path, sizeof(path), "%s/fifo.%d", ep_test_argument[0], (int)getpid());
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(ep_elf_open(path, &elf), -EBADMSG);
-	unlink(path);
 }
 
 /* Cut anywhere, a file is refused or opens; without section headers its segments still count. */
@@ -119,7 +117,7 @@ EP_TEST(truncated_file_keeps_its_segments)
 
 EP_TEST(file_that_shrinks_is_noticed)
 {
-	char path[PATH_MAX];
+	const char *path = ep_test_path(ep_test_directory(), "shrinks");
 	size_t bytes;
 	uint8_t *data = sample_read("full", &bytes);
 	struct ep_elf_bytes text = {0};
@@ -127,7 +125,6 @@ EP_TEST(file_that_shrinks_is_noticed)
 	struct ep_elf *elf = NULL;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/shrinks.%d", ep_test_argument[0], (int)getpid());
 	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, data, bytes), (ssize_t)bytes);
@@ -137,7 +134,6 @@ EP_TEST(file_that_shrinks_is_noticed)
 	assert_int_equal(ep_elf_read_section(elf, &section, &text), -EBADMSG);
 	ep_elf_close(elf);
 	close(fd);
-	unlink(path);
 }
 
 /* ---- contents ---- */
@@ -449,18 +445,6 @@ EP_TEST(debug_file_is_found_by_build_id)
 	assert_int_equal(debug_of("stripped", root, "/bin/stripped"), -ENODATA);
 }
 
-static void copy_sample(const char *name, const char *to)
-{
-	ep_autoclose int in = open(sample_path(name), O_RDONLY | O_CLOEXEC);
-	ep_autoclose int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	char buf[65536];
-	ssize_t n;
-
-	assert_true(in >= 0 && out >= 0);
-	while ((n = read(in, buf, sizeof(buf))) > 0)
-		assert_int_equal(write(out, buf, (size_t)n), n);
-}
-
 static int debug_of_path(const char *path)
 {
 	struct ep_elf *elf = NULL, *debug = NULL;
@@ -477,13 +461,11 @@ static int debug_of_path(const char *path)
  * it. */
 EP_TEST(debug_file_of_a_stranger_is_refused)
 {
-	char directory[] = "/tmp/test_elf_XXXXXX", path[64], debug[64];
+	const char *directory = ep_test_directory();
+	const char *path = ep_test_path(directory, "linked"), *debug = ep_test_path(directory, "linked.debug");
 
-	assert_non_null(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/linked", directory);
-	snprintf(debug, sizeof(debug), "%s/linked.debug", directory);
-	copy_sample("linked", path);
-	copy_sample("linked.debug", debug);
+	ep_test_copy(sample_path("linked"), path, 0644);
+	ep_test_copy(sample_path("linked.debug"), debug, 0644);
 	assert_int_equal(debug_of_path(path), 0);
 	assert_int_equal(chmod(debug, 0646), 0);
 	assert_int_equal(debug_of_path(path), -ENODATA);
@@ -495,9 +477,6 @@ EP_TEST(debug_file_of_a_stranger_is_refused)
 		assert_int_equal(chown(debug, 0, 0), 0); /* root's names anybody's */
 		assert_int_equal(debug_of_path(path), 0);
 	}
-	unlink(debug);
-	unlink(path);
-	rmdir(directory);
 }
 
 EP_TEST(debug_file_is_found_by_debuglink)

@@ -450,12 +450,13 @@ EP_TEST(kernel_addresses_are_relative)
 {
 	struct otlp_encode_options options = defaults;
 	struct ep_batch *batch = new_batch(&test_shape_379k);
-	char kallsyms[] = "/tmp/ep-otlp-kallsyms-XXXXXX", modules[] = "/tmp/ep-otlp-modules-XXXXXX";
-	int fds[2] = {mkstemp(kallsyms), mkstemp(modules)};
+	const char *proc = ep_test_directory();
+	const char *kallsyms = ep_test_path(proc, "kallsyms");
+	const char *modules = ep_test_path(proc, "modules");
 
-	dprintf(fds[0], "0000000000000000 A fixed_percpu_data\nffffffff80ff0000 T _text\n");
-	dprintf(fds[1], "other 4096 0 - Live 0xffffffff70000000\n"
-			"nf_tables 4096 2 nft_a,nft_b, Live 0xffffffff80000000\n");
+	ep_test_write(kallsyms, "0000000000000000 A fixed_percpu_data\nffffffff80ff0000 T _text\n");
+	ep_test_write(modules, "other 4096 0 - Live 0xffffffff70000000\n"
+			       "nf_tables 4096 2 nft_a,nft_b, Live 0xffffffff80000000\n");
 	options.kernel_base = otlp_kernel_base(kallsyms);
 	options.modules_path = modules;
 	assert_int_equal(options.kernel_base, 0xffffffff80ff0000);
@@ -466,10 +467,6 @@ EP_TEST(kernel_addresses_are_relative)
 	HOLDS("\x10\xc0\x80\x04\x1a", "\x10\xc0\x88\x80\x08\x1a");
 	encode(batch, &defaults);
 	LACKS("\x10\xc0\x80\x04\x1a");
-	for (int i = 0; i < 2; i++) {
-		close(fds[i]);
-		unlink(i ? modules : kallsyms);
-	}
 	assert_int_equal(otlp_kernel_base("/nowhere"), 0);
 }
 

@@ -13,57 +13,61 @@ static const char *module_dir; /* where the build put the modules: from the comm
 
 /* --- the log of languages --- */
 
-static size_t lines_of(FILE *file)
-{
-	size_t n = 0;
-	int c;
+static int kept_stderr;
 
+/* What is logged goes to a file until uncapture. */
+static FILE *capture(void)
+{
+	FILE *file = tmpfile();
+
+	assert_non_null(file);
+	kept_stderr = dup(STDERR_FILENO);
+	dup2(fileno(file), STDERR_FILENO);
+	return file;
+}
+
+/* Copies the last line of the file that has `what` in it. How many have. */
+static size_t uncapture(FILE *file, const char *what, char text[1024])
+{
+	char line[1024];
+	size_t n = 0;
+
+	dup2(kept_stderr, STDERR_FILENO);
+	close(kept_stderr);
 	rewind(file);
-	while ((c = fgetc(file)) != EOF)
-		n += c == '\n';
+	text[0] = '\0';
+	while (fgets(line, sizeof(line), file)) {
+		if (strstr(line, what))
+			snprintf(text, 1024, "%s", line);
+		n += strstr(line, what) != NULL;
+	}
+	fclose(file);
 	return n;
 }
 
 EP_TEST(a_warning_of_a_language_is_written_once_a_minute)
 {
-	FILE *file = tmpfile();
-	int kept = dup(STDERR_FILENO);
+	char text[1024];
+	FILE *file;
 
-	assert_non_null(file);
 	ep_host_init(uv_default_loop(), "test");
-	dup2(fileno(file), STDERR_FILENO);
+	file = capture();
 	for (int i = 0; i < 4000; i++)
 		ep_host_get_for_languages()->log(EP_HOST_WARN, "test: pid %d is not understood", i);
 	ep_host_get_for_languages()->log(EP_HOST_WARN, "test: something else");
 	for (int i = 0; i < 3; i++) /* exporters have limits of their own */
 		ep_host_get()->log(EP_HOST_WARN, "test: batch %d", i);
-	dup2(kept, STDERR_FILENO);
-	close(kept);
-	assert_int_equal(lines_of(file), 5);
-	fclose(file);
+	assert_int_equal(uncapture(file, "", text), 5);
 }
 
 /* What ep_host_tell_left_out writes of the sentence that has `what` in it; each time of one line at most. */
 static const char *tell_left_out(uint64_t now_ns, const char *what)
 {
-	static char text[1024], line[1024];
-	FILE *file = tmpfile();
-	int kept = dup(STDERR_FILENO);
+	static char text[1024];
+	FILE *file = capture();
 
-	assert_non_null(file);
-	dup2(fileno(file), STDERR_FILENO);
 	ep_host_tell_left_out(now_ns);
-	dup2(kept, STDERR_FILENO);
-	close(kept);
-	rewind(file);
-	text[0] = '\0';
-	while (fgets(line, sizeof(line), file)) {
-		if (!strstr(line, what))
-			continue;
-		assert_string_equal(text, "");
-		strcpy(text, line);
-	}
-	fclose(file);
+	assert_in_range(uncapture(file, what, text), 0, 1);
 	return text;
 }
 
@@ -326,21 +330,39 @@ static int check_objects(const struct object *object, const struct object *keepe
 	return ep_plugin_check(&plugin, "toy", reason);
 }
 
-static int check_object(const struct object *object, char reason[EP_REASON_BYTES])
+EP_TEST(programs_and_keepers_of_this_version_are_taken)
 {
-	return check_objects(object, NULL, reason);
+	struct object good = object_of(EP_SELF_SECTION, EP_BPF_ABI), none = {0}, cut = good;
+	struct object old = object_of(EP_SELF_SECTION, EP_BPF_ABI - 1);
+	struct object other = object_of(".rodata", EP_BPF_ABI);
+	const struct {
+		const char *label;
+		const struct object *object, *keeper;
+		int result;
+		const char *part; /* of the reason */
+	} rows[] = {
+		{"of this version", &good, NULL, 0, ""},
+		{"of another version", &old, NULL, -ENOTSUP, "build it again"},
+		{"without its section", &other, NULL, -EBADMSG, "EP_UNWINDER"},
+		{"with half a number", &cut, NULL, -EBADMSG, ""},
+		{"nothing", &none, NULL, -EBADMSG, ""},
+		{"with a keeper", &good, &good, 0, ""},
+		{"with an old keeper", &good, &old, -ENOTSUP, ""},
+		{"old with a keeper", &old, &good, -ENOTSUP, ""},
+		{"with a keeper that is none", &good, &none, -EBADMSG, ""},
+	};
+
+	cut.sections[2].sh_size = 3;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		char reason[EP_REASON_BYTES] = "";
+
+		if (check_objects(rows[i].object, rows[i].keeper, reason) != rows[i].result ||
+		    !strstr(reason, rows[i].part))
+			fail_msg("%s: %s", rows[i].label, reason);
+	}
 }
 
-EP_TEST(programs_of_this_version_are_taken)
-{
-	struct object object = object_of(EP_SELF_SECTION, EP_BPF_ABI);
-	char reason[EP_REASON_BYTES] = "";
-
-	if (check_object(&object, reason) < 0)
-		fail_msg("%s", reason);
-}
-
-EP_TEST(programs_of_another_version_are_to_be_built_again)
+EP_TEST(a_program_of_another_version_says_which)
 {
 	struct object object = object_of(EP_SELF_SECTION, EP_BPF_ABI + 6);
 	char reason[EP_REASON_BYTES] = "", expected[EP_REASON_BYTES];
@@ -349,53 +371,21 @@ EP_TEST(programs_of_another_version_are_to_be_built_again)
 		 "toy: its BPF program was built for another version of ebpf-profiler (%d, this is %d): "
 		 "build it again",
 		 EP_BPF_ABI + 6, EP_BPF_ABI);
-	assert_int_equal(check_object(&object, reason), -ENOTSUP);
+	assert_int_equal(check_objects(&object, NULL, reason), -ENOTSUP);
 	assert_string_equal(reason, expected);
-}
-
-EP_TEST(keepers_are_looked_at_as_unwinders_are)
-{
-	struct object good = object_of(EP_SELF_SECTION, EP_BPF_ABI);
-	struct object old = object_of(EP_SELF_SECTION, EP_BPF_ABI - 1), none = {0};
-	char reason[EP_REASON_BYTES] = "";
-
-	assert_int_equal(check_objects(&good, &good, reason), 0);
-	assert_int_equal(check_objects(&good, &old, reason), -ENOTSUP);
-	assert_int_equal(check_objects(&old, &good, reason), -ENOTSUP);
-	assert_int_equal(check_objects(&good, &none, reason), -EBADMSG);
-}
-
-EP_TEST(programs_that_say_no_version_are_refused)
-{
-	struct object other = object_of(".rodata", EP_BPF_ABI);
-	struct object cut = object_of(EP_SELF_SECTION, EP_BPF_ABI);
-	struct object none = {0};
-	char reason[EP_REASON_BYTES] = "";
-
-	cut.sections[2].sh_size = 3;
-	assert_int_equal(check_object(&other, reason), -EBADMSG);
-	assert_non_null(strstr(reason, "EP_UNWINDER"));
-	assert_int_equal(check_object(&cut, reason), -EBADMSG);
-	assert_int_equal(check_object(&none, reason), -EBADMSG);
 }
 
 /* Copies counter.so into a directory of its own with these modes, and tries to load it. */
 static int load_with_modes(mode_t dir_mode, mode_t file_mode, char reason[EP_REASON_BYTES])
 {
-	char dir[] = "/tmp/ep-plugin-XXXXXX", command[1024];
+	const char *dir = ep_test_directory();
 	struct ep_module *module = NULL;
 	int r;
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(command, sizeof(command), "cp '%s/counter.so' '%s'", module_dir, dir);
-	assert_int_equal(system(command), 0);
-	snprintf(command, sizeof(command), "%s/counter.so", dir);
-	assert_int_equal(chmod(command, file_mode), 0);
+	ep_test_copy(ep_test_path(module_dir, "counter.so"), ep_test_path(dir, "counter.so"), file_mode);
 	assert_int_equal(chmod(dir, dir_mode), 0);
 	r = ep_module_load(dir, "counter", &module, reason);
 	ep_module_unload(module);
-	unlink(command);
-	rmdir(dir);
 	return r;
 }
 
@@ -413,16 +403,15 @@ EP_TEST(files_others_can_write_are_not_loaded)
 
 EP_TEST(other_owner_is_refused)
 {
-	char dir[] = "/tmp/ep-plugin-XXXXXX", reason[EP_REASON_BYTES] = "";
+	const char *dir = ep_test_directory();
+	char reason[EP_REASON_BYTES] = "";
 	struct ep_module *module = NULL;
 
 	if (geteuid() != 0)
 		skip();
-	assert_non_null(mkdtemp(dir));
 	assert_int_equal(chown(dir, 12345, 12345), 0);
 	assert_int_equal(ep_module_load(dir, "counter", &module, reason), -EPERM);
 	assert_non_null(strstr(reason, "chown root"));
-	rmdir(dir);
 }
 
 struct listing {

@@ -127,36 +127,30 @@ static struct ep_batch *new_batch(void)
 /* --- driving the exporter --- */
 
 struct fixture {
-	char dir[64];
-	char path[128]; /* of a file in it, which is not there yet */
+	const char *dir, *path; /* of a file in it, which is not there yet */
 	struct ep_module *module;
 };
 
 static int set_up(void **state)
 {
-	struct fixture *fx = calloc(1, sizeof(*fx));
+	static struct fixture fx;
 	char reason[EP_REASON_BYTES] = "";
 
-	if (!fx)
-		return -1;
-	snprintf(fx->dir, sizeof(fx->dir), "/tmp/ep-pprof-XXXXXX");
-	if (!mkdtemp(fx->dir) || ep_module_load(module_dir, "pprof", &fx->module, reason) < 0) {
-		fprintf(stderr, "%s\n", reason);
-		return -1;
-	}
-	snprintf(fx->path, sizeof(fx->path), "%s/out.pb.gz", fx->dir);
-	*state = fx;
-	return 0;
+	fx.dir = ep_test_directory();
+	fx.path = ep_test_path(fx.dir, "out.pb.gz");
+	*state = &fx;
+	if (ep_module_load(module_dir, "pprof", &fx.module, reason) == 0)
+		return 0;
+	fprintf(stderr, "%s\n", reason);
+	return -1;
 }
 
 static int tear_down(void **state)
 {
-	ep_autofree struct fixture *fx = *state;
-	char command[128];
+	struct fixture *fx = *state;
 
 	ep_module_unload(fx->module);
-	snprintf(command, sizeof(command), "rm -rf '%s'", fx->dir);
-	return system(command);
+	return 0;
 }
 
 static int open_with(struct fixture *fx, const struct ep_value *values, size_t n,
@@ -264,13 +258,9 @@ FIXTURE_TEST(file_that_appears_later_is_not_replaced)
 	struct ep_exporter *exporter = NULL;
 	struct ep_exporter_stats stats;
 	struct stat st;
-	FILE *file;
 
 	assert_int_equal(open_with(fx, &value, 1, &exporter), 0);
-	file = fopen(fx->path, "w");
-	assert_non_null(file);
-	fputs("precious", file);
-	fclose(file);
+	ep_test_write(fx->path, "precious");
 	stats = export_batches(exporter, 1);
 	assert_int_equal(stats.failed, 1);
 	assert_int_equal(stats.last_result, -EEXIST);
@@ -293,13 +283,7 @@ FIXTURE_TEST(further_batches_of_a_path_get_numbers)
 
 static void touch(const char *dir, const char *name)
 {
-	char path[256];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fclose(file);
+	ep_test_write(ep_test_path(dir, "%s", name), "");
 }
 
 FIXTURE_TEST(directory_keeps_the_newest_of_our_own)
@@ -481,20 +465,16 @@ FIXTURE_TEST(go_reads_labels_and_comments)
 		   EP_LEN(comments));
 }
 
-struct view {
-	const char *options, *part;
-};
-
-static void expect_views(struct fixture *fx, const struct view *views, size_t n)
+static void expect_views(struct fixture *fx, const char *const (*views)[2], size_t n)
 {
 	write_to(fx, fx->path);
 	for (size_t i = 0; i < n; i++)
-		expect(output_of(views[i].options, fx->path), views[i].part);
+		expect(output_of(views[i][0], fx->path), views[i][1]);
 }
 
 FIXTURE_TEST(go_filters_by_label)
 {
-	static const struct view views[] = {
+	static const char *const views[][2] = {
 		{PPROF "-tagfocus=comm=server -top", "accounting for 980ms, 98.00%"},
 		{PPROF "-tagfocus=pid=7 -top", "accounting for 980ms, 98.00%"},
 		{PPROF "-tagfocus=cpu=0 -top", "accounting for 510ms, 51.00%"},
@@ -507,7 +487,7 @@ FIXTURE_TEST(go_filters_by_label)
 /* 49 samples of either CPU, and two more on CPU 0. */
 FIXTURE_TEST(go_reads_weights)
 {
-	static const struct view views[] = {
+	static const char *const views[][2] = {
 		{PPROF "-top", "Total samples = 998ms"},
 		{PPROF "-sample_index=samples -top", "Total samples = 100"},
 		{PPROF "-tagfocus=cpu=0 -top", "accounting for 459ms"},

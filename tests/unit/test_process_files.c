@@ -29,7 +29,7 @@ static int remove_files(void **state)
 
 static struct world_file make_copy(mode_t mode, uid_t owner)
 {
-	copy_file(own_path, copy_path, mode);
+	ep_test_copy(own_path, copy_path, mode);
 	assert_int_equal(chown(copy_path, owner, owner), 0);
 	return world_file(copy_path);
 }
@@ -204,7 +204,7 @@ WORLD_TEST(other_code_with_its_build_id)
 	struct world_file file = make_copy(0755, geteuid()), evil;
 	const struct ep_executable *executable, *found;
 
-	copy_file(own_path, other_path, 0755);
+	ep_test_copy(own_path, other_path, 0755);
 	change_code(other_path);
 	evil = world_file(other_path);
 	assert_memory_equal(evil.build_id, file.build_id, file.build_id_bytes);
@@ -292,7 +292,7 @@ WORLD_TEST(hint_that_is_contested_is_believed_no_more)
 	uint64_t later_ns;
 
 	executable = executable_at(w, prog, ADDR);
-	copy_file(own_path, other_path, 0755);
+	ep_test_copy(own_path, other_path, 0755);
 	change_code(other_path);
 	assert_int_equal(rename(other_path, copy_path), 0);
 	later_ns = world_now() + EP_HINT_FRESH_NS;
@@ -314,7 +314,7 @@ WORLD_TEST(equal_files_share_their_tables)
 	const struct ep_delta_store_segment *a, *b;
 	size_t used;
 
-	copy_file(own_path, other_path, 0755);
+	ep_test_copy(own_path, other_path, 0755);
 	twin = world_file(other_path);
 	start_mapped(w, &file);
 	assert_int_equal(ep_delta_store_text_segments(executable_at(w, prog, ADDR)->text, &a), 1);
@@ -356,7 +356,7 @@ EP_TEST_WITH(another_inode_under_its_path, world_open, world_close)
 	struct world_file file = without_build_id(make_copy(0755, geteuid()));
 
 	assert_int_equal(rename(copy_path, other_path), 0);
-	copy_file(own_path, copy_path, 0755);
+	ep_test_copy(own_path, copy_path, 0755);
 	another_file_under_its_path_is_not_taken(*state, file);
 }
 

@@ -78,15 +78,8 @@ EP_TEST(nobody_tries_while_the_last_reader_hangs)
 {
 	struct ep_silents *silents = new_silents();
 	struct ep_process_info info;
-	pid_t parent = getpid(), pid = fork();
+	pid_t pid = ep_test_child();
 
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		while (getppid() == parent)
-			pause();
-		_exit(0);
-	}
 	assert_int_equal(ep_process_read_stat(pid, &info), 0);
 	(void)ep_silents_add(silents, &device, false, pid, info.start_ns, 0);
 	assert_int_equal(ep_silents_ask(silents, &device, EP_SILENT_FIRST_NS), EP_SILENT_YES);
@@ -98,7 +91,6 @@ EP_TEST(nobody_tries_while_the_last_reader_hangs)
 		assert_int_equal(ep_process_read_stat(pid, &info), 0);
 	while (info.state != 'Z');
 	assert_int_equal(ep_silents_ask(silents, &device, EP_SILENT_FIRST_NS), EP_SILENT_TRY);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	free(silents);
 }
 

@@ -12,30 +12,19 @@
 #include "tests/unit/elf_samples.h"
 #include "tests/unit/pclntab_file.h"
 
-#define MAX_ALLOCATIONS 10000
-
 EP_TEST_ARGUMENTS("SAMPLES_DIRECTORY", "KALLSYMS")
 
-/* Runs `work` with its first, second, ... allocation failing, until none is left to fail. */
-static void fail_one_by_one(int (*work)(const char *path), const char *path)
+static void check_each(int (*work)(void *path), const char *path)
 {
 	uint32_t n;
+	const char *wrong = heap_fail_each(work, (void *)(uintptr_t)path, &n);
 
-	for (n = 1; n < MAX_ALLOCATIONS; n++) {
-		int r;
-
-		heap_arm(n);
-		r = work(path);
-		if (heap_disarm()) {
-			assert_int_equal(r, 0);
-			break;
-		}
-		assert_true(r == 0 || r == -ENOMEM);
-	}
-	assert_in_range(n, 4, MAX_ALLOCATIONS - 1);
+	if (wrong)
+		fail_msg("%s", wrong);
+	assert_true(n >= 4);
 }
 
-static int build_table(const char *path)
+static int build_table(void *path)
 {
 	ep_cleanup(ep_symtab_freep) struct ep_symtab *symtab = NULL;
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
@@ -45,7 +34,7 @@ static int build_table(const char *path)
 	return r < 0 ? r : ep_symtab_build(elf, NULL, &symtab);
 }
 
-static int load_kernel(const char *path)
+static int load_kernel(void *path)
 {
 	ep_cleanup(ep_kernel_symbols_freep) struct ep_kernel_symbols *symbols = NULL;
 
@@ -59,13 +48,10 @@ static int open_path(void *arg)
 	return fd < 0 ? -errno : fd;
 }
 
-static int resolve_names(const char *path)
+static int resolve_names(void *path)
 {
-	struct ep_native_file file = {.key = 1,
-				      .open = open_path,
-				      .arg = (void *)(uintptr_t)path,
-				      .root = "",
-				      .path = path};
+	struct ep_native_file file = {
+		.key = 1, .open = open_path, .arg = path, .root = "", .path = path};
 	ep_cleanup(ep_lines_fini) struct ep_lines lines = {0};
 	struct ep_native_symbols *symbols = NULL;
 	uint64_t vas[64];
@@ -89,31 +75,28 @@ EP_TEST(tables_survive_without_memory)
 
 	for (size_t i = 0; i < EP_LEN(forms); i++) {
 		if (access(sample_path(forms[i]), R_OK) == 0)
-			fail_one_by_one(build_table, sample_path(forms[i]));
+			check_each(build_table, sample_path(forms[i]));
 	}
 }
 
 EP_TEST(kernel_names_survive_without_memory)
 {
-	fail_one_by_one(load_kernel, ep_test_argument[1]);
+	check_each(load_kernel, ep_test_argument[1]);
 }
 
 EP_TEST(the_cache_survives_without_memory)
 {
-	fail_one_by_one(resolve_names, sample_path("full"));
+	check_each(resolve_names, sample_path("full"));
 }
 
 /* The same of a file with a function table, and of C code in it. */
 EP_TEST(function_tables_survive_without_memory)
 {
-	char path[] = "/tmp/ep-symbol-XXXXXX";
+	const char *path = ep_test_path(ep_test_directory(), "made");
+	ep_autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	static struct made made;
-	int fd = mkstemp(path);
 
 	made_file(&made, &made_versions[EP_LEN(made_versions) - 1]);
-	assert_true(fd >= 0);
 	assert_int_equal(write(fd, made.bytes, sizeof(made.bytes)), sizeof(made.bytes));
-	close(fd);
-	fail_one_by_one(resolve_names, path);
-	unlink(path);
+	check_each(resolve_names, path);
 }
