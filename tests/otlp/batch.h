@@ -23,12 +23,13 @@ struct test_shape {
 /* What makes a request of nearly 400 kB: 4000 functions and locations, 1000 stacks of 30. */
 extern const struct test_shape test_shape_small, test_shape_379k;
 
-/* With one reference; never NULL (aborts). */
+/* With one reference; never NULL (aborts). References are counted by the two functions below alone.
+ */
 struct ep_batch *test_batch_new(const struct test_shape *shape);
 void test_batch_ref(const struct ep_batch *batch);
 void test_batch_unref(const struct ep_batch *batch);
 uint64_t test_batch_events(const struct ep_batch *batch);
-size_t test_batches_alive(void);
-uint64_t test_batch_cpu_ns(void); /* CPU this thread has spent on making and freeing batches */
+size_t test_batch_references(void); /* to all batches together */
+uint64_t test_batch_cpu_ns(void);   /* CPU this thread has spent on making and freeing batches */
 
 #endif

@@ -209,6 +209,10 @@ static int parse_args(struct driver *driver, int argc, char **argv)
 	return 0;
 }
 
+/*
+ * The host's workers, whose stacks and heaps are there before an exporter gives them work: each has
+ * one of these jobs, as it lasts.
+ */
 static void use_memory(void *arg)
 {
 	ep_autofree char *data = malloc(POOL_USE_BYTES);
@@ -225,10 +229,6 @@ static void after_use(void *arg)
 	(void)arg;
 }
 
-/*
- * The host's workers, whose stacks and heaps are there before an exporter gives them work: each has
- * one of these jobs, as it lasts.
- */
 static const struct ep_exporter_ops *find_ops(const char *module)
 {
 	void *handle = module ? dlopen(module, RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -276,8 +276,8 @@ int main(int argc, char **argv)
 		print(&driver);
 	}
 	test_options_free(options);
-	if (test_batches_alive()) {
-		fprintf(stderr, "%zu batches leaked\n", test_batches_alive());
+	if (test_batch_references()) {
+		fprintf(stderr, "%zu references to batches leaked\n", test_batch_references());
 		return 1;
 	}
 	return r < 0 ? 1 : driver.result;

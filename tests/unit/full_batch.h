@@ -6,9 +6,8 @@
 #ifndef EP_TESTS_FULL_BATCH_H
 #define EP_TESTS_FULL_BATCH_H
 
-#include "core/profile/builder.h"
 #include "ebpf-profiler/frame.h"
-#include "tests/kit/test.h"
+#include "tests/unit/profile_batch.h"
 
 struct full_batch {
 	bool with_times, odd_weights; /* weights that are no multiple of the count */
@@ -19,23 +18,15 @@ struct full_batch {
 	uint64_t later_ns;	      /* all times are so much later */
 };
 
-static inline uint32_t full_string(struct ep_profile_builder *b, const char *text)
-{
-	uint32_t row;
-
-	assert_int_equal(ep_profile_add_string(b, text, strlen(text), &row), 0);
-	return row;
-}
-
 static inline uint32_t full_function(struct ep_profile_builder *b, const char *name, const char *file, uint32_t line)
 {
 	struct ep_profile_function function = {
-		.name = full_string(b, name), .file = full_string(b, file), .line = line};
-	char system_name[64];
+		.name = string_of(b, name), .file = string_of(b, file), .line = line};
+	char system_name[80];
 	uint32_t row;
 
 	snprintf(system_name, sizeof(system_name), "_Z%s", name);
-	function.system_name = full_string(b, system_name);
+	function.system_name = string_of(b, system_name);
 	assert_int_equal(ep_profile_add_function(b, &function, &row), 0);
 	return row;
 }
@@ -47,7 +38,7 @@ static inline uint32_t full_location(struct ep_profile_builder *b, uint32_t i, u
 	struct ep_profile_location location = {
 		.address = i % 3 ? 0x1000 + i : UINT64_MAX - i,
 		.mapping = i % n_mappings,
-		.kind = full_string(b, kinds[i % EP_LEN(kinds)]),
+		.kind = string_of(b, kinds[i % EP_LEN(kinds)]),
 		.flags = i % 16,
 		.unnamed = i % EP_UNNAMED_COUNT,
 		.n_lines = 1 + i % EP_LEN(lines),
@@ -71,15 +62,15 @@ static inline uint32_t full_location(struct ep_profile_builder *b, uint32_t i, u
 static inline uint32_t full_mappings(struct ep_profile_builder *b)
 {
 	const struct ep_profile_mapping mappings[] = {
-		{.start_va = 0x1000, .limit_va = 0x9000, .file_off = 0x2000, .path = full_string(b, "/usr/lib/libx.so"),
-		 .build_id = full_string(b, "c0ffee"), .go_build_id = full_string(b, "go/id"),
-		 .file_id = full_string(b, "00112233445566778899aabbccddeeff"), .flags = EP_MAPPING_HAS_FUNCTIONS},
-		{.start_va = 0xffffffff80000000, .limit_va = UINT64_MAX, .path = full_string(b, "[kernel.kallsyms]"),
-		 .build_id = full_string(b, "beef"), .flags = EP_MAPPING_KERNEL | EP_MAPPING_HAS_FUNCTIONS},
-		{.start_va = 0x5000, .limit_va = 0x5000, .path = full_string(b, "/no/range")},
-		{.start_va = 0x7000, .limit_va = 0x6000, .path = full_string(b, "/backwards")},
+		{.start_va = 0x1000, .limit_va = 0x9000, .file_off = 0x2000, .path = string_of(b, "/usr/lib/libx.so"),
+		 .build_id = string_of(b, "c0ffee"), .go_build_id = string_of(b, "go/id"),
+		 .file_id = string_of(b, "00112233445566778899aabbccddeeff"), .flags = EP_MAPPING_HAS_FUNCTIONS},
+		{.start_va = 0xffffffff80000000, .limit_va = UINT64_MAX, .path = string_of(b, "[kernel.kallsyms]"),
+		 .build_id = string_of(b, "beef"), .flags = EP_MAPPING_KERNEL | EP_MAPPING_HAS_FUNCTIONS},
+		{.start_va = 0x5000, .limit_va = 0x5000, .path = string_of(b, "/no/range")},
+		{.start_va = 0x7000, .limit_va = 0x6000, .path = string_of(b, "/backwards")},
 		{.limit_va = 0x6000},
-		{.path = full_string(b, "[vdso]"), .flags = EP_MAPPING_KERNEL},
+		{.path = string_of(b, "[vdso]"), .flags = EP_MAPPING_KERNEL},
 	};
 
 	for (uint32_t i = 0; i < EP_LEN(mappings); i++) {
@@ -94,17 +85,17 @@ static inline uint32_t full_mappings(struct ep_profile_builder *b)
 static inline uint32_t full_processes(struct ep_profile_builder *b)
 {
 	const uint32_t env[][2] = {
-		{full_string(b, "OTEL_RESOURCE_ATTRIBUTES"), full_string(b, "process.pid=1,host.name=liar,container.id=x")},
-		{full_string(b, "EMPTY"), 0},
-		{full_string(b, "OTEL_SERVICE_NAME"), full_string(b, "shop")},
+		{string_of(b, "OTEL_RESOURCE_ATTRIBUTES"), string_of(b, "process.pid=1,host.name=liar,container.id=x")},
+		{string_of(b, "EMPTY"), 0},
+		{string_of(b, "OTEL_SERVICE_NAME"), string_of(b, "shop")},
 	};
 	const struct ep_profile_process processes[] = {
-		{.start_ns = 1767225600123456789, .pid = 42, .image = 3, .comm = full_string(b, "server"),
-		 .exe_path = full_string(b, "/usr/bin/server"), .container_id = full_string(b, "abcdef"),
+		{.start_ns = 1767225600123456789, .pid = 42, .image = 3, .comm = string_of(b, "server"),
+		 .exe_path = string_of(b, "/usr/bin/server"), .container_id = string_of(b, "abcdef"),
 		 .n_env = EP_LEN(env), .env = env},
-		{.start_ns = 1767225600123456789, .pid = 42, .image = 4, .comm = full_string(b, "server")},
-		{.pid = 0, .comm = full_string(b, "swapper")},
-		{.pid = UINT32_MAX, .exe_path = full_string(b, "/bin/\xf0\x9f\x90\x9d")},
+		{.start_ns = 1767225600123456789, .pid = 42, .image = 4, .comm = string_of(b, "server")},
+		{.pid = 0, .comm = string_of(b, "swapper")},
+		{.pid = UINT32_MAX, .exe_path = string_of(b, "/bin/\xf0\x9f\x90\x9d")},
 	};
 
 	for (uint32_t i = 0; i < EP_LEN(processes); i++) {
@@ -121,9 +112,9 @@ static inline uint32_t full_stack(struct ep_profile_builder *b, const uint32_t *
 	uint32_t list[40], row;
 	struct ep_profile_stack stack = {
 		.error = i % 3 == 1 ? 5 : i % 3 == 2 ? EP_ERROR_FIRST_DYNAMIC + i : 0,
-		.error_text = i % 3 ? full_string(b, "[toy: stack too deep]") : 0,
+		.error_text = i % 3 ? string_of(b, "[toy: stack too deep]") : 0,
 		.unnamed = i % EP_UNNAMED_COUNT,
-		.unnamed_text = i % EP_UNNAMED_COUNT ? full_string(b, "toy: gone before it was named") : 0,
+		.unnamed_text = i % EP_UNNAMED_COUNT ? string_of(b, "toy: gone before it was named") : 0,
 		.n_locations = i % EP_LEN(list),
 		.locations = list,
 	};
@@ -147,7 +138,7 @@ static inline void full_sample(struct ep_profile_builder *b, const struct full_b
 		.stack = stack,
 		.process = i % n_processes,
 		.tid = 100 + i,
-		.thread_name = full_string(b, names[i % EP_LEN(names)]),
+		.thread_name = string_of(b, names[i % EP_LEN(names)]),
 		.cpu = i % 5,
 		.count = count,
 		.weight = count * period + (options->odd_weights ? i % 3 : 0),
@@ -162,6 +153,7 @@ static inline void full_sample(struct ep_profile_builder *b, const struct full_b
 	free(times);
 }
 
+/* The test owns it. */
 static inline struct ep_batch *full_batch_new(const struct full_batch *options)
 {
 	const struct ep_profile_header header = {
@@ -178,11 +170,9 @@ static inline struct ep_batch *full_batch_new(const struct full_batch *options)
 		.sample_type = options->type ? options->type : "cpu",
 		.weight_unit = options->unit ? options->unit : "nanoseconds",
 	};
-	struct ep_profile_builder *b;
-	struct ep_batch *batch;
+	struct ep_profile_builder *b = begin_profile();
 	uint32_t locations[60], n_mappings, n_processes;
 
-	assert_int_equal(ep_profile_builder_new(&b), 0);
 	assert_int_equal(ep_profile_add_header(b, &header), 0);
 	n_mappings = full_mappings(b);
 	n_processes = full_processes(b);
@@ -190,9 +180,7 @@ static inline struct ep_batch *full_batch_new(const struct full_batch *options)
 		locations[i] = full_location(b, i, n_mappings);
 	for (uint32_t i = 0; i < (options->samples ? options->samples : 400); i++)
 		full_sample(b, options, i, full_stack(b, locations, EP_LEN(locations), i % 97), n_processes);
-	assert_int_equal(ep_profile_finish(b, &batch), 0);
-	ep_profile_builder_free(b);
-	return batch;
+	return finish_profile(b);
 }
 
 #endif

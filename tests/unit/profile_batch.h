@@ -7,31 +7,18 @@
 #include "core/trace/batch.h"
 #include "tests/kit/test.h"
 
+/* NULL is "". */
 static inline uint32_t string_of(struct ep_profile_builder *builder, const char *text)
 {
 	uint32_t row = 0;
 
-	(void)ep_profile_add_string(builder, text, strlen(text), &row);
+	if (text)
+		(void)ep_profile_add_string(builder, text, strlen(text), &row);
 	return row;
 }
 
-/* A location of one line. */
-static inline uint32_t location_named(struct ep_profile_builder *builder, const char *kind, const char *name,
-				      uint32_t number)
-{
-	struct ep_profile_function function = {.name = string_of(builder, name)};
-	struct ep_profile_line line = {.line = number};
-	struct ep_profile_location location = {
-		.kind = string_of(builder, kind), .n_lines = 1, .lines = &line};
-	uint32_t row = 0;
-
-	function.system_name = function.name;
-	(void)ep_profile_add_function(builder, &function, &line.function);
-	(void)ep_profile_add_location(builder, &location, &row);
-	return row;
-}
-
-static inline uint32_t stack_of(struct ep_profile_builder *builder, const uint32_t *locations, uint32_t n)
+static inline uint32_t stack_of(struct ep_profile_builder *builder, const uint32_t *locations,
+				uint32_t n)
 {
 	struct ep_profile_stack stack = {.n_locations = n, .locations = locations};
 	uint32_t row = 0;
@@ -40,11 +27,164 @@ static inline uint32_t stack_of(struct ep_profile_builder *builder, const uint32
 	return row;
 }
 
+/* --- what samples are made of: texts where the builder has numbers of rows --- */
+
+/* Tables of them leave out what is 0. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+struct made_mapping {
+	const char *path, *build_id;
+	uint64_t start_va, limit_va, file_off;
+	uint32_t flags;
+};
+
+struct made_frame {
+	const char *kind;
+	struct made_line {
+		const char *name, *file;
+		uint32_t line, start_line;
+		const char *system_name; /* NULL: the name */
+	} lines[3];			 /* innermost first */
+	uint64_t address;
+	uint32_t flags;
+	const struct made_mapping *mapping; /* or NULL */
+};
+
+struct made_process {
+	uint64_t start_ns;
+	uint32_t pid;
+	const char *comm, *exe_path, *container_id;
+};
+
+struct made_sample {
+	const struct made_process *process; /* NULL: not known */
+	uint32_t tid, cpu, count;
+	uint64_t weight;
+	const char *thread_name;
+	const uint64_t *times_ns;	   /* count of them, or NULL */
+	const struct made_frame *stack[8]; /* leaf first */
+	uint32_t error, unnamed;
+	const char *error_text, *unnamed_text;
+};
+
+static inline uint32_t location_of(struct ep_profile_builder *builder,
+				   const struct made_frame *frame)
+{
+	struct ep_profile_line lines[EP_LEN(frame->lines)] = {{0}};
+	struct ep_profile_location location = {.address = frame->address,
+					       .flags = frame->flags,
+					       .lines = lines,
+					       .kind = string_of(builder, frame->kind)};
+	const struct made_mapping *from = frame->mapping;
+	uint32_t row = 0;
+
+	if (from) {
+		struct ep_profile_mapping mapping = {.start_va = from->start_va,
+						     .limit_va = from->limit_va,
+						     .file_off = from->file_off,
+						     .path = string_of(builder, from->path),
+						     .build_id = string_of(builder, from->build_id),
+						     .flags = from->flags};
+
+		(void)ep_profile_add_mapping(builder, &mapping, &location.mapping);
+	}
+	for (uint32_t i = 0; i < EP_LEN(lines) && frame->lines[i].name; i++) {
+		const struct made_line *line = &frame->lines[i];
+		struct ep_profile_function function = {
+			.name = string_of(builder, line->name),
+			.file = string_of(builder, line->file),
+			.system_name = string_of(builder, line->system_name ? line->system_name
+									    : line->name),
+			.line = line->start_line};
+
+		lines[location.n_lines].line = line->line;
+		(void)ep_profile_add_function(builder, &function,
+					      &lines[location.n_lines++].function);
+	}
+	(void)ep_profile_add_location(builder, &location, &row);
+	return row;
+}
+
+/* A location of one line. */
+static inline uint32_t location_named(struct ep_profile_builder *builder, const char *kind,
+				      const char *name, uint32_t number)
+{
+	return location_of(builder, &(struct made_frame){kind, {{.name = name, .line = number}}});
+}
+
+static inline void add_made(struct ep_profile_builder *builder, const struct made_sample *from)
+{
+	const struct made_process *of = from->process;
+	uint32_t locations[EP_LEN(from->stack)];
+	struct ep_profile_stack stack = {.error = from->error,
+					 .error_text = string_of(builder, from->error_text),
+					 .unnamed = from->unnamed,
+					 .unnamed_text = string_of(builder, from->unnamed_text),
+					 .locations = locations};
+	struct ep_profile_sample sample = {.tid = from->tid,
+					   .cpu = from->cpu,
+					   .count = from->count,
+					   .weight = from->weight,
+					   .thread_name = string_of(builder, from->thread_name),
+					   .n_times = from->times_ns ? from->count : 0,
+					   .times_ns = from->times_ns};
+
+	if (of) {
+		struct ep_profile_process process = {.pid = of->pid,
+						     .start_ns = of->start_ns,
+						     .comm = string_of(builder, of->comm),
+						     .exe_path = string_of(builder, of->exe_path),
+						     .container_id =
+							     string_of(builder, of->container_id)};
+
+		(void)ep_profile_add_process(builder, &process, &sample.process);
+	}
+	for (; stack.n_locations < EP_LEN(locations) && from->stack[stack.n_locations];
+	     stack.n_locations++)
+		locations[stack.n_locations] = location_of(builder, from->stack[stack.n_locations]);
+	(void)ep_profile_add_stack(builder, &stack, &sample.stack);
+	assert_int_equal(ep_profile_add_sample(builder, &sample), 0);
+}
+
+static inline struct ep_profile_builder *begin_profile(void)
+{
+	struct ep_profile_builder *builder;
+
+	assert_int_equal(ep_profile_builder_new(&builder), 0);
+	return builder;
+}
+
 /* For ep_test_owns. */
 static inline void release_batch(void *batch)
 {
 	ep_batch_unref(batch);
 }
+
+/* The test owns it. */
+static inline struct ep_batch *finish_profile(struct ep_profile_builder *builder)
+{
+	struct ep_batch *batch = NULL;
+
+	assert_int_equal(ep_profile_finish(builder, &batch), 0);
+	ep_profile_builder_free(builder);
+	ep_test_owns(batch, release_batch);
+	return batch;
+}
+
+/* Without a header where that is NULL. */
+static inline struct ep_batch *make_batch(const struct ep_profile_header *header,
+					  const struct made_sample *samples, size_t n)
+{
+	struct ep_profile_builder *builder = begin_profile();
+
+	if (header)
+		assert_int_equal(ep_profile_add_header(builder, header), 0);
+	for (size_t i = 0; i < n; i++)
+		add_made(builder, &samples[i]);
+	return finish_profile(builder);
+}
+
+/* --- what is in a batch --- */
 
 static inline const char *text_in(const struct ep_batch *batch, uint32_t string)
 {
@@ -63,11 +203,13 @@ static inline uint32_t depth_in(const struct ep_batch *batch, uint32_t sample)
 static inline uint32_t location_in(const struct ep_batch *batch, uint32_t sample, uint32_t depth)
 {
 	assert_true(depth < depth_in(batch, sample));
-	return batch->stack_location[batch->stack_location_first[batch->sample_stack[sample]] + depth];
+	return batch
+		->stack_location[batch->stack_location_first[batch->sample_stack[sample]] + depth];
 }
 
 /* The row of the nth line of a frame, 0 being the leaf. */
-static inline uint32_t line_in(const struct ep_batch *batch, uint32_t sample, uint32_t depth, uint32_t nth)
+static inline uint32_t line_in(const struct ep_batch *batch, uint32_t sample, uint32_t depth,
+			       uint32_t nth)
 {
 	uint32_t location = location_in(batch, sample, depth);
 	uint32_t line = batch->location_line_first[location] + nth;
@@ -76,9 +218,12 @@ static inline uint32_t line_in(const struct ep_batch *batch, uint32_t sample, ui
 	return line;
 }
 
-static inline const char *name_in(const struct ep_batch *batch, uint32_t sample, uint32_t depth, uint32_t nth)
+static inline const char *name_in(const struct ep_batch *batch, uint32_t sample, uint32_t depth,
+				  uint32_t nth)
 {
-	return text_in(batch, batch->function_name[batch->line_function[line_in(batch, sample, depth, nth)]]);
+	return text_in(
+		batch,
+		batch->function_name[batch->line_function[line_in(batch, sample, depth, nth)]]);
 }
 
 static inline const char *kind_in(const struct ep_batch *batch, uint32_t sample, uint32_t depth)

@@ -81,38 +81,30 @@ struct share {
 /* Each a leaf called by main; of 10 ms a sample. */
 static struct ep_batch *batch_of(const struct share *shares, size_t n)
 {
-	struct ep_profile_builder *builder;
-	struct ep_profile_header header = {
+	static const struct ep_profile_header header = {
 		.start_ns = 1000, .duration_ns = 100000000000, .sample_type = "cpu", .weight_unit = "nanoseconds"};
-	struct ep_batch *batch = NULL;
+	static const struct made_frame root = {"native", {{"main", .line = 2}}};
+	struct ep_profile_builder *builder = begin_profile();
 
-	assert_int_equal(ep_profile_builder_new(&builder), 0);
 	assert_int_equal(ep_profile_add_header(builder, &header), 0);
 	for (size_t i = 0; i < n; i++) {
-		uint32_t locations[] = {location_named(builder, "native", shares[i].name, 1),
-					location_named(builder, "native", "main", 2)};
-		struct ep_profile_sample sample = {
-			.stack = stack_of(builder, locations, 2),
-			.count = shares[i].count,
-			.weight = shares[i].count * 10000000ull,
-		};
+		const struct made_frame leaf = {"native", {{shares[i].name, .line = 1}}};
 
-		assert_int_equal(ep_profile_add_sample(builder, &sample), 0);
+		add_made(builder, &(struct made_sample){.count = shares[i].count,
+							.weight = shares[i].count * 10000000ull,
+							.stack = {&leaf, &root}});
 	}
-	assert_int_equal(ep_profile_finish(builder, &batch), 0);
-	ep_profile_builder_free(builder);
-	return batch;
+	return finish_profile(builder);
 }
 
 static struct ep_movers *movers_of(const struct share *a, size_t n_a, const struct share *b, size_t n_b, bool absolute)
 {
 	struct ep_movers_options options = {.absolute = absolute};
-	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch_a = batch_of(a, n_a), *batch_b = batch_of(b, n_b);
 	struct ep_movers *movers = NULL;
 
 	assert_int_equal(ep_movers_new(&options, &movers), 0);
-	assert_int_equal(ep_movers_add(movers, EP_MOVERS_A, batch_a), 0);
-	assert_int_equal(ep_movers_add(movers, EP_MOVERS_B, batch_b), 0);
+	assert_int_equal(ep_movers_add(movers, EP_MOVERS_A, batch_of(a, n_a)), 0);
+	assert_int_equal(ep_movers_add(movers, EP_MOVERS_B, batch_of(b, n_b)), 0);
 	assert_int_equal(ep_movers_compare(movers), 0);
 	return movers;
 }
@@ -120,16 +112,13 @@ static struct ep_movers *movers_of(const struct share *a, size_t n_a, const stru
 static char *print(struct ep_movers *movers, bool json, bool absolute)
 {
 	struct ep_diff_print how = {.title_a = "a", .title_b = "b\"", .absolute = absolute, .rows = 15};
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	FILE *out = ep_test_print();
 
 	if (json)
 		ep_diff_print_json(out, movers, &how);
 	else
 		ep_diff_print_text(out, movers, &how);
-	fclose(out);
-	return text;
+	return ep_test_printed(out);
 }
 
 static const struct share before[] = {{"hot", 2000}, {"cold", 7800}, {"old", 200}};
@@ -139,7 +128,7 @@ EP_TEST(movers_are_a_table)
 {
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers =
 		movers_of(before, EP_LEN(before), after, EP_LEN(after), false);
-	ep_autofree char *text = print(movers, false, false), *json = print(movers, true, false);
+	const char *text = print(movers, false, false), *json = print(movers, true, false);
 	double low;
 
 	assert_non_null(strstr(text, "A: a: 10000 samples in 100.0 s, 100.00 s of CPU time\n"));
@@ -162,7 +151,7 @@ EP_TEST(absolute_amounts_are_in_per_cent_of_a_cpu)
 {
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers =
 		movers_of(before, EP_LEN(before), after, EP_LEN(after), true);
-	ep_autofree char *text = print(movers, false, true);
+	const char *text = print(movers, false, true);
 	double low;
 
 	assert_non_null(strstr(text, "CPU time per second of recording: 100 % is one CPU\n"));
@@ -174,7 +163,7 @@ EP_TEST(a_mover_that_shows_as_nothing_is_not_listed)
 {
 	static const struct share one[] = {{"hot", 1000000}}, more[] = {{"hot", 1000000}, {"tiny", 45}};
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers = movers_of(one, 1, more, 2, false);
-	ep_autofree char *text = print(movers, false, false);
+	const char *text = print(movers, false, false);
 
 	assert_non_null(strstr(text, " of 3 functions differ"));
 	assert_null(strstr(text, "tiny"));
@@ -185,7 +174,7 @@ EP_TEST(no_difference_is_said)
 {
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers =
 		movers_of(before, EP_LEN(before), before, EP_LEN(before), false);
-	ep_autofree char *text = print(movers, false, false), *json = print(movers, true, false);
+	const char *text = print(movers, false, false), *json = print(movers, true, false);
 	double low;
 
 	assert_non_null(strstr(text, "no function of 4 differs by more than chance explains"));

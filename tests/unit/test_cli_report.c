@@ -8,13 +8,10 @@
 
 static const struct ep_source_rules no_rules;
 
-/* Prints with the defaults of `report`; the text is the caller's. */
+/* Prints with the defaults of `report`. */
 static char *print(const struct ep_batch *batch, struct ep_report report, int expected)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-
-	report.out = open_memstream(&text, &bytes);
+	report.out = ep_test_print();
 	report.batch = batch;
 	report.title = "x.pb.gz";
 	if (!report.sources)
@@ -22,8 +19,7 @@ static char *print(const struct ep_batch *batch, struct ep_report report, int ex
 	if (!report.least_10000)
 		report.least_10000 = 50;
 	assert_int_equal(ep_report_print(&report), expected);
-	fclose(report.out);
-	return text;
+	return ep_test_printed(report.out);
 }
 
 static void check(const struct ep_batch *batch, struct ep_report report, const char *expected)
@@ -32,7 +28,6 @@ static void check(const struct ep_batch *batch, struct ep_report report, const c
 
 	if (strcmp(text, expected) != 0)
 		fail_msg("is:\n%s\nis not:\n%s", text, expected);
-	free(text);
 }
 
 #define HEAD                                                                                       \
@@ -70,10 +65,8 @@ EP_TEST(what_shows_as_nothing_is_listed_on_demand)
 	assert_non_null(strstr(text, "    0.00 %  100.00 %     0.0 ms  main"));
 	assert_null(strstr(text, "sys_write"));
 	assert_non_null(strstr(text, "  and 4 more: -n 0 shows all\n"));
-	free(text);
 	text = print(&light, (struct ep_report){0}, 0);
 	assert_non_null(strstr(text, "    0.00 %    0.00 %     0.0 ms  sys_write\n"));
-	free(text);
 }
 
 EP_TEST(tables_of_samples)
@@ -120,16 +113,6 @@ EP_TEST(a_function_that_is_not_there_prints_nothing)
 	char *text = print(batch, (struct ep_report){.what = EP_REPORT_LIST, .function = "nobody"}, -ENOENT);
 
 	assert_string_equal(text, "");
-	free(text);
-}
-
-static void write_file(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "w");
-
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
 }
 
 static const char source_text[] = "one\n\ttwo\nthree\nfour\nfive {\nsix\nseven\neight\nnine \x1b[1m\n10\n11\n12\n13\n14\n15\n16\n17\n18\n";
@@ -138,38 +121,31 @@ EP_TEST(source_has_its_time_beside_it)
 {
 	struct ep_batch *batch = view_batch(true);
 	struct ep_source_rules rules = {0};
-	char directory[] = "/tmp/test-report-XXXXXX", path[64];
+	const char *directory = ep_test_directory(), *path = ep_test_path(directory, "b.c");
+	char expected[2048];
 
-	assert_non_null(mkdtemp(directory));
-	snprintf(path, sizeof(path), "%s/b.c", directory);
-	write_file(path, source_text);
+	ep_test_write(path, source_text);
 	assert_int_equal(ep_source_add_directory(&rules, directory), 0);
-	{
-		char expected[2048];
-
-		snprintf(expected, sizeof(expected),
-			 "%sspin in %s: 20.00 %% by itself (0.0 ms), 40.00 %% in total (0.0 ms)\n"
-			      "       self      total    line\n"
-			      "          .          .       1  one\n"
-			      "          .          .       2          two\n"
-			      "          .          .       3  three\n"
-			      "          .          .       4  four\n"
-			      "          .          .       5  five {\n"
-			      "          .          .       6  six\n"
-			      "          .          .       7  seven\n"
-			      "          .          .       8  eight\n"
-			      "     0.0 ms     0.0 ms       9  nine ?[1m\n"
-			      "          .          .      10  10\n"
-			      "          .          .      11  11\n"
-			      "          .     0.0 ms      12  12\n"
-			      "          .          .      13  13\n"
-			      "          .          .      14  14\n"
-			      "          .          .      15  15\n"
-			      "          .          .      16  16\n", HEAD, path);
-		check(batch, (struct ep_report){.what = EP_REPORT_LIST, .function = "spin", .sources = &rules}, expected);
-	}
-	unlink(path);
-	rmdir(directory);
+	snprintf(expected, sizeof(expected),
+		 "%sspin in %s: 20.00 %% by itself (0.0 ms), 40.00 %% in total (0.0 ms)\n"
+		 "       self      total    line\n"
+		 "          .          .       1  one\n"
+		 "          .          .       2          two\n"
+		 "          .          .       3  three\n"
+		 "          .          .       4  four\n"
+		 "          .          .       5  five {\n"
+		 "          .          .       6  six\n"
+		 "          .          .       7  seven\n"
+		 "          .          .       8  eight\n"
+		 "     0.0 ms     0.0 ms       9  nine ?[1m\n"
+		 "          .          .      10  10\n"
+		 "          .          .      11  11\n"
+		 "          .     0.0 ms      12  12\n"
+		 "          .          .      13  13\n"
+		 "          .          .      14  14\n"
+		 "          .          .      15  15\n"
+		 "          .          .      16  16\n", HEAD, path);
+	check(batch, (struct ep_report){.what = EP_REPORT_LIST, .function = "spin", .sources = &rules}, expected);
 }
 
 EP_TEST(lines_are_listed_without_their_source_as_well)
@@ -180,60 +156,46 @@ EP_TEST(lines_are_listed_without_their_source_as_well)
 	assert_non_null(strstr(text, "spin in b.c: 20.00 % by itself"));
 	assert_non_null(strstr(text, "the file is not here, or may not be read: --source OLD=NEW"));
 	assert_non_null(strstr(text, "     0.0 ms     0.0 ms       9\n          .     0.0 ms      12\n"));
-	free(text);
 }
 
 /* --- where source is looked for --- */
 
-static int read_by(const char *rule, bool is_directory, const char *file, const char *function, char **ret_path)
-{
-	struct ep_source_rules rules = {0};
-	struct ep_source source;
-	int r;
-
-	assert_int_equal(is_directory ? ep_source_add_directory(&rules, rule) : ep_source_add_replacement(&rules, rule), 0);
-	r = ep_source_read(&rules, file, function, &source);
-	*ret_path = NULL;
-	if (r == 0) {
-		*ret_path = strdup(source.path);
-		ep_source_fini(&source);
-	}
-	return r;
-}
-
 EP_TEST(source_is_found_by_path_tail_package_and_replacement)
 {
-	char directory[] = "/tmp/test-source-XXXXXX", rule[128], *path;
-	const char *files[] = {"a/b/c.x", "org/app/Main.x"};
+	const char *directory = ep_test_directory();
+	const struct {
+		const char *rule; /* with =: a replacement; else a directory */
+		const char *file, *function;
+		int result;
+	} rows[] = {
+		{directory, "/build/1/a/b/c.x", "f", 0},
+		{directory, "Main.x", "org.app.Main.run(int)", 0},
+		{directory, "Main.x", "org/app/Main$1::run", 0},
+		{"/build/1=.", "/build/1/a/b/c.x", "f", 0},
+		{"/build=.", "file:///build/a/b/c.x", "f", 0},
+		{"/elsewhere=.", "/build/a/b/c.x", "f", -ENOENT},
+		{".", "fifo", "f", -ENOENT}, /* and does not wait */
+		{".", "/dev/zero", "f", -ENOENT},
+		{".", "", "f", -ENOENT},
+	};
 
-	assert_non_null(mkdtemp(directory));
+	ep_test_write(ep_test_path(directory, "a/b/c.x"), "text\n");
+	ep_test_write(ep_test_path(directory, "org/app/Main.x"), "text\n");
 	assert_int_equal(chdir(directory), 0);
-	assert_int_equal(mkdir("a", 0755) | mkdir("a/b", 0755) | mkdir("org", 0755) | mkdir("org/app", 0755) | mkfifo("fifo", 0644), 0);
-	for (size_t i = 0; i < EP_LEN(files); i++)
-		write_file(files[i], "text\n");
-	assert_int_equal(read_by(directory, true, "/build/1/a/b/c.x", "f", &path), 0);
-	free(path);
-	assert_int_equal(read_by(directory, true, "Main.x", "org.app.Main.run(int)", &path), 0);
-	free(path);
-	assert_int_equal(read_by(directory, true, "Main.x", "org/app/Main$1::run", &path), 0);
-	free(path);
-	snprintf(rule, sizeof(rule), "/build/1=%s", directory);
-	assert_int_equal(read_by(rule, false, "/build/1/a/b/c.x", "f", &path), 0);
-	free(path);
-	snprintf(rule, sizeof(rule), "file:///build=%s", directory);
-	assert_int_equal(read_by("/build=.", false, "file:///build/a/b/c.x", "f", &path), 0);
-	free(path);
-	assert_int_equal(read_by("/elsewhere=.", false, "/build/a/b/c.x", "f", &path), -ENOENT);
-	assert_int_equal(read_by(".", true, "fifo", "f", &path), -ENOENT); /* and does not wait */
-	assert_int_equal(read_by(".", true, "/dev/zero", "f", &path), -ENOENT);
-	assert_int_equal(read_by(".", true, "", "f", &path), -ENOENT);
-	assert_int_equal(chdir("/"), 0);
-	{
-		char command[128];
+	assert_int_equal(mkfifo("fifo", 0644), 0);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct ep_source_rules rules = {0};
+		struct ep_source source;
+		bool is_replacement = strchr(rows[i].rule, '=');
 
-		snprintf(command, sizeof(command), "rm -r %s", directory);
-		assert_int_equal(system(command), 0);
+		assert_int_equal(is_replacement ? ep_source_add_replacement(&rules, rows[i].rule)
+						: ep_source_add_directory(&rules, rows[i].rule), 0);
+		if (ep_source_read(&rules, rows[i].file, rows[i].function, &source) != rows[i].result)
+			fail_msg("%s by %s", rows[i].file, rows[i].rule);
+		if (rows[i].result == 0)
+			ep_source_fini(&source);
 	}
+	assert_int_equal(chdir("/"), 0);
 }
 
 /* --- JSON --- */
@@ -250,19 +212,14 @@ EP_TEST(json_is_an_object)
 		"\"no_symbol_weight\": 0,\n \"incomplete\": [],\n \"unnamed\": [],\n \"by\": \"function\", \"rows\": [\n"
 		"  {\"self\": 30, \"total\": 30, \"self_samples\": 3, \"total_samples\": 3, \"name\": \"parse\", "
 		"\"file\": \"a.toy\"}]}\n");
-	free(text);
 }
 
 EP_TEST(json_strings_are_escaped)
 {
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	FILE *out = ep_test_print();
 
 	ep_report_json_string(out, "a\"b\\c\n\x7f\xc3\xa4\xff</script>");
-	fclose(out);
-	assert_string_equal(text, "\"a\\\"b\\\\c\\u000a\\u007f\xc3\xa4\\ufffd</script>\"");
-	free(text);
+	assert_string_equal(ep_test_printed(out), "\"a\\\"b\\\\c\\u000a\\u007f\xc3\xa4\\ufffd</script>\"");
 }
 
 /* --- hostile names --- */
@@ -288,26 +245,17 @@ EP_TEST(names_do_not_drive_the_terminal)
 
 EP_TEST(long_names_are_cut)
 {
-	struct ep_profile_builder *b;
+	static char name[1 << 20];
+	const struct made_frame frame = {"native", {{name, .line = 1}}};
 	struct ep_batch *batch;
-	size_t bytes = 1 << 20;
-	char *name = malloc(bytes + 1), *text;
-	uint32_t location, stack;
 
-	memset(name, 'n', bytes);
-	name[bytes] = '\0';
-	assert_int_equal(ep_profile_builder_new(&b), 0);
-	location = location_named(b, "native", name, 1);
-	stack = stack_of(b, &location, 1);
-	assert_int_equal(ep_profile_add_sample(b, &(struct ep_profile_sample){.stack = stack, .count = 1, .weight = 1}), 0);
-	assert_int_equal(ep_profile_finish(b, &batch), 0);
-	ep_profile_builder_free(b);
+	memset(name, 'n', sizeof(name) - 1);
+	batch = make_batch(NULL, &(struct made_sample){.count = 1, .weight = 1, .stack = {&frame}}, 1);
 	for (int what = EP_REPORT_TABLE; what <= EP_REPORT_LIST; what++) {
-		text = print(batch, (struct ep_report){.what = (enum ep_report_what)what, .function = "n", .width = 80}, 0);
+		char *text = print(batch, (struct ep_report){.what = (enum ep_report_what)what, .function = "n",
+							     .width = 80}, 0);
+
 		for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
 			assert_true(strcspn(line, "\n") <= 300);
-		free(text);
-	}
-	ep_batch_unref(batch);
-	free(name);
+		}
 }

@@ -6,34 +6,17 @@
 /* "hot" 60 ms itself, called by "main"; "evil" 40 ms, in a thread of another process. */
 static struct ep_batch *new_batch(void)
 {
-	struct ep_profile_builder *builder;
-	struct ep_profile_process one = {.pid = 10, .start_ns = 1}, two = {.pid = 11, .start_ns = 2};
-	struct ep_profile_header header = {.start_ns = 1000, .duration_ns = 100000000, .n_cpus = 2,
-					   .sample_type = "cpu", .weight_unit = "nanoseconds"};
-	struct ep_batch *batch = NULL;
-	uint32_t hot[2], evil[1], process[2];
-
-	assert_int_equal(ep_profile_builder_new(&builder), 0);
-	hot[0] = location_named(builder, "native", "hot", 1);
-	hot[1] = location_named(builder, "native", "main", 2);
-	evil[0] = location_named(builder, "toyscript", "evil\033[2J", 3);
-	one.comm = string_of(builder, "app");
-	one.exe_path = string_of(builder, "/usr/bin/app");
-	two.comm = string_of(builder, "other");
-	two.container_id = string_of(builder, "8f1d");
-	assert_int_equal(ep_profile_add_process(builder, &one, &process[0]), 0);
-	assert_int_equal(ep_profile_add_process(builder, &two, &process[1]), 0);
-	struct ep_profile_sample samples[] = {
-		{.stack = stack_of(builder, hot, 2), .process = process[0], .tid = 10, .count = 6, .weight = 60000000},
-		{.stack = stack_of(builder, evil, 1), .process = process[1], .tid = 12, .count = 4, .weight = 40000000,
-		 .thread_name = string_of(builder, "worker")},
+	static const struct ep_profile_header header = {.start_ns = 1000, .duration_ns = 100000000, .n_cpus = 2,
+							.sample_type = "cpu", .weight_unit = "nanoseconds"};
+	static const struct made_frame hot = {"native", {{"hot", .line = 1}}}, root = {"native", {{"main", .line = 2}}};
+	static const struct made_frame evil = {"toyscript", {{"evil\033[2J", .line = 3}}};
+	static const struct made_process one = {1, 10, "app", "/usr/bin/app"}, two = {2, 11, "other", NULL, "8f1d"};
+	static const struct made_sample samples[] = {
+		{&one, 10, 0, 6, 60000000, NULL, NULL, {&hot, &root}},
+		{&two, 12, 0, 4, 40000000, "worker", NULL, {&evil}},
 	};
-	for (size_t i = 0; i < EP_LEN(samples); i++)
-		assert_int_equal(ep_profile_add_sample(builder, &samples[i]), 0);
-	assert_int_equal(ep_profile_add_header(builder, &header), 0);
-	assert_int_equal(ep_profile_finish(builder, &batch), 0);
-	ep_profile_builder_free(builder);
-	return batch;
+
+	return make_batch(&header, samples, EP_LEN(samples));
 }
 
 static char *draw(struct ep_top_view *view, const struct ep_batch *batch, unsigned int rows, unsigned int columns)
@@ -44,18 +27,15 @@ static char *draw(struct ep_top_view *view, const struct ep_batch *batch, unsign
 		.n_seconds = 2,
 		.progress = {.passed_ns = 7000000000, .samples = 10, .complete = 10, .due = 20},
 	};
-	char *text = NULL;
-	size_t bytes;
-	FILE *out = open_memstream(&text, &bytes);
+	FILE *out = ep_test_print();
 
 	/* Two seconds that are alike. */
 	assert_int_equal(ep_top_view_count(view, batch, &seconds[0]), 0);
 	assert_int_equal(ep_top_view_count(view, batch, &seconds[1]), 0);
 	assert_int_equal(ep_top_view_draw(view, &data, rows, columns, out), 0);
-	fclose(out);
 	ep_top_second_fini(&seconds[0]);
 	ep_top_second_fini(&seconds[1]);
-	return text;
+	return ep_test_printed(out);
 }
 
 static enum ep_top_action type(struct ep_top_view *view, const char *keys)
@@ -69,9 +49,9 @@ static enum ep_top_action type(struct ep_top_view *view, const char *keys)
 
 EP_TEST(a_table_is_text_where_there_is_no_terminal)
 {
-	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();
+	struct ep_batch *batch = new_batch();
 	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
-	ep_autofree char *text = NULL;
+	const char *text;
 
 	assert_int_equal(ep_top_view_init(&view), 0);
 	text = draw(&view, batch, 0, 0);
@@ -88,10 +68,10 @@ EP_TEST(a_table_is_text_where_there_is_no_terminal)
 EP_TEST(what_shows_as_nothing_is_not_listed)
 {
 	static const uint64_t weights[] = {100000000, 4000};
-	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();
+	struct ep_batch *batch = new_batch();
 	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
 	struct ep_batch light = *batch;
-	ep_autofree char *text = NULL;
+	const char *text;
 
 	light.sample_weight_ns = weights;
 	assert_int_equal(ep_top_view_init(&view), 0);
@@ -102,7 +82,7 @@ EP_TEST(what_shows_as_nothing_is_not_listed)
 
 EP_TEST(keys_sort_and_group)
 {
-	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();
+	struct ep_batch *batch = new_batch();
 	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
 	static const struct {
 		const char *keys, *shows;
@@ -118,7 +98,7 @@ EP_TEST(keys_sort_and_group)
 
 	assert_int_equal(ep_top_view_init(&view), 0);
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
-		ep_autofree char *text = NULL;
+		const char *text;
 
 		assert_true(type(&view, cases[i].keys) != EP_TOP_NOTHING);
 		text = draw(&view, batch, 0, 0);
@@ -177,12 +157,12 @@ EP_TEST(escape_sequences_are_no_commands)
 /* Exactly as many lines as there are, none wider; names cannot move the cursor. */
 EP_TEST(a_screen_is_filled_and_not_left)
 {
-	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();
+	struct ep_batch *batch = new_batch();
 	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
 
 	assert_int_equal(ep_top_view_init(&view), 0);
 	for (unsigned int rows = 6; rows < 40; rows += 11) {
-		ep_autofree char *text = draw(&view, batch, rows, 80);
+		const char *text = draw(&view, batch, rows, 80);
 		unsigned int lines = 0, width = 0;
 
 		assert_int_equal(strncmp(text, "\033[H", 3), 0);
@@ -205,9 +185,9 @@ EP_TEST(a_screen_is_filled_and_not_left)
 
 EP_TEST(a_filter_leaves_its_share)
 {
-	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = new_batch();
+	struct ep_batch *batch = new_batch();
 	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
-	ep_autofree char *text = NULL;
+	const char *text;
 
 	assert_int_equal(ep_top_view_init(&view), 0);
 	assert_int_equal(type(&view, "/^main$\r"), EP_TOP_COUNT);

@@ -13,17 +13,14 @@ EP_TEST(stacks_are_lines_with_suffixes_and_cpu_time)
 
 EP_TEST(equal_stacks_of_two_threads_are_one_line)
 {
-	static const struct writer_line line = {.name = "f"};
-	struct writer_batch w;
-	uint32_t stack, process, location;
+	const struct made_process *server = WRITER_PROCESS(7, "server", "");
+	const struct made_sample samples[] = {
+		{server, 7, 0, 1, 1, "a", NULL, {&writer_f}},
+		{server, 8, 1, 1, 2, "b", NULL, {&writer_f}},
+	};
+	struct ep_batch *batch = make_batch(&writer_header, samples, EP_LEN(samples));
 
-	begin_batch(&w);
-	location = add_location(&w, "native", w.program, 0x402000, 0, &line, 1);
-	stack = stack_of(w.builder, &location, 1);
-	process = add_process(&w, 7, "server", "");
-	add_samples(&w, stack, process, 7, "a", 0, 1, NULL, 1);
-	add_samples(&w, stack, process, 8, "b", 1, 2, NULL, 1);
-	assert_string_equal(written_by(folded_encode, finish_batch(&w), NULL), "server;f 3\n");
+	assert_string_equal(written_by(folded_encode, batch, NULL), "server;f 3\n");
 }
 
 EP_TEST(equal_stacks_of_two_programs_are_two_lines)
@@ -35,14 +32,10 @@ EP_TEST(equal_stacks_of_two_programs_are_two_lines)
 
 EP_TEST(without_a_program_a_line_begins_with_a_function)
 {
-	static const struct writer_line line = {.name = "f"};
-	struct writer_batch w;
-	uint32_t location;
+	static const struct made_frame f = {"unknown", {{"f"}}};
+	const struct made_sample sample = {.count = 1, .weight = 3, .stack = {&f}};
 
-	begin_batch(&w);
-	location = add_location(&w, "unknown", 0, 0, 0, &line, 1);
-	add_samples(&w, stack_of(w.builder, &location, 1), 0, 0, "", 0, 3, NULL, 1);
-	assert_string_equal(written_by(folded_encode, finish_batch(&w), NULL), "f 3\n");
+	assert_string_equal(written_by(folded_encode, make_batch(&writer_header, &sample, 1), NULL), "f 3\n");
 }
 
 EP_TEST(hostile_names_stay_within_their_line)

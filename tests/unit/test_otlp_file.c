@@ -46,11 +46,6 @@ static struct bytes file_of(const struct ep_batch *batch)
 	return bytes;
 }
 
-static void free_batch(void *batch)
-{
-	ep_batch_unref(batch);
-}
-
 static int try_read(const void *data, size_t len, struct ep_batch **ret_batch, char *why)
 {
 	ep_cleanup(ep_profile_builder_freep) struct ep_profile_builder *builder = NULL;
@@ -72,7 +67,7 @@ static struct ep_batch *read_file(struct bytes bytes)
 	r = try_read(bytes.data, bytes.len, &batch, why);
 	assert_string_equal(why, "");
 	assert_int_equal(r, 0);
-	ep_test_owns(batch, free_batch);
+	ep_test_owns(batch, release_batch);
 	return batch;
 }
 
@@ -81,14 +76,6 @@ static struct ep_batch *owned_batch(const struct test_shape *shape)
 	struct ep_batch *batch = test_batch_new(shape);
 
 	ep_test_owns(batch, (void (*)(void *))test_batch_unref);
-	return batch;
-}
-
-static struct ep_batch *owned_full(const struct full_batch *options)
-{
-	struct ep_batch *batch = full_batch_new(options);
-
-	ep_test_owns(batch, free_batch);
 	return batch;
 }
 
@@ -118,7 +105,7 @@ EP_TEST(what_is_read_is_what_was_written)
 		ep_test_same_batch(read_file(file_of(batch)), batch);
 	}
 	for (size_t i = 0; i < EP_LEN(fulls); i++) {
-		struct ep_batch *batch = owned_full(&fulls[i]);
+		struct ep_batch *batch = full_batch_new(&fulls[i]);
 
 		ep_test_same_batch(read_file(file_of(batch)), batch);
 	}
@@ -126,7 +113,7 @@ EP_TEST(what_is_read_is_what_was_written)
 
 EP_TEST(the_comparer_sees_a_difference)
 {
-	struct ep_batch *a = owned_full(&fulls[0]), *b = owned_full(&fulls[1]);
+	struct ep_batch *a = full_batch_new(&fulls[0]), *b = full_batch_new(&fulls[1]);
 	char *one = ep_test_batch_text(a), *other = ep_test_batch_text(b);
 
 	assert_string_not_equal(one, other);
@@ -138,7 +125,7 @@ EP_TEST(the_comparer_sees_a_difference)
 
 EP_TEST(what_is_written_again_is_the_same_file)
 {
-	struct bytes first = file_of(owned_full(&fulls[1]));
+	struct bytes first = file_of(full_batch_new(&fulls[1]));
 	struct bytes second = file_of(read_file(first)), third = file_of(read_file(second));
 
 	assert_int_equal(second.len, third.len);
@@ -149,22 +136,17 @@ EP_TEST(what_is_written_again_is_the_same_file)
 
 static struct ep_batch *merged(const struct ep_batch *a, const struct ep_batch *b)
 {
-	struct ep_profile_builder *builder;
-	struct ep_batch *batch;
+	struct ep_profile_builder *builder = begin_profile();
 
-	assert_int_equal(ep_profile_builder_new(&builder), 0);
 	assert_int_equal(ep_profile_add_batch(builder, a, NULL), 0);
 	assert_int_equal(ep_profile_add_batch(builder, b, NULL), 0);
-	assert_int_equal(ep_profile_finish(builder, &batch), 0);
-	ep_profile_builder_free(builder);
-	ep_test_owns(batch, free_batch);
-	return batch;
+	return finish_profile(builder);
 }
 
 EP_TEST(files_one_after_the_other_are_one_recording)
 {
 	const struct full_batch later = {.with_times = true, .later_ns = 7000000000};
-	struct ep_batch *a = owned_full(&fulls[0]), *b = owned_full(&later);
+	struct ep_batch *a = full_batch_new(&fulls[0]), *b = full_batch_new(&later);
 	struct bytes bytes = {0};
 
 	add_file(a, &bytes);
@@ -175,7 +157,7 @@ EP_TEST(files_one_after_the_other_are_one_recording)
 
 EP_TEST(messages_behind_their_length_are_read)
 {
-	struct ep_batch *a = owned_full(&fulls[0]);
+	struct ep_batch *a = full_batch_new(&fulls[0]);
 	struct bytes file = file_of(a), bytes = {0};
 
 	for (int i = 0; i < 2; i++) {
@@ -294,7 +276,7 @@ static uint8_t *find(struct bytes bytes, const char *text)
 
 EP_TEST(another_version_is_refused_in_one_sentence)
 {
-	struct bytes bytes = file_of(owned_full(&fulls[0]));
+	struct bytes bytes = file_of(full_batch_new(&fulls[0]));
 	uint8_t *format = find(bytes, "ebpf_profiler.file.format") + strlen("ebpf_profiler.file.format");
 
 	assert_int_equal(format[3], 1); /* value {, 2 bytes, int_value */
@@ -318,7 +300,7 @@ EP_TEST(other_definitions_of_the_messages_are_refused)
 /* Wherever a file ends too early, it says so. */
 EP_TEST(truncated_files_are_refused_in_one_sentence)
 {
-	struct bytes bytes = file_of(owned_full(&fulls[1]));
+	struct bytes bytes = file_of(full_batch_new(&fulls[1]));
 
 	for (size_t len = 4; len < bytes.len; len += len < 3000 ? 1 : 17) {
 		uint8_t *exact = malloc(len); /* so that a sanitizer sees what is read beyond */
@@ -352,41 +334,35 @@ static int count_bytes(void *arg, const void *data, size_t len)
 	return 0;
 }
 
-EP_TEST(writing_survives_each_failed_allocation)
+static int write_it(void *batch)
 {
-	struct ep_batch *batch = owned_full(&fulls[1]);
-	bool done = false;
+	size_t len = 0;
+	struct ep_sink sink = {.write = count_bytes, .arg = &len};
 
-	for (uint32_t i = 1; !done; i++) {
-		size_t len = 0;
-		struct ep_sink sink = {.write = count_bytes, .arg = &len};
-		int r;
-
-		heap_arm(i);
-		r = otlp_file_write(batch, "1", &sink);
-		done = heap_disarm();
-		assert_int_equal(heap_wrapped.live, 0);
-		assert_int_equal(r, done ? 0 : -ENOMEM);
-	}
+	return otlp_file_write(batch, "1", &sink);
 }
 
-EP_TEST(reading_survives_each_failed_allocation)
+static int read_it(void *file)
 {
-	struct bytes bytes = file_of(owned_full(&fulls[1]));
-	bool done = false;
+	const struct bytes *bytes = file;
+	char why[EP_READ_WHY_BYTES];
+	struct ep_batch *batch = NULL;
+	int r = try_read(bytes->data, bytes->len, &batch, why);
 
-	for (uint32_t i = 1; !done; i++) {
-		char why[EP_READ_WHY_BYTES];
-		struct ep_batch *batch = NULL;
-		int r;
+	ep_batch_unref(batch);
+	return r;
+}
 
-		heap_arm(i);
-		r = try_read(bytes.data, bytes.len, &batch, why);
-		ep_batch_unref(batch);
-		done = heap_disarm();
-		assert_int_equal(heap_wrapped.live, 0);
-		assert_true(r == 0 || r == -ENOMEM);
-	}
+EP_TEST(each_allocation_may_fail)
+{
+	struct ep_batch *batch = full_batch_new(&fulls[1]);
+	struct bytes bytes = file_of(batch);
+	uint32_t n;
+	const char *wrong = heap_fail_each(write_it, batch, &n);
+
+	wrong = wrong ? wrong : heap_fail_each(read_it, &bytes, &n);
+	if (wrong)
+		fail_msg("%s", wrong);
 }
 
 static int fail_late(void *arg, const void *data, size_t len)
@@ -401,7 +377,7 @@ static int fail_late(void *arg, const void *data, size_t len)
 
 EP_TEST(the_sinks_error_ends_it)
 {
-	struct ep_batch *batch = owned_full(&fulls[0]);
+	struct ep_batch *batch = full_batch_new(&fulls[0]);
 
 	for (size_t limit = 0; limit < 3000; limit += 100) {
 		size_t left = limit;
@@ -439,10 +415,8 @@ int main(int argc, char **argv)
 	if (argc < 3 || strcmp(argv[1], "--files") != 0)
 		return ep_test_run(NULL, NULL);
 	for (size_t i = 0; i < EP_LEN(fulls); i++) {
-		struct ep_batch *batch = full_batch_new(&fulls[i]);
-
-		write_pair(argv[2], i, batch);
-		ep_batch_unref(batch);
+		write_pair(argv[2], i, full_batch_new(&fulls[i]));
+		ep_test_release(NULL);
 	}
 	for (size_t i = 0; i < EP_LEN(shapes); i++) {
 		struct ep_batch *batch = test_batch_new(shapes[i]);

@@ -3,20 +3,18 @@
 #include "exporters/pgo/encode.h"
 #include "tests/unit/writer_batch.h"
 
-static void add_program(struct writer_batch *w, uint32_t pid, const char *comm, const char *exe)
+static void add_program(struct ep_profile_builder *builder, uint32_t pid, const char *comm, const char *exe)
 {
-	static const struct writer_line sys = {.name = "syscall"};
-	static const struct writer_line call[] = {
-		{"main.inner[...]", "main.inner[go.shape.int]", "/src/in.go", 3, 1},
-		{"main.outer", NULL, "/src/out.go", 9, 7}};
-	uint32_t process = add_process(w, pid, comm, exe);
-	uint32_t locations[] = {
-		add_location(w, "kernel", w->kernel, 0xffffffff81000010, 0, &sys, 1),
-		add_location(w, "go", w->program, 0x402000, 0, call, 2),
-	};
+	static const struct made_frame call = {
+		"go", {{"main.inner[...]", "/src/in.go", 3, 1, "main.inner[go.shape.int]"},
+		       {"main.outer", "/src/out.go", 9, 7}},
+		.address = 0x402000, .mapping = &writer_program};
+	static const struct made_frame sys = {
+		"kernel", {{"syscall"}}, .address = 0xffffffff81000010, .mapping = &writer_kernel};
+	const struct made_process *process = WRITER_PROCESS(pid, comm, exe);
 
-	add_samples(w, stack_of(w->builder, locations, 2), process, pid, comm, 0, 10000000, NULL, 1);
-	add_samples(w, stack_of(w->builder, locations + 1, 1), process, pid + 1, "secret", 1, 20000000, NULL, 2);
+	add_made(builder, &(struct made_sample){process, pid, 0, 1, 10000000, comm, NULL, {&sys, &call}});
+	add_made(builder, &(struct made_sample){process, pid + 1, 1, 2, 20000000, "secret", NULL, {&call}});
 }
 
 static bool contains(const char *text, size_t bytes, const char *part)
@@ -29,15 +27,14 @@ EP_TEST(the_program_is_in_it_and_nothing_else)
 	static const char *const in[] = {"main.inner[go.shape.int]", "main.outer", "/src/in.go", "/opt/my server",
 					 "ebpf-profiler 1.0"};
 	static const char *const out[] = {"syscall", "main.inner[...]", "secret", "evil", "handler", "host"};
-	struct writer_batch w;
+	struct ep_profile_builder *builder = begin_batch();
 	size_t bytes;
 	char *text;
 
-	begin_batch(&w);
-	add_evil(&w);
-	add_program(&w, 20, "app", "/opt/my server");
-	add_program(&w, 30, "app2", "/opt/my server");
-	text = written_by(pgo_encode, finish_batch(&w), &bytes);
+	add_evil(builder);
+	add_program(builder, 20, "app", "/opt/my server");
+	add_program(builder, 30, "app2", "/opt/my server");
+	text = written_by(pgo_encode, finish_profile(builder), &bytes);
 	for (size_t i = 0; i < EP_LEN(in); i++)
 		assert_true(contains(text, bytes, in[i]));
 	for (size_t i = 0; i < EP_LEN(out); i++)
@@ -59,12 +56,11 @@ static int encode(struct ep_batch *batch, char *why)
 EP_TEST(several_programs_are_refused_by_name)
 {
 	char why[EP_SINK_WHY_BYTES];
-	struct writer_batch w;
+	struct ep_profile_builder *builder = begin_batch();
 
-	begin_batch(&w);
-	add_program(&w, 20, "app", "/opt/my server");
-	add_program(&w, 30, "other", "/opt/other");
-	assert_int_equal(encode(finish_batch(&w), why), -EINVAL);
+	add_program(builder, 20, "app", "/opt/my server");
+	add_program(builder, 30, "other", "/opt/other");
+	assert_int_equal(encode(finish_profile(builder), why), -EINVAL);
 	assert_string_equal(why, "2 Go programs were sampled: app (50.0 %), other (50.0 %); such a profile is of "
 				 "one: choose it, with -p PID or --comm NAME");
 }
@@ -88,9 +84,8 @@ EP_TEST(without_a_program_it_is_said)
 EP_TEST(an_error_of_the_sink_is_returned)
 {
 	char why[EP_SINK_WHY_BYTES];
-	struct writer_batch w;
+	struct ep_profile_builder *builder = begin_batch();
 
-	begin_batch(&w);
-	add_program(&w, 20, "app", "/opt/my server");
-	assert_int_equal(encode(finish_batch(&w), why), -ENOSPC);
+	add_program(builder, 20, "app", "/opt/my server");
+	assert_int_equal(encode(finish_profile(builder), why), -ENOSPC);
 }

@@ -3,14 +3,12 @@
 #include "tests/kit/heap.h"
 #include "tests/unit/profile_batch.h"
 
-EP_TEST_RELEASES(ep_batch_unref)
 EP_TEST_RELEASES(ep_profile_builder_free)
 
 static struct ep_profile_builder *new_builder(void)
 {
-	struct ep_profile_builder *builder;
+	struct ep_profile_builder *builder = begin_profile();
 
-	assert_int_equal(ep_profile_builder_new(&builder), 0);
 	ep_test_owns(builder, ep_profile_builder_free_made);
 	return builder;
 }
@@ -20,7 +18,7 @@ static struct ep_batch *finish(struct ep_profile_builder *builder)
 	struct ep_batch *batch;
 
 	assert_int_equal(ep_profile_finish(builder, &batch), 0);
-	ep_test_owns(batch, ep_batch_unref_made);
+	ep_test_owns(batch, release_batch);
 	check_batch(batch);
 	return batch;
 }

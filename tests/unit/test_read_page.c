@@ -4,14 +4,6 @@
 #include "tests/unit/full_batch.h"
 #include "tests/unit/page_bytes.h"
 
-static struct ep_batch *owned_full(const struct full_batch *options)
-{
-	struct ep_batch *batch = full_batch_new(options);
-
-	ep_test_owns(batch, release_batch);
-	return batch;
-}
-
 /* One vector for each test. */
 static struct ep_vec bytes;
 
@@ -31,7 +23,7 @@ static const struct full_batch full = {.with_times = true, .odd_weights = true};
 EP_TEST(a_file_of_otlp_is_read_compressed_or_not)
 {
 	ep_cleanup(ep_vec_fini) struct ep_vec otlp;
-	struct ep_batch *batch = owned_full(&full);
+	struct ep_batch *batch = full_batch_new(&full);
 
 	begin();
 	append_otlp(&bytes, batch);
@@ -45,7 +37,7 @@ EP_TEST(a_file_of_otlp_is_read_compressed_or_not)
 
 EP_TEST(the_profile_of_a_page_is_read)
 {
-	struct ep_batch *batch = owned_full(&full);
+	struct ep_batch *batch = full_batch_new(&full);
 
 	begin();
 	append_page(&bytes, batch);
@@ -58,7 +50,7 @@ EP_TEST(pages_that_are_cut_off_or_others_are_refused)
 	size_t profile;
 
 	begin();
-	append_page(&bytes, owned_full(&full));
+	append_page(&bytes, full_batch_new(&full));
 	profile = strlen(PAGE_HEAD);
 	check_refused(bytes.data, profile / 2, "page without a profile");
 	check_refused(bytes.data, profile, "cut off");
@@ -99,7 +91,7 @@ static void write_seeds(const char *directory)
 		snprintf(path, sizeof(path), "%s/read_page/page-%zu.html", directory, i);
 		write_file(path, bytes.data, bytes.len);
 		ep_vec_fini(&bytes);
-		ep_batch_unref(batch);
+		ep_test_release(NULL);
 	}
 }
 

@@ -7,19 +7,12 @@
 
 struct file {
 	struct pb out, message, part;
-	uint32_t n_strings;
 };
 
-static void file_init(struct file *file)
+static void file_fini(void *made)
 {
-	*file = (struct file){.n_strings = 0};
-	pb_init(&file->out, 1 << 20);
-	pb_init(&file->message, 1 << 20);
-	pb_init(&file->part, 1 << 20);
-}
+	struct file *file = made;
 
-static void file_fini(struct file *file)
-{
 	pb_fini(&file->out);
 	pb_fini(&file->message);
 	pb_fini(&file->part);
@@ -99,6 +92,19 @@ static const char *const strings[] = {
 	"abcd", "wall", "microseconds",
 };
 
+/* With values of one type; the test owns it. */
+static struct file *begin_file(uint64_t type, uint64_t unit)
+{
+	static struct file file;
+
+	pb_init(&file.out, 1 << 20);
+	pb_init(&file.message, 1 << 20);
+	pb_init(&file.part, 1 << 20);
+	ep_test_owns(&file, file_fini);
+	NUMBERS(&file, 1, type, unit);
+	return &file;
+}
+
 /* What is alike in all: a mapping, two functions, two locations, of which one has an inlined line. */
 static void put_tables(struct file *file)
 {
@@ -112,21 +118,19 @@ static void put_tables(struct file *file)
 
 EP_TEST(a_heap_profile_weighs_bytes)
 {
-	ep_cleanup(file_fini) struct file file;
+	struct file *file = begin_file(ALLOC_OBJECTS, COUNT);
 	struct ep_batch *batch;
 
-	file_init(&file);
-	NUMBERS(&file, 1, ALLOC_OBJECTS, COUNT);
-	NUMBERS(&file, 1, ALLOC_SPACE, BYTES);
-	NUMBERS(&file, 1, INUSE_OBJECTS, COUNT);
-	NUMBERS(&file, 1, INUSE_SPACE, BYTES);
-	put_sample(&file, (const uint64_t[]){1, 2, 0}, (const uint64_t[]){8, 800, 2, 200, UINT64_MAX},
+	NUMBERS(file, 1, ALLOC_SPACE, BYTES);
+	NUMBERS(file, 1, INUSE_OBJECTS, COUNT);
+	NUMBERS(file, 1, INUSE_SPACE, BYTES);
+	put_sample(file, (const uint64_t[]){1, 2, 0}, (const uint64_t[]){8, 800, 2, 200, UINT64_MAX},
 		   false);
-	put_sample(&file, (const uint64_t[]){2, 0}, (const uint64_t[]){1, 100, 0, 0, UINT64_MAX}, false);
-	put_tables(&file);
-	pb_uint(&file.out, 9, 1700000000000000000);
-	pb_uint(&file.out, 14, INUSE_SPACE);
-	batch = batch_of_file(&file);
+	put_sample(file, (const uint64_t[]){2, 0}, (const uint64_t[]){1, 100, 0, 0, UINT64_MAX}, false);
+	put_tables(file);
+	pb_uint(&file->out, 9, 1700000000000000000);
+	pb_uint(&file->out, 14, INUSE_SPACE);
+	batch = batch_of_file(file);
 	assert_string_equal(batch->sample_type, "inuse_space");
 	assert_string_equal(batch->weight_unit, "bytes");
 	assert_int_equal(batch->start_ns, 1700000000000000000);
@@ -144,15 +148,13 @@ EP_TEST(a_heap_profile_weighs_bytes)
 
 EP_TEST(without_a_default_it_is_the_last)
 {
-	ep_cleanup(file_fini) struct file file;
+	struct file *file = begin_file(ALLOC_OBJECTS, COUNT);
 	struct ep_batch *batch;
 
-	file_init(&file);
-	NUMBERS(&file, 1, ALLOC_OBJECTS, COUNT);
-	NUMBERS(&file, 1, WALL, MICROSECONDS);
-	put_sample(&file, (const uint64_t[]){1, 0}, (const uint64_t[]){4, 70, UINT64_MAX}, true);
-	put_tables(&file);
-	batch = batch_of_file(&file);
+	NUMBERS(file, 1, WALL, MICROSECONDS);
+	put_sample(file, (const uint64_t[]){1, 0}, (const uint64_t[]){4, 70, UINT64_MAX}, true);
+	put_tables(file);
+	batch = batch_of_file(file);
 	assert_string_equal(batch->sample_type, "wall");
 	assert_string_equal(batch->weight_unit, "nanoseconds");
 	assert_int_equal(batch->sample_weight_ns[0], 70000);
@@ -163,15 +165,13 @@ EP_TEST(without_a_default_it_is_the_last)
 EP_TEST(a_sample_has_its_own_stack)
 {
 	static const uint64_t rows[][3] = {{1, 0, 5}, {2, 0, 0}, {2, 0, 7}};
-	ep_cleanup(file_fini) struct file file;
+	struct file *file = begin_file(CPU, NANOSECONDS);
 	struct ep_batch *batch;
 
-	file_init(&file);
-	NUMBERS(&file, 1, CPU, NANOSECONDS);
 	for (size_t i = 0; i < EP_LEN(rows); i++)
-		put_sample(&file, rows[i], (const uint64_t[]){rows[i][2], UINT64_MAX}, false);
-	put_tables(&file);
-	batch = batch_of_file(&file);
+		put_sample(file, rows[i], (const uint64_t[]){rows[i][2], UINT64_MAX}, false);
+	put_tables(file);
+	batch = batch_of_file(file);
 	assert_int_equal(batch->n_samples, 2);
 	assert_int_equal(batch->sample_weight_ns[sample_with_leaf(batch, "prog+0x402000")], 7);
 }
@@ -179,16 +179,14 @@ EP_TEST(a_sample_has_its_own_stack)
 /* Samples alone, and what each stands for. */
 EP_TEST(a_count_with_a_period_is_time)
 {
-	ep_cleanup(file_fini) struct file file;
+	struct file *file = begin_file(SAMPLES, COUNT);
 	struct ep_batch *batch;
 
-	file_init(&file);
-	NUMBERS(&file, 1, SAMPLES, COUNT);
-	put_sample(&file, (const uint64_t[]){1, 0}, (const uint64_t[]){3, UINT64_MAX}, false);
-	put_tables(&file);
-	NUMBERS(&file, 11, CPU, NANOSECONDS);
-	pb_uint(&file.out, 12, 10000000);
-	batch = batch_of_file(&file);
+	put_sample(file, (const uint64_t[]){1, 0}, (const uint64_t[]){3, UINT64_MAX}, false);
+	put_tables(file);
+	NUMBERS(file, 11, CPU, NANOSECONDS);
+	pb_uint(&file->out, 12, 10000000);
+	batch = batch_of_file(file);
 	assert_string_equal(batch->sample_type, "cpu");
 	assert_string_equal(batch->weight_unit, "nanoseconds");
 	assert_int_equal(batch->sample_weight_ns[0], 30000000);
@@ -198,18 +196,16 @@ EP_TEST(a_count_with_a_period_is_time)
 /* Ids that are not 1, 2, 3: addresses, say. */
 EP_TEST(ids_may_be_any)
 {
-	ep_cleanup(file_fini) struct file file;
+	struct file *file = begin_file(CPU, NANOSECONDS);
 	struct ep_batch *batch;
 
-	file_init(&file);
-	NUMBERS(&file, 1, CPU, NANOSECONDS);
-	put_sample(&file, (const uint64_t[]){0x7f0000000000, 9, 0}, (const uint64_t[]){5, UINT64_MAX},
+	put_sample(file, (const uint64_t[]){0x7f0000000000, 9, 0}, (const uint64_t[]){5, UINT64_MAX},
 		   false);
-	put_location(&file, 0x7f0000000000, 0, 0x10, (const uint64_t[]){77, 1, 0});
-	put_location(&file, 9, 12345, 0x20, NULL); /* of a mapping that is not there */
-	NUMBERS(&file, 5, 77, INNER);
-	put_strings(&file, strings, EP_LEN(strings));
-	batch = batch_of_file(&file);
+	put_location(file, 0x7f0000000000, 0, 0x10, (const uint64_t[]){77, 1, 0});
+	put_location(file, 9, 12345, 0x20, NULL); /* of a mapping that is not there */
+	NUMBERS(file, 5, 77, INNER);
+	put_strings(file, strings, EP_LEN(strings));
+	batch = batch_of_file(file);
 	assert_string_equal(name_in(batch, 0, 0, 0), "inner");
 	assert_string_equal(name_in(batch, 0, 1, 0), "0x20");
 }
@@ -229,27 +225,24 @@ EP_TEST(damaged_profiles_are_named)
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		static const uint64_t values[][3] = {
 			{UINT64_MAX}, {5, UINT64_MAX}, {5, 6, UINT64_MAX}};
-		ep_cleanup(file_fini) struct file file;
+		struct file *file = begin_file(CPU, NANOSECONDS);
 
-		file_init(&file);
-		NUMBERS(&file, 1, CPU, NANOSECONDS);
-		put_sample(&file, (const uint64_t[]){cases[i].location, 0}, values[cases[i].n_values],
+		put_sample(file, (const uint64_t[]){cases[i].location, 0}, values[cases[i].n_values],
 			   false);
-		put_tables(&file);
-		put_location(&file, 3, 0, 1, (const uint64_t[]){cases[i].function, 1, 0});
-		check_refused(file.out.bytes.data, file.out.bytes.len, cases[i].says);
+		put_tables(file);
+		put_location(file, 3, 0, 1, (const uint64_t[]){cases[i].function, 1, 0});
+		check_refused(file->out.bytes.data, file->out.bytes.len, cases[i].says);
+		ep_test_release(NULL);
 	}
 }
 
 EP_TEST(a_difference_is_refused)
 {
-	ep_cleanup(file_fini) struct file file;
+	struct file *file = begin_file(CPU, NANOSECONDS);
 
-	file_init(&file);
-	NUMBERS(&file, 1, CPU, NANOSECONDS);
-	put_sample(&file, (const uint64_t[]){1, 0}, (const uint64_t[]){(uint64_t)-5, UINT64_MAX}, false);
-	put_tables(&file);
-	check_refused(file.out.bytes.data, file.out.bytes.len, "is negative");
+	put_sample(file, (const uint64_t[]){1, 0}, (const uint64_t[]){(uint64_t)-5, UINT64_MAX}, false);
+	put_tables(file);
+	check_refused(file->out.bytes.data, file->out.bytes.len, "is negative");
 }
 
 /* --- ours: there and back --- */
@@ -259,71 +252,25 @@ static int append(void *arg, const void *data, size_t bytes)
 	return ep_vec_append(arg, data, bytes);
 }
 
-static uint32_t unnamed_location(struct ep_profile_builder *b, const char *name, const char *kind,
-				 uint32_t flags)
-{
-	struct ep_profile_function function = {.name = string_of(b, name),
-					       .system_name = string_of(b, name)};
-	struct ep_profile_line line = {0};
-	struct ep_profile_location location = {
-		.kind = string_of(b, kind), .flags = flags, .n_lines = 1, .lines = &line};
-	uint32_t row = 0;
-
-	(void)ep_profile_add_function(b, &function, &line.function);
-	(void)ep_profile_add_location(b, &location, &row);
-	return row;
-}
-
-static uint32_t kernel_location(struct ep_profile_builder *b)
-{
-	struct ep_profile_mapping mapping = {.start_va = 1ull << 63,
-					     .limit_va = UINT64_MAX,
-					     .path = string_of(b, "[kernel.kallsyms]"),
-					     .flags = EP_MAPPING_KERNEL};
-	struct ep_profile_function function = {.name = string_of(b, "do_read")};
-	struct ep_profile_line line = {0};
-	struct ep_profile_location location = {.address = 0xffffffff81000010,
-					       .kind = string_of(b, "kernel"),
-					       .n_lines = 1,
-					       .lines = &line};
-	uint32_t row = 0;
-
-	(void)ep_profile_add_mapping(b, &mapping, &location.mapping);
-	(void)ep_profile_add_function(b, &function, &line.function);
-	(void)ep_profile_add_location(b, &location, &row);
-	return row;
-}
-
 static struct ep_batch *make_ours(void)
 {
-	struct ep_profile_builder *b;
-	struct ep_profile_header header = {
+	static const struct ep_profile_header header = {
 		.start_ns = 1700000000000000000, .duration_ns = 2000000000, .period_ns = 10000000,
 		.period_hz = 100, .lost_samples = 7, .host_name = "a host", .sample_type = "cpu",
 		.weight_unit = "nanoseconds"};
-	struct ep_profile_process process = {.pid = 42}, later = {.pid = 42}; /* after exec */
-	struct ep_profile_sample sample = {.tid = 43, .cpu = 0, .count = 5, .weight = 50000000};
-	uint32_t locations[3];
-	struct ep_batch *batch;
+	static const struct made_mapping kernel = {"[kernel.kallsyms]", NULL, 1ull << 63, UINT64_MAX, 0,
+						   EP_MAPPING_KERNEL};
+	static const struct made_frame read = {"kernel", {{"do_read"}}, 0xffffffff81000010, 0, &kernel};
+	static const struct made_frame toy = {"toy", {{"[toy: unknown function]"}}, .flags = EP_LOCATION_UNNAMED};
+	static const struct made_frame cut = {
+		"error", {{"[truncated: stack memory unreadable]"}}, .flags = EP_LOCATION_ERROR};
+	static const struct made_process server = {0, 42, "server", NULL, "c0ffee"}, after_exec = {0, 42, "sh"};
+	static const struct made_sample samples[] = {
+		{&server, 43, 0, 5, 50000000, "worker 1", NULL, {&read, &toy, &cut}},
+		{&after_exec, 43, 0, 5, 50000000, "worker 1", NULL, {&read, &toy, &cut}},
+	};
 
-	assert_int_equal(ep_profile_builder_new(&b), 0);
-	process.comm = string_of(b, "server");
-	process.container_id = string_of(b, "c0ffee");
-	sample.thread_name = string_of(b, "worker 1");
-	(void)ep_profile_add_process(b, &process, &sample.process);
-	locations[0] = kernel_location(b);
-	locations[1] = unnamed_location(b, "[toy: unknown function]", "toy", EP_LOCATION_UNNAMED);
-	locations[2] = unnamed_location(b, "[truncated: stack memory unreadable]", "error",
-					EP_LOCATION_ERROR);
-	sample.stack = stack_of(b, locations, 3);
-	assert_int_equal(ep_profile_add_sample(b, &sample), 0);
-	later.comm = string_of(b, "sh");
-	(void)ep_profile_add_process(b, &later, &sample.process);
-	assert_int_equal(ep_profile_add_sample(b, &sample), 0);
-	assert_int_equal(ep_profile_add_header(b, &header), 0);
-	assert_int_equal(ep_profile_finish(b, &batch), 0);
-	ep_profile_builder_free(b);
-	return batch;
+	return make_batch(&header, samples, EP_LEN(samples));
 }
 
 EP_TEST(what_we_write_comes_back)
@@ -366,5 +313,4 @@ EP_TEST(what_we_write_comes_back)
 		assert_int_equal(read_bytes(bytes.data, len, &batch), -EBADMSG);
 		assert_true(read_why[0] && !strchr(read_why, '\n'));
 	}
-	ep_batch_unref(made);
 }

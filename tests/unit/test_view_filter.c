@@ -13,7 +13,7 @@ static struct ep_batch *filtered(struct ep_view_filter *filter, struct ep_batch 
 	char why[EP_VIEW_WHY_BYTES] = "";
 
 	assert_int_equal(ep_view_filter_apply(filter, batch, &result, why), 0);
-	ep_test_owns(result, ep_batch_unref_made);
+	ep_test_owns(result, release_batch);
 	check_batch(result);
 	return result;
 }

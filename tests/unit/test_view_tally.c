@@ -170,23 +170,17 @@ EP_TEST(callers_begin_at_the_frame_nearest_to_the_leaf)
 
 static size_t found(const char *const *names, size_t n_names, const char *word)
 {
-	struct ep_profile_builder *b;
-	struct ep_batch *batch;
-	struct ep_profile_sample sample = {.count = 1, .weight = 1};
-	uint32_t locations[8];
+	struct ep_profile_builder *builder = begin_profile();
 	uint8_t *wanted;
 	size_t n;
 
-	assert_int_equal(ep_profile_builder_new(&b), 0);
-	for (size_t i = 0; i < n_names; i++)
-		locations[i] = location_named(b, "native", names[i], 1);
-	sample.stack = stack_of(b, locations, (uint32_t)n_names);
-	assert_int_equal(ep_profile_add_sample(b, &sample), 0);
-	assert_int_equal(ep_profile_finish(b, &batch), 0);
-	ep_profile_builder_free(b);
-	assert_int_equal(ep_view_find_functions(batch, word, &wanted, &n), 0);
+	for (size_t i = 0; i < n_names; i++) {
+		const struct made_frame frame = {"native", {{names[i], .line = 1}}};
+
+		add_made(builder, &(struct made_sample){.count = 1, .weight = 1, .stack = {&frame}});
+	}
+	assert_int_equal(ep_view_find_functions(finish_profile(builder), word, &wanted, &n), 0);
 	free(wanted);
-	ep_batch_unref(batch);
 	return n;
 }
 
@@ -207,22 +201,16 @@ EP_TEST(a_function_is_meant_by_its_name_or_the_last_part_of_it)
 
 EP_TEST(quality_is_of_weight_and_says_why)
 {
-	struct ep_profile_builder *b;
-	struct ep_batch *batch;
-	struct ep_quality quality;
-	uint32_t leaf, good, cut;
+	static const struct made_frame f = {"native", {{"f"}}};
+	static const struct made_sample samples[] = {
+		{.count = 3, .weight = 30, .stack = {&f}},
+		{.count = 1, .weight = 10, .stack = {&f}, .error = 3, .error_text = "no unwind rule",
+		 .unnamed = 1, .unnamed_text = "toy: gone"},
+	};
+	struct ep_batch *batch = make_batch(NULL, samples, EP_LEN(samples));
 	const struct ep_quality_reason *reasons;
+	struct ep_quality quality;
 
-	assert_int_equal(ep_profile_builder_new(&b), 0);
-	leaf = location_named(b, "native", "f", 1);
-	good = stack_of(b, &leaf, 1);
-	assert_int_equal(ep_profile_add_stack(b, &(struct ep_profile_stack){
-		.error = 3, .error_text = string_of(b, "no unwind rule"), .unnamed = 1,
-		.unnamed_text = string_of(b, "toy: gone"), .n_locations = 1, .locations = &leaf}, &cut), 0);
-	assert_int_equal(ep_profile_add_sample(b, &(struct ep_profile_sample){.stack = good, .count = 3, .weight = 30}), 0);
-	assert_int_equal(ep_profile_add_sample(b, &(struct ep_profile_sample){.stack = cut, .count = 1, .weight = 10}), 0);
-	assert_int_equal(ep_profile_finish(b, &batch), 0);
-	ep_profile_builder_free(b);
 	assert_int_equal(ep_quality_make(batch, &quality), 0);
 	assert_int_equal(quality.weight, 40);
 	assert_int_equal(quality.samples, 4);
@@ -234,5 +222,4 @@ EP_TEST(quality_is_of_weight_and_says_why)
 	reasons = quality.unnamed.data;
 	assert_string_equal(text_in(batch, reasons[0].text), "toy: gone");
 	ep_quality_fini(&quality);
-	ep_batch_unref(batch);
 }
