@@ -407,6 +407,20 @@ static void keep(struct ep_kept_memory *memory, const char *code, const char *na
 	assert_int_equal(ep_kept_memory_add(memory, &event.kept, sizeof(event)), 0);
 }
 
+/* Attached by a plugin whose names are those of `symbolize`; what came with samples is empty. */
+static void begin_naming(struct ep_attached *attached, struct ep_unwinder_ops *naming,
+			 const struct ep_target_ops *source, struct ep_kept_memory *kept)
+{
+	memset(&script, 0, sizeof(script));
+	script.instance = &script;
+	memset(&namer, 0, sizeof(namer));
+	ep_attached_init(attached, naming, &script, source, NULL, 7, 0);
+	assert_false(ep_attached_attach(attached));
+	namer.target = script.target;
+	ep_kept_memory_init(kept);
+	attached->kept = kept;
+}
+
 /* Reads as symbolize does for a process that can be read, and one that cannot. */
 EP_TEST(what_came_with_samples_says_more_than_what_stands_in)
 {
@@ -441,20 +455,13 @@ EP_TEST(what_came_with_samples_says_more_than_what_stands_in)
 		struct ep_kept_memory kept;
 		char text[2] = "1";
 
-		memset(&script, 0, sizeof(script));
-		script.instance = &script;
-		memset(&namer, 0, sizeof(namer));
+		keeper.flags = cases[i].whole ? EP_BPF_KEEPS_WHOLE : 0;
+		begin_naming(&attached, &naming, &source, &kept);
 		namer.live = -EFAULT;
 		namer.flags = cases[i].flags;
 		namer.unnamed = cases[i].unnamed;
-		keeper.flags = cases[i].whole ? EP_BPF_KEEPS_WHOLE : 0;
-		ep_attached_init(&attached, &naming, &script, &source, NULL, 7, 0);
-		assert_false(ep_attached_attach(&attached));
-		namer.target = script.target;
-		ep_kept_memory_init(&kept);
 		for (int k = 0; k < 3 && cases[i].codes[k]; k++, text[0]++)
 			keep(&kept, cases[i].codes[k], text);
-		attached.kept = &kept;
 		(void)ep_attached_symbolize(&attached, &frame, &names);
 		assert_int_equal(attached.result, cases[i].first);
 		namer.n_added = 0;
@@ -524,14 +531,9 @@ EP_TEST(what_came_with_samples_is_all_that_can_be_asked)
 	struct ep_kept_memory kept;
 
 	asking.symbolize = ask_all;
-	memset(&script, 0, sizeof(script));
-	script.instance = &script;
-	ep_attached_init(&attached, &asking, &script, &source, NULL, 7, 0);
-	assert_false(ep_attached_attach(&attached));
+	begin_naming(&attached, &asking, &source, &kept);
 	asker.target = script.target;
-	ep_kept_memory_init(&kept);
 	keep(&kept, "code", "1");
-	attached.kept = &kept;
 	(void)ep_attached_symbolize(&attached, &frame, &names);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(asker.results[i], 0);
@@ -556,18 +558,11 @@ EP_TEST(a_keeper_that_sends_all_is_not_read_in_parts)
 		ep_cleanup(ep_attached_fini) struct ep_attached attached;
 		struct ep_kept_memory kept;
 
-		memset(&script, 0, sizeof(script));
-		script.instance = &script;
-		memset(&namer, 0, sizeof(namer));
-		namer.live = -ESRCH;
 		keeper.flags = whole ? EP_BPF_KEEPS_WHOLE : 0;
-		ep_attached_init(&attached, &naming, &script, &source, NULL, 7, 0);
-		assert_false(ep_attached_attach(&attached));
-		namer.target = script.target;
-		ep_kept_memory_init(&kept);
+		begin_naming(&attached, &naming, &source, &kept);
+		namer.live = -ESRCH;
 		keep(&kept, "other", "later");
 		keep(&kept, "code", NULL);
-		attached.kept = &kept;
 		(void)ep_attached_symbolize(&attached, &frame, &names);
 		assert_int_equal(ep_attached_symbolize_kept(&attached, &frame, &names), !whole);
 		assert_int_equal(namer.n_added, !whole);

@@ -227,6 +227,16 @@ static void put_scope(struct otlp_wire *to, const struct otlp_wire *profile)
 	otlp_wire_fini(&wires[--n_wires]);
 }
 
+/* A file with its dictionary: resource_profiles with profiles, of which the second may be NULL. */
+static struct otlp_wire *file_of(const struct otlp_wire *a, const struct otlp_wire *b)
+{
+	struct otlp_wire *file = new_wire();
+
+	put_resource(file, a, b);
+	otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
+	return file;
+}
+
 static char why[EP_READ_WHY_BYTES];
 
 static int try_read(const struct otlp_wire *file, struct ep_batch **ret_batch)
@@ -321,16 +331,13 @@ EP_TEST(values_are_weights_in_their_unit)
 
 EP_TEST(what_only_counts_weighs_its_count)
 {
-	struct otlp_wire *file, *profile;
+	struct otlp_wire *profile;
 	struct ep_batch *b;
 
 	begin();
-	file = new_wire();
 	profile = begin_profile(S_SAMPLES, S_COUNT, 0);
 	put_sample(profile, 1, 5, 0, true);
-	put_resource(file, profile, NULL);
-	otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
-	b = read_file(file);
+	b = read_file(file_of(profile, NULL));
 	assert_string_equal(b->weight_unit, "count");
 	assert_int_equal(b->sample_count[0], 5);
 	assert_int_equal(b->sample_weight_ns[0], 5);
@@ -338,18 +345,15 @@ EP_TEST(what_only_counts_weighs_its_count)
 
 EP_TEST(frames_are_what_they_are_called)
 {
-	struct otlp_wire *file, *profile;
+	struct otlp_wire *profile;
 	struct ep_batch *b;
 	uint32_t leaf, root, stack;
 
 	begin();
-	file = new_wire();
 	profile = begin_profile(S_SAMPLES, S_COUNT, 1);
 	put_sample(profile, 1, 0, 1, true);
 	put_sample(profile, 2, 0, 1, true);
-	put_resource(file, profile, NULL);
-	otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
-	b = read_file(file);
+	b = read_file(file_of(profile, NULL));
 	stack = b->stack_location_first[b->sample_stack[0]];
 	leaf = b->stack_location[stack];
 	root = b->stack_location[stack + 1];
@@ -399,18 +403,15 @@ EP_TEST(messages_have_their_own_keys)
 
 EP_TEST(the_recording_ends_with_the_last_end)
 {
-	struct otlp_wire *file, *a, *b;
+	struct otlp_wire *a, *b;
 
 	begin();
-	file = new_wire();
 	a = begin_profile(S_SAMPLES, S_COUNT, 1);
 	b = begin_profile(S_SAMPLES, S_COUNT, 1);
 	put_sample(a, 1, 0, 1, true);
 	put_sample(b, 2, 0, 1, true);
 	otlp_put_uint(b, PROFILE_DURATION, 500); /* the last of a field is what it is */
-	put_resource(file, a, b);
-	otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
-	assert_int_equal(read_file(file)->duration_ns, 1000);
+	assert_int_equal(read_file(file_of(a, b))->duration_ns, 1000);
 }
 
 /* --- refused --- */
@@ -426,15 +427,12 @@ static void assert_refused(const struct otlp_wire *file, const char *part)
 
 EP_TEST(what_refers_to_nothing_is_refused)
 {
-	struct otlp_wire *file, *profile;
+	struct otlp_wire *profile;
 
 	begin();
-	file = new_wire();
 	profile = begin_profile(S_SAMPLES, S_COUNT, 1);
 	put_sample(profile, 99, 0, 1, true);
-	put_resource(file, profile, NULL);
-	otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
-	assert_refused(file, "not there");
+	assert_refused(file_of(profile, NULL), "not there");
 }
 
 EP_TEST(without_a_dictionary_it_was_cut_off)
@@ -455,16 +453,13 @@ EP_TEST(older_definitions_are_refused)
 	static const uint32_t fields[] = {PROFILE_TIME, PROFILE_DROPPED_ATTRIBUTES};
 
 	for (size_t i = 0; i < EP_LEN(fields); i++) {
-		struct otlp_wire *file, *profile;
+		struct otlp_wire *profile;
 
 		begin();
-		file = new_wire();
 		profile = new_wire();
 		PACKED(profile, fields[i], 1, 2, 3);
 		put_sample(profile, 1, 1, 0, true);
-		put_resource(file, profile, NULL);
-		otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
-		assert_refused(file, "1.10 or 1.11");
+		assert_refused(file_of(profile, NULL), "1.10 or 1.11");
 		free_wires(NULL);
 	}
 }

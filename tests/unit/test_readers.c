@@ -152,6 +152,26 @@ static int make_file(char path[64])
 	return fd;
 }
 
+/* What a reader says when it is asked for a file of a device. */
+static int open_once(const char *path, uint64_t dev)
+{
+	struct ep_proc_file file;
+	int r = ep_readers_open_below(0, path, dev, &file);
+
+	if (r == 0)
+		ep_proc_file_close(&file);
+	return r;
+}
+
+/* The one that there is does not answer; then all are waited for again. */
+static void be_late(const char *path, uint64_t dev)
+{
+	stop_reader();
+	ep_readers_wait_at_most(SHORT_NS);
+	assert_int_equal(open_once(path, dev), -ETIMEDOUT);
+	ep_readers_wait_at_most(LONG_NS);
+}
+
 #define READERS_TEST(name) EP_TEST_ON(name, struct world *w, start_world, end_world)
 
 /* --- memory ---------------------------------------------------------------------------------- */
@@ -214,22 +234,20 @@ READERS_TEST(who_is_late_is_replaced_and_not_asked_again)
 /* Who makes processes that do not answer, one after the other, does not occupy us for ever. */
 READERS_TEST(not_all_of_very_many_are_waited_for)
 {
-	struct ep_proc_file file;
 	char path[64];
 	ep_autoclose int fd = make_file(path);
 	uint64_t begin_ns = ep_clock_mono_ns();
 
 	for (uint64_t dev = 1; dev <= EP_READERS_MAX_LATE; dev++) {
 		ep_readers_wait_at_most(LONG_NS);
-		assert_int_equal(ep_readers_open_below(0, path, 1000, &file), 0);
-		ep_proc_file_close(&file);
+		assert_int_equal(open_once(path, 1000), 0);
 		stop_reader();
 		ep_readers_wait_at_most(1);
-		assert_int_equal(ep_readers_open_below(0, path, dev, &file), -ETIMEDOUT);
+		assert_int_equal(open_once(path, dev), -ETIMEDOUT);
 	}
 	ep_readers_wait_at_most(LONG_NS);
 	if (ep_clock_mono_ns() - begin_ns < EP_READERS_REFILL_NS)
-		assert_int_equal(ep_readers_open_below(0, path, 1000, &file), -EAGAIN);
+		assert_int_equal(open_once(path, 1000), -EAGAIN);
 }
 
 static void *read_first(void *arg)
@@ -332,7 +350,6 @@ READERS_TEST(a_mapped_file_is_found)
 
 READERS_TEST(too_large_a_file_is_refused)
 {
-	struct ep_proc_file file;
 	char path[64];
 	ep_autoclose int fd = make_file(path);
 	char *block = malloc(1 << 20);
@@ -341,48 +358,35 @@ READERS_TEST(too_large_a_file_is_refused)
 	for (uint64_t at = 0; at <= EP_READER_FILE_BYTES; at += 1 << 20)
 		assert_int_equal(pwrite(fd, block, 1 << 20, (off_t)at), 1 << 20);
 	free(block);
-	assert_int_equal(ep_readers_open_below(0, path, 1, &file), -E2BIG);
-	assert_int_equal(ep_readers_open_below(0, "/nowhere/at/all", 1, &file), -ENOENT);
+	assert_int_equal(open_once(path, 1), -E2BIG);
+	assert_int_equal(open_once("/nowhere/at/all", 1), -ENOENT);
 }
 
 READERS_TEST(a_device_that_is_late_is_not_asked_again)
 {
-	struct ep_proc_file file;
 	char path[64];
 	ep_autoclose int fd = make_file(path);
 
-	assert_int_equal(ep_readers_open_below(0, path, 1, &file), 0);
-	ep_proc_file_close(&file);
-	stop_reader();
-	ep_readers_wait_at_most(SHORT_NS);
-	assert_int_equal(ep_readers_open_below(0, path, 1, &file), -ETIMEDOUT);
-	ep_readers_wait_at_most(LONG_NS);
-	assert_int_equal(ep_readers_open_below(0, path, 1, &file), -ETIMEDOUT);
-	assert_int_equal(ep_readers_open_below(0, path, 2, &file), 0);
-	ep_proc_file_close(&file);
+	assert_int_equal(open_once(path, 1), 0);
+	be_late(path, 1);
+	assert_int_equal(open_once(path, 1), -ETIMEDOUT);
+	assert_int_equal(open_once(path, 2), 0);
 }
 
 READERS_TEST(a_device_that_answers_again_is_read)
 {
-	struct ep_proc_file file;
 	char path[64];
 	ep_autoclose int fd = make_file(path);
 	int r;
 
 	ep_readers_try_after(1);
-	assert_int_equal(ep_readers_open_below(0, path, 1, &file), 0);
-	ep_proc_file_close(&file);
-	stop_reader();
-	ep_readers_wait_at_most(SHORT_NS);
-	assert_int_equal(ep_readers_open_below(0, path, 1, &file), -ETIMEDOUT);
-	ep_readers_wait_at_most(LONG_NS);
+	assert_int_equal(open_once(path, 1), 0);
+	be_late(path, 1);
 	/* Until the one that was late has ended. */
-	while ((r = ep_readers_open_below(0, path, 1, &file)) == -ETIMEDOUT)
+	while ((r = open_once(path, 1)) == -ETIMEDOUT)
 		usleep(1000);
 	assert_int_equal(r, 0);
-	ep_proc_file_close(&file);
-	assert_int_equal(ep_readers_open_below(0, path, 1, &file), 0);
-	ep_proc_file_close(&file);
+	assert_int_equal(open_once(path, 1), 0);
 	assert_int_equal(ep_readers_stats().late, 1);
 }
 
@@ -406,7 +410,7 @@ static int make_large_file(char path[64], size_t data_bytes, size_t bytes)
 READERS_TEST(a_copy_is_taken_from_the_budget_while_it_is_open)
 {
 	struct ep_memory_budget memory = {.limit = 4 * MIB};
-	struct ep_proc_file first, second;
+	struct ep_proc_file first;
 	char path[64];
 	ep_autoclose int fd = make_large_file(path, 3 * MIB, 3 * MIB);
 	uint64_t requests;
@@ -416,13 +420,12 @@ READERS_TEST(a_copy_is_taken_from_the_budget_while_it_is_open)
 	assert_int_equal(memory.used, 3 * MIB);
 	assert_true(ep_copies_bytes() >= 3 * MIB);
 	requests = ep_readers_stats().requests;
-	assert_int_equal(ep_readers_open_below(0, path, 1, &second), -EAGAIN);
+	assert_int_equal(open_once(path, 1), -EAGAIN);
 	assert_int_equal(ep_readers_stats().requests, requests + 1); /* nothing was copied */
 	assert_int_equal(memory.used, 3 * MIB);
 	assert_int_equal(memory.refused, 1);
 	ep_proc_file_close(&first);
-	assert_int_equal(ep_readers_open_below(0, path, 1, &second), 0);
-	ep_proc_file_close(&second);
+	assert_int_equal(open_once(path, 1), 0);
 	assert_int_equal(ep_copies_bytes(), 0);
 	assert_int_equal(memory.used, 0);
 	ep_copies_set_memory(NULL);
@@ -431,16 +434,14 @@ READERS_TEST(a_copy_is_taken_from_the_budget_while_it_is_open)
 READERS_TEST(what_fits_never_is_refused_for_now)
 {
 	struct ep_memory_budget memory = {.limit = MIB};
-	struct ep_proc_file file;
 	char path[64];
 	ep_autoclose int fd = make_large_file(path, 2 * MIB, 2 * MIB);
 
 	ep_copies_set_memory(&memory);
-	assert_int_equal(ep_readers_open_below(0, path, 1, &file), -EAGAIN);
+	assert_int_equal(open_once(path, 1), -EAGAIN);
 	assert_int_equal(memory.used, 0);
 	memory.limit = 2 * MIB; /* others need less by now */
-	assert_int_equal(ep_readers_open_below(0, path, 1, &file), 0);
-	ep_proc_file_close(&file);
+	assert_int_equal(open_once(path, 1), 0);
 	ep_copies_set_memory(NULL);
 }
 
@@ -454,7 +455,7 @@ READERS_TEST(holes_are_given_back)
 	ep_copies_set_memory(&memory);
 	assert_int_equal(ep_readers_open_below(0, path, 1, &file), 0);
 	assert_true(memory.used > 0 && memory.used <= 128 << 10);
-	assert_int_equal(ep_readers_open_below(0, "/nowhere/at/all", 1, &file), -ENOENT);
+	assert_int_equal(open_once("/nowhere/at/all", 1), -ENOENT);
 	assert_true(memory.used <= 128 << 10);
 	ep_proc_file_close(&file);
 	ep_copies_set_memory(NULL);
