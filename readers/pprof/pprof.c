@@ -10,7 +10,7 @@
 int pprof_bad(struct pprof *p, const uint8_t *at, const char *what)
 {
 	if (!p->why[0])
-		snprintf(p->why, EP_READ_WHY_BYTES, "byte %zu: %s", (size_t)(at - p->start), what);
+		snprintf(p->why, EP_READ_WHY_BYTES, "byte %zu: %s", (size_t)(at - p->file), what);
 	return -EBADMSG;
 }
 
@@ -201,18 +201,35 @@ static void pprof_fini(struct pprof *p)
 	pprof_table_fini(&p->functions);
 }
 
-static int pprof_read(const uint8_t *data, size_t bytes, struct ep_profile_builder *builder, char *why)
+static int read_one(const uint8_t *file, const uint8_t *data, size_t bytes, struct ep_profile_builder *builder, char *why)
 {
-	ep_cleanup(pprof_fini) struct pprof p = {
-		.start = data, .bytes = bytes, .tables = data + bytes, .builder = builder, .why = why};
+	ep_cleanup(pprof_fini) struct pprof p = {.file = file, .start = data, .bytes = bytes, .tables = data + bytes,
+						 .builder = builder, .why = why};
 	int r;
 
-	why[0] = '\0';
 	pprof_init(&p);
 	r = note_all(&p);
 	if (r == 0)
 		r = pprof_header(&p);
+	if (r == -EINVAL && data != file) {
+		snprintf(why, EP_READ_WHY_BYTES, "byte %zu: another profile begins there, which counts something else than "
+			 "those before it: give each its own file", (size_t)(data - file));
+		return r;
+	}
 	return r < 0 ? r : pprof_samples(&p);
+}
+
+static int pprof_read(const uint8_t *data, size_t bytes, struct ep_profile_builder *builder, char *why)
+{
+	struct pprof_joined joined = {.at = data, .end = data + bytes};
+	const uint8_t *one = data;
+	size_t one_bytes = 0;
+	int r = 0;
+
+	why[0] = '\0';
+	while (r == 0 && pprof_next_profile(&joined, &one, &one_bytes))
+		r = read_one(data, one, one_bytes, builder, why);
+	return r;
 }
 
 const struct ep_reader ep_pprof_reader = {

@@ -68,6 +68,7 @@ enum pprof_label {
 };
 
 struct pprof {
+	const uint8_t *file; /* where it begins: places in messages are counted from there */
 	const uint8_t *start;
 	size_t bytes;
 	struct ep_profile_builder *builder;
@@ -100,6 +101,14 @@ struct pprof {
 	struct ep_profile_process process; /* of the sample before */
 	uint32_t process_row;
 };
+
+/* Profiles one after the other. */
+struct pprof_joined {
+	const uint8_t *at, *end;
+};
+
+/* The next one, of one byte at least; false at the end. What is damaged is part of it. */
+bool pprof_next_profile(struct pprof_joined *joined, const uint8_t **ret_data, size_t *ret_bytes);
 
 /* All of these: 0, or a negative errno; -EBADMSG with a sentence in `why`. */
 int pprof_bad(struct pprof *p, const uint8_t *at, const char *what);

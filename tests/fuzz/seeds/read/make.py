@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pprof seeds beside it: a profile as exporters/pprof writes it, one of a heap with ids of any size and
-numbers that are not packed, and the first one compressed."""
+"""Makes seeds beside it: a profile as exporters/pprof writes it, one of a heap with ids of any size and
+numbers that are not packed, the first one compressed, and two joined by `cat`."""
 import gzip
 import os
 import struct
@@ -68,6 +68,7 @@ def heap():
     return out + b"".join(data(6, text.encode()) for text in strings)
 
 
-for name, content in (("ours.pprof", ours()), ("heap.pprof", heap()), ("ours.pb.gz", gzip.compress(ours(), mtime=0))):
+for name, content in (("ours.pprof", ours()), ("heap.pprof", heap()), ("ours.pb.gz", gzip.compress(ours(), mtime=0)),
+                      ("two.pprof", ours() + ours())):
     with open(os.path.join(HERE, name), "wb") as file:
         file.write(content)
