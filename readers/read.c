@@ -3,7 +3,9 @@
 #include "core/base/elevated.h"
 #include "core/base/vec.h"
 #include "readers/reader.h"
+#include "readers/shared/lines.h"
 #include "readers/unpack.h"
+#include "readers/utf16.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -118,14 +120,20 @@ static const struct {
 
 static const char *name_other(const struct ep_vec *bytes)
 {
+	const char *data = bytes->data;
+	size_t mark = strlen(EP_TEXT_MARK);
+
 	if (!bytes->len)
 		return "is empty";
+	mark = bytes->len >= mark && memcmp(data, EP_TEXT_MARK, mark) == 0 ? mark : 0;
 	for (size_t i = 0; i < EP_LEN(others); i++) {
 		size_t n = strlen(others[i].magic);
 
-		if (bytes->len >= n && memcmp(bytes->data, others[i].magic, n) == 0)
+		if (bytes->len - mark >= n && memcmp(data + mark, others[i].magic, n) == 0)
 			return others[i].what;
 	}
+	if (ep_utf16_is_likely(bytes))
+		return "is text in UTF-16 without a byte order mark: write it anew in UTF-8 (iconv), and read that";
 	return "is no profile that is known: OTLP, pprof, folded stacks, `perf script` text or a page are";
 }
 
@@ -172,6 +180,8 @@ int ep_input_read(struct ep_input *input, struct ep_profile_builder *builder, ch
 
 	ep_vec_init(&bytes, 1, EP_READ_MAX_BYTES);
 	r = ep_unpack(input->fd, &bytes, &what);
+	if (r == 0)
+		r = ep_utf16_decode(&bytes, &what);
 	ep_closep(&input->fd);
 	input->fd = -1;
 	if (r < 0)

@@ -7,6 +7,13 @@
  *
  * A frame's end may say what it is: _[k] kernel, _[j] of a JIT, _[0] interpreted, _[1] of a first JIT, _[i]
  * inlined into the frame before it, which then is one location with it. "name (file.x:12)" has a source line.
+ *
+ * A line that begins with '#' is a comment if a space follows or no count is at its end: a program may be named
+ * "#cron". A space in front of '#' or of another space is none of the name: exporters/folded writes it, so that
+ * such names are no comments, and keep their spaces.
+ *
+ * Counts may be fractions. Then all of the file are in millionths, which the unit says, and what is left is
+ * rounded; of counts so large that their sum would not fit, to whole ones.
  */
 #include "readers/reader.h"
 #include "readers/shared/kind.h"
@@ -19,6 +26,8 @@
 #define NAME_BYTES	512 /* of what is guessed by */
 #define LOOK_AT_LINES	16  /* to find out what it is */
 #define SUFFIX_BYTES	4   /* _[k] */
+#define PART_DIGITS	6   /* of fractions */
+#define PARTS_UNIT	"1/1000000 count"
 
 struct folded {
 	struct ep_profile_builder *builder;
@@ -27,6 +36,7 @@ struct folded {
 	struct ep_pieces frames; /* a location each */
 	struct ep_vec stack;	 /* uint32_t, root first, then leaf first */
 	struct ep_vec lines;
+	unsigned int digits; /* of fractions that are read: none, or PART_DIGITS */
 };
 
 static int bad(struct folded *f, const char *what)
@@ -37,49 +47,105 @@ static int bad(struct folded *f, const char *what)
 
 /* --- a line: its stack and its count --- */
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static struct ep_piece trim_end(struct ep_piece piece)
+{
+	while (piece.bytes && is_blank(piece.text[piece.bytes - 1]))
+		piece.bytes--;
+	return piece;
+}
+
 /* The word behind the last space; false when there is none. */
 static bool split(struct ep_piece line, struct ep_piece *ret_stack, struct ep_piece *ret_count)
 {
 	size_t at;
 
-	line = ep_piece_trim(line);
-	for (at = line.bytes; at > 0 && line.text[at - 1] != ' ' && line.text[at - 1] != '\t'; at--)
+	for (at = line.bytes; at > 0 && !is_blank(line.text[at - 1]); at--)
 		;
-	*ret_stack = ep_piece_trim((struct ep_piece){line.text, at});
+	*ret_stack = trim_end((struct ep_piece){line.text, at});
 	*ret_count = (struct ep_piece){line.text + at, line.bytes - at};
 	return ret_stack->bytes && ret_count->bytes;
 }
 
+/* Digits, and a fraction. */
 static bool is_number(struct ep_piece word)
 {
+	size_t n_points = 0;
+
 	for (size_t i = 0; i < word.bytes; i++) {
+		n_points += word.text[i] == '.';
 		if ((word.text[i] < '0' || word.text[i] > '9') && word.text[i] != '.')
 			return false;
 	}
-	return word.bytes > 0;
+	return word.bytes > n_points && n_points <= 1;
 }
 
-static int read_count(struct folded *f, struct ep_piece word, uint64_t *ret_count)
+static bool has_fraction(struct ep_piece word)
 {
-	uint64_t count = 0;
+	const char *point = memchr(word.text, '.', word.bytes);
 
+	for (const char *at = point; at && at < word.text + word.bytes; at++) {
+		if (*at >= '1')
+			return true;
+	}
+	return false;
+}
+
+/* In parts of which 10^digits are one, rounded. */
+static bool read_parts(struct ep_piece word, unsigned int digits, uint64_t *ret_parts)
+{
+	const char *end = word.text + word.bytes, *at = word.text;
+	uint64_t parts = 0;
+
+	for (; at < end && *at != '.'; at++) {
+		if (__builtin_mul_overflow(parts, 10u, &parts) ||
+		    __builtin_add_overflow(parts, (uint64_t)(*at - '0'), &parts))
+			return false;
+	}
+	at += at < end;
+	for (unsigned int i = 0; i < digits; i++) {
+		uint64_t digit = at < end ? (uint64_t)(*at++ - '0') : 0;
+
+		if (__builtin_mul_overflow(parts, 10u, &parts) || __builtin_add_overflow(parts, digit, &parts))
+			return false;
+	}
+	return !__builtin_add_overflow(parts, at < end && *at >= '5', ret_parts);
+}
+
+/* What is added up is exact, the number of samples is not: one at least, where there is any. */
+static int read_count(struct folded *f, struct ep_piece word, struct ep_profile_sample *sample)
+{
 	if (!is_number(word))
 		return bad(f, "it does not end in a count");
-	for (size_t i = 0; i < word.bytes; i++) {
-		if (word.text[i] == '.')
-			return bad(f, "its count is a fraction: counts of samples are whole numbers");
-		if (__builtin_mul_overflow(count, 10u, &count) ||
-		    __builtin_add_overflow(count, (uint64_t)(word.text[i] - '0'), &count))
-			return bad(f, "its count is larger than any");
-	}
-	*ret_count = count;
+	if (!read_parts(word, f->digits, &sample->weight) || !read_parts(word, 0, &sample->count))
+		return bad(f, "its count is larger than any");
+	sample->count = sample->count ? sample->count : sample->weight > 0;
 	return 0;
 }
 
-static bool is_left_out(struct ep_piece line)
+/* Without what is around it. A space that makes the next byte part of a name is one of these. */
+static struct ep_piece unquote(struct ep_piece line)
 {
+	if (line.bytes > 1 && line.text[0] == ' ' && (line.text[1] == '#' || line.text[1] == ' '))
+		return trim_end((struct ep_piece){line.text + 1, line.bytes - 1});
+	return ep_piece_trim(line);
+}
+
+/* False where there is nothing but a comment. */
+static bool has_stack(struct ep_piece line)
+{
+	struct ep_piece stack, count;
+
+	if (!ep_piece_trim(line).bytes)
+		return false;
+	if (line.text[0] != '#')
+		return true;
 	line = ep_piece_trim(line);
-	return line.bytes == 0 || line.text[0] == '#';
+	return line.bytes > 1 && !is_blank(line.text[1]) && split(line, &stack, &count) && is_number(count);
 }
 
 /* --- frames --- */
@@ -261,9 +327,9 @@ static int add_line_of_file(struct folded *f, struct ep_piece line)
 	struct ep_piece frames, word;
 	int r;
 
-	if (!split(line, &frames, &word))
+	if (!split(unquote(line), &frames, &word))
 		return bad(f, "it is not a stack and a count");
-	r = read_count(f, word, &sample.count);
+	r = read_count(f, word, &sample);
 	f->stack.len = 0;
 	while (r == 0 && frames.bytes) {
 		struct ep_piece group = take_group(&frames);
@@ -278,7 +344,6 @@ static int add_line_of_file(struct folded *f, struct ep_piece line)
 	turn_round(&f->stack);
 	stack.n_locations = (uint32_t)f->stack.len;
 	stack.locations = f->stack.data;
-	sample.weight = sample.count;
 	r = ep_profile_add_stack(f->builder, &stack, &sample.stack);
 	return r < 0 ? r : ep_profile_add_sample(f->builder, &sample);
 }
@@ -293,9 +358,9 @@ static bool is_difference(const uint8_t *data, size_t bytes)
 	size_t n = 0;
 
 	while (n < LOOK_AT_LINES && ep_text_next(&text, &line)) {
-		if (is_left_out(line))
+		if (!has_stack(line))
 			continue;
-		if (!split(line, &stack, &count) || !is_number(count) ||
+		if (!split(ep_piece_trim(line), &stack, &count) || !is_number(count) ||
 		    !split(stack, &stack, &count) || !is_number(count))
 			return false;
 		n++;
@@ -313,9 +378,9 @@ static bool folded_matches(const uint8_t *data, size_t bytes)
 	while (text.line < LOOK_AT_LINES && ep_text_next(&text, &line)) {
 		if (memchr(line.text, '\0', line.bytes))
 			return false;
-		if (is_left_out(line))
+		if (!has_stack(line))
 			continue;
-		if (!split(line, &stack, &count) || !is_number(count))
+		if (!split(ep_piece_trim(line), &stack, &count) || !is_number(count))
 			return n > 0 && text.at == text.end;
 		n++;
 	}
@@ -329,13 +394,30 @@ static void folded_fini(struct folded *f)
 	ep_vec_fini(&f->lines);
 }
 
+/* Of the whole file, before the first line becomes a row. */
+static unsigned int digits_of(const uint8_t *data, size_t bytes)
+{
+	struct ep_text text = ep_text_of(data, bytes);
+	struct ep_piece line, stack, count;
+	bool has_fractions = false;
+	uint64_t sum = 0, parts;
+
+	while (ep_text_next(&text, &line)) {
+		if (!has_stack(line) || !split(ep_piece_trim(line), &stack, &count) || !is_number(count))
+			continue;
+		has_fractions |= has_fraction(count);
+		if (!read_parts(count, PART_DIGITS, &parts) || __builtin_add_overflow(sum, parts, &sum))
+			return 0;
+	}
+	return has_fractions ? PART_DIGITS : 0;
+}
+
 static int folded_read(const uint8_t *data, size_t bytes, struct ep_profile_builder *builder,
 		       char *why)
 {
-	static const struct ep_profile_header header = {.sample_type = "samples",
-							.weight_unit = "count"};
+	struct ep_profile_header header = {.sample_type = "samples"};
 	ep_cleanup(folded_fini) struct folded f = {
-		.builder = builder, .why = why, .text = ep_text_of(data, bytes)};
+		.builder = builder, .why = why, .text = ep_text_of(data, bytes), .digits = digits_of(data, bytes)};
 	struct ep_piece line;
 	int r = ep_pieces_init(&f.frames);
 
@@ -347,12 +429,9 @@ static int folded_read(const uint8_t *data, size_t bytes, struct ep_profile_buil
 			 "it has two counts on each line: read the two profiles that it is the difference of");
 		return -EBADMSG;
 	}
-	while (r == 0 && ep_text_next(&f.text, &line)) {
-		if (f.text.at == f.text.end && data[bytes - 1] != '\n')
-			r = bad(&f, "it has no end: the file was cut off, or only its last newline is missing");
-		else if (!is_left_out(line))
-			r = add_line_of_file(&f, line);
-	}
+	while (r == 0 && ep_text_next(&f.text, &line))
+		r = has_stack(line) ? add_line_of_file(&f, line) : 0;
+	header.weight_unit = f.digits ? PARTS_UNIT : "count";
 	return r < 0 ? r : ep_profile_add_header(builder, &header);
 }
 

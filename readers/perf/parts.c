@@ -48,35 +48,44 @@ static bool take_number(struct ep_piece *word, char end, uint64_t *ret_number)
 
 /* --- the head --- */
 
+/* "-1" as well, of what had ended, or of no CPU: then it is 0, and *is_unknown is set. */
+static bool take_id(struct ep_piece *word, char end, uint32_t *ret_id, bool *is_unknown)
+{
+	struct ep_piece rest = *word;
+	bool is_negative = rest.bytes && rest.text[0] == '-';
+	uint64_t number;
+
+	rest.text += is_negative;
+	rest.bytes -= is_negative;
+	if (!take_number(&rest, end, &number) || number > (is_negative ? 1 : UINT32_MAX))
+		return false;
+	*word = rest;
+	*ret_id = is_negative ? 0 : (uint32_t)number;
+	*is_unknown |= is_negative;
+	return true;
+}
+
 /* "12/13" or "13": of a thread whose process is not named, the process is taken to be it. */
 static bool read_ids(struct ep_piece word, struct script_head *head)
 {
-	uint64_t pid, tid;
+	bool has_no_tid = false;
 
-	if (take_number(&word, '/', &pid)) {
-		if (!take_number(&word, 0, &tid))
-			return false;
-	} else if (take_number(&word, 0, &tid)) {
-		pid = tid;
-	} else {
+	if (take_id(&word, '/', &head->pid, &head->is_unknown))
+		return take_id(&word, 0, &head->tid, &has_no_tid) && word.bytes == 0;
+	if (!take_id(&word, 0, &head->tid, &head->is_unknown))
 		return false;
-	}
-	head->pid = (uint32_t)pid;
-	head->tid = (uint32_t)tid;
-	return word.bytes == 0 && pid <= UINT32_MAX && tid <= UINT32_MAX;
+	head->pid = head->tid;
+	return word.bytes == 0;
 }
 
 static bool read_cpu(struct ep_piece word, struct script_head *head)
 {
-	uint64_t cpu;
+	bool is_unknown = false;
 
 	if (word.bytes < 3 || word.text[0] != '[' || word.text[word.bytes - 1] != ']')
 		return false;
 	word = (struct ep_piece){word.text + 1, word.bytes - 2};
-	if (!take_number(&word, 0, &cpu))
-		return false;
-	head->cpu = (uint32_t)cpu;
-	return true;
+	return take_id(&word, 0, &head->cpu, &is_unknown);
 }
 
 /* "5.250000:", with 6 digits or 9. */
@@ -97,10 +106,11 @@ static bool read_time(struct ep_piece word, struct script_head *head)
 	       !__builtin_add_overflow(head->time_ns, part, &head->time_ns);
 }
 
-/* The time, and "10000 cycles:u:" or "cycles:" behind it. */
+/* The time, and "10000 cycles:u:" or "cycles:" behind it. One of the two numbers is there at least. */
 static bool read_event(struct ep_piece rest, struct script_head *head)
 {
 	struct ep_piece word = take_word(&rest), period;
+	bool has_period;
 
 	if (read_cpu(word, head))
 		word = take_word(&rest);
@@ -109,32 +119,44 @@ static bool read_event(struct ep_piece rest, struct script_head *head)
 	else if (head->has_time)
 		return false;
 	period = word;
-	if (take_number(&period, 0, &head->period))
+	has_period = take_number(&period, 0, &head->period);
+	if (has_period)
 		word = take_word(&rest);
-	if (word.bytes < 2 || word.text[word.bytes - 1] != ':')
+	if ((!head->has_time && !has_period) || word.bytes < 2 || word.text[word.bytes - 1] != ':')
 		return false;
 	head->event = (struct ep_piece){word.text, word.bytes - 1};
 	head->rest = rest;
 	return true;
 }
 
-/* The name may have spaces and numbers: it ends before the first word that is ids with the rest behind it. */
+static bool is_time(struct ep_piece word)
+{
+	struct script_head head = {0};
+
+	return read_time(word, &head);
+}
+
+/*
+ * perf's evsel prints "%s %7d/%-7d [%03d] %5lu.%09llu: %10lu %s: " (tools/perf/builtin-script.c,
+ * perf_sample__fprintf_start), the name padded in front to 16 where there are no call chains. The name may have
+ * spaces and numbers: it ends before the first word that is ids with the rest behind it. Without a time no word
+ * of the name is one: else what was taken for ids is a number that came after it.
+ */
 bool script_head(struct ep_piece line, struct script_head *ret_head)
 {
-	struct ep_piece rest = line;
+	struct ep_piece rest = line = ep_piece_trim(line);
+	bool had_time = is_time(take_word(&rest));
 
-	if (!line.bytes || is_space(line.text[0]))
-		return false;
-	(void)take_word(&rest);
 	while (rest.bytes) {
 		struct script_head head = {.comm = {line.text, (size_t)(rest.text - line.text)}};
 		struct ep_piece word = take_word(&rest);
 
-		if (read_ids(word, &head) && read_event(rest, &head)) {
+		if (read_ids(word, &head) && read_event(rest, &head) && (head.has_time || !had_time)) {
 			head.comm = ep_piece_trim(head.comm);
 			*ret_head = head;
 			return true;
 		}
+		had_time |= is_time(word);
 	}
 	return false;
 }
@@ -217,4 +239,29 @@ bool script_frame(struct ep_piece line, struct script_frame *ret_frame)
 		frame.dso.bytes = 0;
 	*ret_frame = frame;
 	return true;
+}
+
+/*
+ * What perf prints for a source line (tools/perf/util/srcline.c): "app.c:12", with "(discriminator 3)" behind it,
+ * or, where it knows none, "main+0x12" or "libx.so[1234]".
+ */
+bool script_source(struct ep_piece line)
+{
+	size_t at;
+
+	if (line.bytes < 3 || !is_space(line.text[0]) || !is_space(line.text[1]))
+		return false;
+	line = ep_piece_trim(line);
+	if (ep_piece_ends(line, ")")) {
+		line.bytes = find_dso(line);
+		line = ep_piece_trim(line);
+	}
+	if (ep_piece_ends(line, "]"))
+		return true;
+	at = without_offset(line).bytes;
+	if (at < line.bytes)
+		return true;
+	while (at > 0 && is_digit(line.text[at - 1]))
+		at--;
+	return at > 0 && at < line.bytes && line.text[at - 1] == ':';
 }

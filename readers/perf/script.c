@@ -10,6 +10,14 @@
  *
  * Functions that were inlined come before the one that they are in, which has the same address: one location.
  * A frame of a language, which exporters/perf writes, has address 0, and its source in place of the file.
+ *
+ * Without call chains (perf record without -g) perf pads the name to 16, and the one frame is on the same line:
+ *
+ *	              dd    12 [001]  5.250000:      10000 cpu-clock:u:  4007f0 inner+0x1 (/usr/bin/prog)
+ *
+ * A name may be hex digits, and an address too: which line is which is told by their beginnings. A line with a
+ * tab in front is a frame where a sample is open, any other is one only if it is no sample. Source lines, which
+ * perf prints between frames with two spaces in front when it is asked to, are left out.
  */
 #include "readers/perf/script.h"
 #include "readers/reader.h"
@@ -223,6 +231,9 @@ static int add_process(struct script *s, uint32_t comm, uint32_t *ret_row)
 {
 	struct ep_profile_process process = {.pid = s->head.pid};
 
+	*ret_row = 0;
+	if (s->head.is_unknown)
+		return 0;
 	/* the name that is printed is its thread's: of the main one it is the process's too */
 	if (s->head.pid == s->head.tid)
 		process.comm = comm;
@@ -255,7 +266,7 @@ static int end_sample(struct script *s)
 	s->notes.locations = s->stack.data;
 	if (r == 0)
 		r = ep_profile_add_stack(s->builder, &s->notes, &sample.stack);
-	if (r == 0)
+	if (r == 0 && !s->head.is_unknown) /* else perf prints ":-1" for it */
 		r = ep_profile_add_string(s->builder, s->head.comm.text, s->head.comm.bytes,
 					  &sample.thread_name);
 	if (r == 0)
@@ -276,38 +287,52 @@ static int begin_sample(struct script *s, const struct script_head *head)
 	s->stack.len = 0;
 	s->notes = (struct ep_profile_stack){0};
 	r = check_event(s);
-	if (r == 0 && head->rest.bytes && script_frame(head->rest, &frame))
+	if (r == 0 && script_frame(head->rest, &frame))
 		r = push_frame(s, &frame, head->rest);
 	return r;
 }
 
-/* Between frames perf may print source lines, when it is asked to: they are left out. */
+static int read_frame(struct script *s, const struct script_frame *frame, struct ep_piece line)
+{
+	int r;
+
+	if (!s->has_sample)
+		return bad(s, "it is a frame, and no sample is before it");
+	s->has_frames = true;
+	r = push_frame(s, frame, ep_piece_trim(line));
+	return r == -E2BIG && s->stack.len == MAX_STACK
+		       ? bad(s, "its stack has more than a million frames")
+		       : r;
+}
+
+/* perf's own header, and what people write; a name may begin with '#' as well, and its sample has a time. */
+static bool is_comment(struct ep_piece line)
+{
+	struct script_head head;
+
+	return line.text[0] == '#' && !(script_head(line, &head) && head.has_time);
+}
+
 static int read_line(struct script *s, struct ep_piece line)
 {
 	struct script_frame frame;
 	struct script_head head;
-	int r;
+	bool is_inner;
 
-	if (!line.bytes)
+	if (!ep_piece_trim(line).bytes)
 		return end_sample(s);
-	if (line.text[0] == '#')
+	if (is_comment(line))
 		return 0;
-	if (line.text[0] != ' ' && line.text[0] != '\t')
-		return script_head(line, &head) ? begin_sample(s, &head)
-						: bad(s, "it is neither a sample nor a frame");
-	if (!script_frame(line, &frame)) {
-		/* perf pads short names of programs with spaces in front */
-		if (script_head(ep_piece_trim(line), &head))
-			return begin_sample(s, &head);
+	is_inner = s->has_sample && line.text[0] == '\t';
+	if (is_inner && script_frame(line, &frame))
+		return read_frame(s, &frame, line);
+	if (script_head(line, &head))
+		return begin_sample(s, &head);
+	if (script_frame(line, &frame))
+		return read_frame(s, &frame, line);
+	if (s->has_frames && script_source(line))
 		return 0;
-	}
-	if (!s->has_sample)
-		return bad(s, "a frame comes before the first sample");
-	s->has_frames = true;
-	r = push_frame(s, &frame, ep_piece_trim(line));
-	return r == -E2BIG && s->stack.len == MAX_STACK
-		       ? bad(s, "its stack has more than a million frames")
-		       : r;
+	return bad(s, "it is neither a sample nor a frame");
 }
 
 /* --- the reader --- */
@@ -340,8 +365,8 @@ static bool script_matches(const uint8_t *data, size_t bytes)
 	while (text.line < LOOK_AT_LINES && ep_text_next(&text, &line)) {
 		if (memchr(line.text, '\0', line.bytes))
 			return false;
-		if (line.bytes && line.text[0] != '#')
-			return script_head(ep_piece_trim(line), &head);
+		if (ep_piece_trim(line).bytes && !is_comment(line))
+			return script_head(line, &head);
 	}
 	return false;
 }
@@ -364,10 +389,15 @@ static int script_read(const uint8_t *data, size_t bytes, struct ep_profile_buil
 	why[0] = '\0';
 	ep_vec_init(&s.stack, sizeof(uint32_t), MAX_STACK);
 	ep_vec_init(&s.lines, sizeof(struct ep_profile_line), MAX_STACK);
-	while (r == 0 && ep_text_next(&s.text, &line))
-		r = read_line(&s, line);
-	if (r == 0 && (data[bytes - 1] != '\n' || (s.has_sample && s.has_frames)))
-		r = bad(&s, "its last sample has no end: the file was cut off");
+	while (r == 0 && ep_text_next(&s.text, &line)) {
+		struct ep_piece text = ep_piece_trim(line);
+
+		/* what was copied may have lost line ends at its end; a frame that was cut off has no ')' */
+		if (ep_text_is_cut(&s.text) && text.bytes && !ep_piece_ends(text, ")"))
+			r = bad(&s, "it has no end: the file was cut off");
+		else
+			r = read_line(&s, line);
+	}
 	if (r == 0)
 		r = end_sample(&s);
 	return r < 0 ? r : add_header(&s);

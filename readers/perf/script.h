@@ -9,7 +9,8 @@
 struct script_head {
 	struct ep_piece comm, event;
 	uint64_t time_ns, period; /* 0: none */
-	uint32_t pid, tid, cpu;
+	uint32_t pid, tid, cpu; /* 0 where perf prints -1 */
+	bool is_unknown;	/* its process is -1: it had ended */
 	bool has_time;
 	struct ep_piece rest; /* of samples without stacks: their one frame */
 };
@@ -21,8 +22,10 @@ struct script_frame {
 	bool is_inlined;
 };
 
-/* Whether it is such a line. */
+/* Whether it is such a line, spaces in front or not. */
 bool script_head(struct ep_piece line, struct script_head *ret_head);
 bool script_frame(struct ep_piece line, struct script_frame *ret_frame);
+/* "  app.c:12", of perf script -F +srcline. */
+bool script_source(struct ep_piece line);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text, line by line, without its ends. What a piece of text became is remembered, so that frames, which are
- * there thousands of times, are taken apart once.
+ * Text, line by line, without its ends: "\n" or "\r\n", or none of the last line. A byte order mark in front
+ * of a line is no part of it: of the first one, and of files that were joined. What a piece of text became is
+ * remembered, so that frames, which are there thousands of times, are taken apart once.
  */
 #ifndef EP_READERS_LINES_H
 #define EP_READERS_LINES_H
@@ -17,6 +18,8 @@ struct ep_piece {
 	size_t bytes;
 };
 
+#define EP_TEXT_MARK "\xef\xbb\xbf" /* U+FEFF */
+
 struct ep_text {
 	const char *at, *end;
 	size_t line; /* number of the line that was read last, from 1 */
@@ -27,11 +30,13 @@ static inline struct ep_text ep_text_of(const uint8_t *data, size_t bytes)
 	return (struct ep_text){.at = (const char *)data, .end = (const char *)data + bytes};
 }
 
-/* The next line without its end, "\n" or "\r\n"; false behind the last one. */
+/* The next line; false behind the last one. */
 static inline bool ep_text_next(struct ep_text *text, struct ep_piece *ret_line)
 {
 	const char *end;
 
+	while (text->end - text->at >= 3 && memcmp(text->at, EP_TEXT_MARK, 3) == 0)
+		text->at += 3;
 	if (text->at == text->end)
 		return false;
 	end = memchr(text->at, '\n', (size_t)(text->end - text->at));
@@ -42,6 +47,12 @@ static inline bool ep_text_next(struct ep_text *text, struct ep_piece *ret_line)
 	if (ret_line->bytes && ret_line->text[ret_line->bytes - 1] == '\r')
 		ret_line->bytes--;
 	return true;
+}
+
+/* The line that was read last is the file's last, and has no end. */
+static inline bool ep_text_is_cut(const struct ep_text *text)
+{
+	return text->at == text->end && text->end[-1] != '\n';
 }
 
 static inline struct ep_piece ep_piece_trim(struct ep_piece piece)
