@@ -9,7 +9,7 @@ struct folded {
 	const struct ep_batch *batch;
 	struct ep_text_out *out;
 	uint32_t kernel, native, unknown; /* strings of location_kind */
-	bool is_first;			  /* nothing is in the line yet */
+	bool is_first;			  /* of the line's names */
 };
 
 /* --- names --- */
@@ -29,6 +29,11 @@ static void put_name(struct folded *folded, uint32_t string)
 	const char *name = folded->batch->string_text[string];
 	size_t bytes = folded->batch->string_bytes[string], number = find_number(name, bytes);
 
+	if (folded->is_first && (name[0] == '#' || name[0] == ' ')) /* else a comment, or trimmed */
+		ep_text_out_char(folded->out, ' ');
+	if (!folded->is_first)
+		ep_text_out_char(folded->out, ';');
+	folded->is_first = false;
 	if (bytes == 0)
 		ep_text_out_str(folded->out, "[unknown]");
 	ep_text_out_name(folded->out, name, number, ';', ':');
@@ -72,9 +77,6 @@ static void put_location(struct folded *folded, uint32_t location)
 	for (uint32_t line = batch->location_line_first[location + 1]; line-- > first;) {
 		bool is_inlined = line + 1 < batch->location_line_first[location + 1];
 
-		if (!folded->is_first)
-			ep_text_out_char(folded->out, ';');
-		folded->is_first = false;
 		put_name(folded, batch->function_name[batch->line_function[line]]);
 		ep_text_out_str(folded->out, suffix_of(folded, location, is_inlined));
 	}
@@ -85,9 +87,9 @@ static void put_line(struct folded *folded, uint32_t row, uint64_t weight)
 	const struct ep_batch *batch = folded->batch;
 	uint32_t stack = batch->sample_stack[row], first = batch->stack_location_first[stack];
 
+	folded->is_first = true;
 	/* A file of others may know no program: then the line begins with the outermost function, as there. */
-	folded->is_first = comm_of(batch, row) == 0;
-	if (!folded->is_first)
+	if (comm_of(batch, row))
 		put_name(folded, comm_of(batch, row));
 	for (uint32_t at = batch->stack_location_first[stack + 1]; at-- > first;)
 		put_location(folded, batch->stack_location[at]);

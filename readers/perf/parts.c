@@ -106,7 +106,10 @@ static bool read_time(struct ep_piece word, struct script_head *head)
 	       !__builtin_add_overflow(head->time_ns, part, &head->time_ns);
 }
 
-/* The time, and "10000 cycles:u:" or "cycles:" behind it. One of the two numbers is there at least. */
+/*
+ * The time, and "10000 cycles:u:" or "cycles:" behind it. One of the two numbers is there at least: else a period
+ * that comes after ids of an unknown form would be an id.
+ */
 static bool read_event(struct ep_piece rest, struct script_head *head)
 {
 	struct ep_piece word = take_word(&rest), period;
@@ -129,34 +132,25 @@ static bool read_event(struct ep_piece rest, struct script_head *head)
 	return true;
 }
 
-static bool is_time(struct ep_piece word)
-{
-	struct script_head head = {0};
-
-	return read_time(word, &head);
-}
-
 /*
  * perf's evsel prints "%s %7d/%-7d [%03d] %5lu.%09llu: %10lu %s: " (tools/perf/builtin-script.c,
  * perf_sample__fprintf_start), the name padded in front to 16 where there are no call chains. The name may have
- * spaces and numbers: it ends before the first word that is ids with the rest behind it. Without a time no word
- * of the name is one: else what was taken for ids is a number that came after it.
+ * spaces and numbers: it ends before the first word that is ids with the rest behind it.
  */
 bool script_head(struct ep_piece line, struct script_head *ret_head)
 {
 	struct ep_piece rest = line = ep_piece_trim(line);
-	bool had_time = is_time(take_word(&rest));
 
+	(void)take_word(&rest);
 	while (rest.bytes) {
 		struct script_head head = {.comm = {line.text, (size_t)(rest.text - line.text)}};
 		struct ep_piece word = take_word(&rest);
 
-		if (read_ids(word, &head) && read_event(rest, &head) && (head.has_time || !had_time)) {
+		if (read_ids(word, &head) && read_event(rest, &head)) {
 			head.comm = ep_piece_trim(head.comm);
 			*ret_head = head;
 			return true;
 		}
-		had_time |= is_time(word);
 	}
 	return false;
 }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each of our formats writes is read again with every name, whatever a program calls itself: nothing is lost,
+ * and what a format has no place for is replaced as docs/exporters.md says.
+ */
+#include "exporters/folded/encode.h"
+#include "exporters/perf/encode.h"
+#include "exporters/pprof/encode.h"
+#include "exporters/shared/otlp/file.h"
+#include "tests/unit/read_profile.h"
+#include "tests/unit/writer_batch.h"
+
+/* A name, and what becomes of it in text; NULL: nothing. */
+static const struct {
+	const char *name, *folded, *perf;
+} names[] = {
+	{"plain", NULL, NULL},
+	{"#x", NULL, "_x"},
+	{"# x", NULL, "_ x"},
+	{"#", NULL, "_"},
+	{"## 7", "##_7", "_#_7"},
+	{" lead", NULL, "_lead"},
+	{"  two", NULL, "_ two"},
+	{" # both", NULL, "_# both"},
+	{"f", NULL, NULL},
+	{"beef", NULL, NULL},
+	{"f 9", "f_9", "f_9"},
+	{"12", NULL, NULL},
+	{"1.5", NULL, NULL},
+	{"a 1.5", "a_1.5", "a_1.5"},
+	{"12/13 [000]", NULL, NULL},
+	{"x 1/1 [0] 1.1:", NULL, "x_1/1 [0]_1.1:"},
+	{":-1", NULL, NULL},
+	{"a) R 1 1 1 (b", NULL, "a) R_1_1_1 (b"},
+	{"(((", NULL, NULL},
+	{"a;b;c", "a:b:c", NULL},
+	{"tab\there", "tab?here", "tab?here"},
+	{"[kernel]", NULL, NULL},
+	{"_[k]", NULL, NULL},
+	{"\xc3\xa9\xe6\x97\xa5", NULL, NULL},
+	{"<b>\"\\", NULL, NULL},
+	{"// comment", NULL, NULL},
+	{"%s%n", NULL, NULL},
+	{"MainThread", NULL, NULL},
+};
+
+/* One process of that name, which is in `work` below `main`, both of which have odd names too. */
+static struct ep_batch *batch_named(const char *name, const char *function)
+{
+	struct writer_line work = {.name = function}, entry = {.name = "main"};
+	const uint64_t times[] = {10, 20};
+	uint32_t locations[2];
+	struct writer_batch w;
+
+	begin_batch(&w);
+	locations[0] = add_location(&w, "native", w.program, 0x402000, 0, &work, 1);
+	locations[1] = add_location(&w, "native", w.program, 0x403000, 0, &entry, 1);
+	add_samples(&w, stack_of(w.builder, locations, 2), add_process(&w, 7, name, "/opt/x"), 7, name, 1, 20000001, times, 2);
+	return finish_batch(&w);
+}
+
+static struct ep_batch *back(writer encode, const struct ep_batch *batch)
+{
+	size_t bytes;
+	char *text = written_by(encode, batch, &bytes);
+	struct ep_batch *again = batch_of(text, bytes);
+
+	assert_int_equal(weight_in(again), weight_in(batch));
+	return again;
+}
+
+static const char *comm_of(const struct ep_batch *batch)
+{
+	return text_in(batch, batch->process_comm[batch->sample_process[0]]);
+}
+
+static const char *or(const char *replaced, const char *name)
+{
+	return replaced ? replaced : name;
+}
+
+EP_TEST_EACH(every_name_of_a_program_comes_back, size_t, i, EP_LEN(names))
+{
+	struct ep_batch *batch = batch_named(names[i].name, "work"), *again;
+	const char *name = comm_of(batch); /* which has no control characters any more */
+
+	again = back(pprof_encode, batch);
+	assert_string_equal(comm_of(again), name);
+	again = back(otlp_file_write, batch);
+	assert_string_equal(comm_of(again), name);
+	again = back(perf_encode, batch);
+	assert_string_equal(comm_of(again), or(names[i].perf, name));
+	assert_int_equal(again->process_pid[again->sample_process[0]], 7);
+	again = back(folded_encode, batch);
+	assert_int_equal(depth_in(again, 0), 3);
+	assert_string_equal(name_in(again, 0, 2, 0), or(names[i].folded, name));
+	assert_string_equal(name_in(again, 0, 0, 0), "work");
+}
+
+/* The same for functions: those that end in ')' or have a file in parentheses mean something in text, and are left out. */
+EP_TEST_EACH(every_name_of_a_function_comes_back, size_t, i, EP_LEN(names))
+{
+	struct ep_batch *batch = batch_named("program", names[i].name), *again;
+	const char *name = name_in(batch, 0, 0, 0);
+
+	again = back(pprof_encode, batch);
+	assert_string_equal(name_in(again, 0, 0, 0), name);
+	again = back(otlp_file_write, batch);
+	assert_string_equal(name_in(again, 0, 0, 0), name);
+	again = back(folded_encode, batch);
+	if (strcmp(name, "_[k]") != 0)
+		assert_string_equal(name_in(again, 0, 0, 0), or(names[i].folded, name));
+	assert_int_equal(depth_in(again, 0), 3);
+	again = back(perf_encode, batch);
+	assert_int_equal(depth_in(again, 0), 2);
+}
+
+/* Of a file of others no program is known: then the outermost function begins the line. */
+EP_TEST(a_first_function_may_begin_as_a_comment)
+{
+	static const struct writer_line line = {.name = "#private"};
+	struct writer_batch w;
+	uint32_t location;
+	struct ep_batch *again;
+
+	begin_batch(&w);
+	location = add_location(&w, "unknown", 0, 0, 0, &line, 1);
+	add_samples(&w, stack_of(w.builder, &location, 1), 0, 0, "", 0, 3, NULL, 1);
+	again = back(folded_encode, finish_batch(&w));
+	assert_string_equal(name_in(again, 0, 0, 0), "#private");
+}
