@@ -390,10 +390,8 @@ static int script_read(const uint8_t *data, size_t bytes, struct ep_profile_buil
 	ep_vec_init(&s.stack, sizeof(uint32_t), MAX_STACK);
 	ep_vec_init(&s.lines, sizeof(struct ep_profile_line), MAX_STACK);
 	while (r == 0 && ep_text_next(&s.text, &line)) {
-		struct ep_piece text = ep_piece_trim(line);
-
 		/* what was copied may have lost line ends at its end; a frame that was cut off has no ')' */
-		if (ep_text_is_cut(&s.text) && text.bytes && !ep_piece_ends(text, ")"))
+		if (ep_text_is_cut(&s.text) && line.bytes && !ep_piece_ends(ep_piece_trim(line), ")"))
 			r = bad(&s, "it has no end: the file was cut off");
 		else
 			r = read_line(&s, line);

@@ -343,6 +343,13 @@ EP_TEST(source_lines_between_frames_are_left_out)
 	assert_int_equal(depth_in(batch, 0), 5);
 }
 
+/* As rstrip("\\n") of text with line ends of Windows. */
+EP_TEST(half_of_a_line_end_is_one)
+{
+	assert_int_equal(batch_of_text("a 1 5.0: 1 cycles: \r\n\t 12 f (x)\r\n\r\n\r")->n_samples, 1);
+	assert_int_equal(batch_of_text("a;b 1\r\na;c 2\r")->n_samples, 2);
+}
+
 EP_TEST(text_that_was_cut_off_is_named)
 {
 	static const struct {
@@ -353,6 +360,7 @@ EP_TEST(text_that_was_cut_off_is_named)
 		{"a 1 5.0: 1 cycles: \n\t 12 f (", "line 2: it has no end: the file was cut off"},
 		{"a 1 5.0: 1 cycles: \n\t 12 f (/opt/x", "line 2: it has no end: the file was cut off"},
 		{"a 1 5.0: 1 cycles: \n\t 12 f (x)\n\na 1 5.1: 1 cyc", "line 4: it has no end: the file was cut off"},
+		{"a 1 5.0: 1 cycles: \n\t 12 f (x)\n\t  ", "line 3: it has no end: the file was cut off"},
 	};
 
 	for (size_t i = 0; i < EP_LEN(rows); i++)
