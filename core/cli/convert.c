@@ -20,7 +20,6 @@
 #include "core/trace/batch.h"
 #include "readers/reader.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <uv.h>
 
@@ -30,7 +29,7 @@ struct convert {
 	struct ep_output_files files;
 	bool nobody;		  /* who was root became nobody */
 	int kept[EP_OUTPUTS_MAX]; /* outputs that root opened; -1: none */
-	const char *made[EP_OUTPUTS_MAX]; /* those of them that were not there before, else NULL */
+	char *made[EP_OUTPUTS_MAX]; /* those of them that were not there before, else NULL */
 	struct ep_remover remover;
 	uint64_t written; /* bit n: output n */
 	struct ep_outputs outputs;
@@ -46,19 +45,6 @@ static bool becomes_nobody(void)
 	return geteuid() == 0 && ep_sudo_caller(&caller) != 0;
 }
 
-/* What is in a file that exists stays there until there is something else. */
-static int keep_output(struct convert *convert, size_t i, const char *path)
-{
-	int how = O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
-
-	convert->kept[i] = open(path, how | O_CREAT | O_EXCL, 0600);
-	if (convert->kept[i] >= 0)
-		convert->made[i] = path;
-	else if (errno == EEXIST && convert->args->force)
-		convert->kept[i] = open(path, how);
-	return convert->kept[i] < 0 ? -errno : 0;
-}
-
 static enum ep_exit keep_outputs(struct convert *convert)
 {
 	const struct ep_output_choices *outputs = &convert->args->outputs;
@@ -67,13 +53,12 @@ static enum ep_exit keep_outputs(struct convert *convert)
 	for (size_t i = 0; i < outputs->n && r == 0; i++) {
 		const char *path = outputs->list[i].path;
 
-		r = strcmp(path, "-") == 0 ? 0 : keep_output(convert, i, path);
-		if (r == -EEXIST)
-			fprintf(stderr, "ebpf-profiler: %s exists; give another -o FILE, or --force to replace it\n", path);
-		else if (r < 0)
-			fprintf(stderr, "ebpf-profiler: %s: cannot be written: %s\n", path, ep_strerror(r));
+		if (strcmp(path, "-") == 0)
+			continue;
+		convert->kept[i] = ep_output_files_hold(path, convert->args->force, &convert->made[i]);
+		r = EP_MIN(convert->kept[i], 0);
 	}
-	if (ep_remover_start(convert->made, outputs->n, &convert->remover) < 0 && r == 0)
+	if (ep_remover_start((const char *const *)convert->made, outputs->n, &convert->remover) < 0 && r == 0)
 		fprintf(stderr, "ebpf-profiler: warning: if this fails, empty files stay: no process could be started\n");
 	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
 }
@@ -125,6 +110,8 @@ static int finish_outputs(struct convert *convert)
 		result = result ? result : r;
 	}
 	ep_remover_finish(&convert->remover, convert->written);
+	for (size_t i = 0; i < EP_LEN(convert->made); i++)
+		free(convert->made[i]);
 	return result;
 }
 

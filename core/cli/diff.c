@@ -6,6 +6,7 @@
 #include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
+#include "core/cli/output_files.h"
 #include "core/cli/outputs.h"
 #include "core/cli/parts/diff_args.h"
 #include "core/cli/parts/diff_print.h"
@@ -142,14 +143,13 @@ static enum ep_exit read_side(struct diff *diff, enum ep_movers_side number)
 /* Who is root without sudo becomes nobody, who may write nowhere: as `convert` does it. */
 static enum ep_exit open_page(struct diff *diff)
 {
-	const char *path = diff->args.output;
+	ep_autofree char *made = NULL;
 	struct ep_sudo_caller caller;
 
-	if (!path || geteuid() != 0 || ep_sudo_caller(&caller) == 0)
+	if (!diff->args.output || geteuid() != 0 || ep_sudo_caller(&caller) == 0)
 		return EP_EXIT_OK;
-	diff->page_fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (diff->args.force ? O_TRUNC : O_EXCL),
-			     0600);
-	return diff->page_fd < 0 ? fail(path, -errno) : EP_EXIT_OK;
+	diff->page_fd = ep_output_files_hold(diff->args.output, diff->args.force, &made);
+	return diff->page_fd < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
 }
 
 static enum ep_exit read_all(struct diff *diff)
@@ -244,7 +244,11 @@ static enum ep_exit write_as_nobody(struct diff *diff, const char *plugin_dir)
 	if (!path)
 		return fail("no temporary file", -errno);
 	status = write_against_base(diff, plugin_dir, path, true);
-	r = ep_stdout_file_finish_to(path, diff->page_fd);
+	r = ftruncate(diff->page_fd, 0) < 0 ? -errno : 0;
+	if (r == 0)
+		r = ep_stdout_file_finish_to(path, diff->page_fd);
+	else
+		ep_stdout_file_discard(path);
 	return status == EP_EXIT_OK && r < 0 ? fail(diff->args.output, r) : status;
 }
 
@@ -265,13 +269,10 @@ static enum ep_exit write_page(struct diff *diff)
 	return status;
 }
 
-/* Before anything is read: a file that exists is nobody's to overwrite. */
+/* Before anything is read. */
 static enum ep_exit check_output(const struct ep_diff_args *args)
 {
-	if (!args->output || args->force || access(args->output, F_OK) != 0)
-		return EP_EXIT_OK;
-	fprintf(stderr, "ebpf-profiler: %s exists; give another -o FILE, or --force to replace it\n", args->output);
-	return EP_EXIT_FAILED;
+	return args->output ? ep_output_files_check(args->output, args->force) : EP_EXIT_OK;
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */

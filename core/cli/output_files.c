@@ -2,9 +2,11 @@
 #include "core/cli/output_files.h"
 #include "core/base/elevated.h"
 #include "core/base/log.h"
+#include "core/base/replaced.h"
 #include "core/cli/stdout_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,27 +51,68 @@ static enum ep_exit check_stdout(const struct ep_output_format *format)
 	return EP_EXIT_USAGE;
 }
 
-/* A file is replaced as a whole: in the place of /dev/null or of a pipe there would be one afterwards. */
-static enum ep_exit check_file(const char *path, bool force)
+static void say_kind(const char *path, int r)
+{
+	fprintf(stderr, "ebpf-profiler: %s %s%s\n", path, ep_replaced_why(r),
+		r == -ENOTSUP ? ", or give -o - and send standard output there" : "");
+}
+
+static void say_exists(const char *path)
+{
+	fprintf(stderr, "ebpf-profiler: %s exists; give another -o FILE, or --force to replace it\n", path);
+}
+
+enum ep_exit ep_output_files_check(const char *path, bool force)
 {
 	struct ep_rights rights;
-	struct stat st = {0};
+	int r;
 
 	if (ep_rights_of_caller(&rights) < 0)
 		return EP_EXIT_FAILED;
-	if (stat(path, &st) < 0)
-		st.st_mode = S_IFREG;
+	r = ep_replaced_find(path, NULL);
 	ep_rights_restore(&rights);
-	if (!S_ISREG(st.st_mode)) {
-		fprintf(stderr, "ebpf-profiler: %s is not a regular file; give another -o FILE, or -o - and send "
-				"standard output there\n", path);
-		return EP_EXIT_FAILED;
-	}
-	if (force || access(path, F_OK) != 0)
+	if (ep_replaced_why(r))
+		say_kind(path, r);
+	else if (r == EP_REPLACED_FILE && !force)
+		say_exists(path);
+	else
 		return EP_EXIT_OK;
-	fprintf(stderr,
-		"ebpf-profiler: %s exists; give another -o FILE, or --force to replace it\n", path);
 	return EP_EXIT_FAILED;
+}
+
+/* What is there now may be another file than a moment before: so nothing is waited for, and it is asked again. */
+static int open_file_there(const char *path)
+{
+	ep_autoclose int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? ep_take_fd(fd) : -ENOTSUP;
+}
+
+/* As root: a link that leads nowhere is one that exists. */
+int ep_output_files_hold(const char *path, bool force, char **ret_made)
+{
+	ep_autofree char *made = NULL;
+	char target[PATH_MAX];
+	int fd = ep_replaced_find(path, target);
+
+	if (fd == 0) {
+		made = strdup(force ? target : path);
+		fd = made ? open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+		fd = fd < 0 ? -errno : fd;
+	} else if (fd == EP_REPLACED_FILE) {
+		fd = force ? open_file_there(target) : -EEXIST;
+	}
+	if (fd == -EEXIST)
+		say_exists(path);
+	else if (ep_replaced_why(fd))
+		say_kind(path, fd);
+	else if (fd < 0)
+		fprintf(stderr, "ebpf-profiler: %s: cannot be written: %s\n", path, ep_strerror(fd));
+	*ret_made = fd < 0 ? NULL : ep_take(made);
+	return fd;
 }
 
 /* Takes `path`. */
@@ -84,7 +127,7 @@ static enum ep_exit add(struct ep_output_files *files, const char *shown, char *
 	files->shown[files->n] = shown ? shown : path;
 	files->formats[files->n] = format;
 	files->n++;
-	return is_stdout(files, files->n - 1) ? check_stdout(format) : check_file(path, force);
+	return is_stdout(files, files->n - 1) ? check_stdout(format) : ep_output_files_check(path, force);
 }
 
 enum ep_exit ep_output_files_name(struct ep_output_files *files, const struct ep_output_choices *choices,

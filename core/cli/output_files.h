@@ -28,6 +28,14 @@ struct ep_output_files {
  */
 enum ep_exit ep_output_files_name(struct ep_output_files *files, const struct ep_output_choices *choices,
 				  const char *what, const char *plugin_dir, bool force);
+/* EP_EXIT_OK, or one line on stderr: what is there is not to be replaced, or is nothing that a file replaces. */
+enum ep_exit ep_output_files_check(const char *path, bool force);
+/*
+ * For who is root and becomes nobody, who may write nowhere: the file that is filled later, open. What is in
+ * one that exists stays there until then. A descriptor, or a negative errno after one line on stderr; ret_made:
+ * the path of one that was not there before, from malloc, else NULL.
+ */
+int ep_output_files_hold(const char *path, bool force, char **ret_made);
 /* 0 or a negative errno, after one line on stderr. `outputs` must be new. */
 int ep_output_files_open(const struct ep_output_files *files, struct ep_outputs *outputs, bool force);
 /* Once all are flushed: those that were written, as they are shown, and their formats. How many. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/shared/file.h"
 #include "core/base/elevated.h"
+#include "core/base/replaced.h"
 #include "core/base/util.h"
 
 #include <dirent.h>
@@ -73,9 +74,14 @@ static int check_as(const struct maker *maker, const char *dir, const char *path
 
 	if (r < 0)
 		return r;
-	if (path[0] && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	r = path[0] ? ep_replaced_find(path, NULL) : 0;
+	if (r < 0 && !ep_replaced_why(r)) /* who opens it says so */
+		r = 0;
+	if (r == 0 && path[0] && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		r = EP_REPLACED_FILE; /* a link whose target is not there */
+	if (r == EP_REPLACED_FILE)
 		r = -EEXIST;
-	else if (faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) < 0)
+	else if (r == 0 && faccessat(AT_FDCWD, dir, W_OK | X_OK, AT_EACCESS) < 0)
 		r = -errno;
 	ep_rights_restore(&rights);
 	return r;
@@ -144,18 +150,20 @@ static int open_nameless(struct ep_file *file, const char *path)
 	return file->fd < 0 ? -errno : 0;
 }
 
+/* Where it will have its name: beside what a link at `path` leads to. */
 static int open_temp_as(struct ep_file *file, const char *path)
 {
+	char target[PATH_MAX];
 	struct ep_rights rights;
 	int r = enter(&file->maker, &rights);
 
 	if (r < 0)
 		return r;
-	r = open_nameless(file, path);
-	if (r < 0)
-		r = open_named(file, path);
+	r = ep_replaced_find(path, target);
+	if (r >= 0 && open_nameless(file, target) < 0)
+		r = open_named(file, target);
 	ep_rights_restore(&rights);
-	return r;
+	return EP_MIN(r, 0);
 }
 
 static int open_temp(struct ep_file *file, const char *path)
@@ -314,16 +322,19 @@ static int link_temp(struct ep_file *file, const char *path)
 
 static int give_name(struct ep_file *file, const char *path, bool replace)
 {
+	char target[PATH_MAX];
 	int r = 0;
 
 	if (!file->temp[0] && !replace)
 		return link_nameless(file, path);
-	if (!file->temp[0])
-		r = link_temp(file, path);
+	if (replace)
+		r = ep_replaced_find(path, target);
+	if (r >= 0 && !file->temp[0])
+		r = link_temp(file, target);
 	if (r < 0)
 		return r;
 	if (replace)
-		r = rename(file->temp, path) < 0 ? -errno : 0;
+		r = rename(file->temp, target) < 0 ? -errno : 0;
 	else
 		r = rename_new(file->temp, path);
 	if (r == 0)

@@ -2,8 +2,9 @@
 /*
  * A file that appears whole or not at all, compressed or not: written without a name, or under one that
  * nobody can guess, in the same directory, then given its name. A file that exists is not replaced unless
- * asked to. Only its owner may read it, who is the user that called sudo, if one did. It is made with the
- * rights of who started the program, also when the program may do more (core/base/elevated.h). One thread.
+ * asked to, and what is no file never is; of a symbolic link it is the target (core/base/replaced.h). Only its
+ * owner may read it, who is the user that called sudo, if one did. It is made with the rights of who started
+ * the program, also when the program may do more (core/base/elevated.h). One thread.
  */
 #ifndef EP_EXPORTERS_FILE_H
 #define EP_EXPORTERS_FILE_H
@@ -15,7 +16,8 @@
 struct ep_file;
 
 /*
- * Whether files can be made in dir. 0, a negative errno, or -EEXIST: there is a file at `path`, which may be "".
+ * Whether files can be made in dir. 0, a negative errno, or -EEXIST: there is a file or a link at `path`, which
+ * may be "". Here and below -ENOTSUP, -EISDIR and -ELOOP are those of core/base/replaced.h.
  */
 int ep_file_check(const char *dir, const char *path);
 /*

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/shared/file_exporter.h"
+#include "core/base/replaced.h"
 #include "core/base/util.h"
 #include "exporters/shared/file.h"
 
@@ -66,10 +67,12 @@ static const char *advice(int r)
 
 static void log_failure(const struct exporter *exporter, const char *path, int r, const char *why)
 {
-	const char *what = strerrordesc_np(-r);
+	const char *what = strerrordesc_np(-r), *kind = ep_replaced_why(r);
 
 	if (why[0]) /* of the profile, whatever file it would have been */
 		exporter->host->log(EP_HOST_ERROR, "%s: %s", exporter->format->name, why);
+	else if (kind)
+		exporter->host->log(EP_HOST_ERROR, "%s: %s %s", exporter->format->name, path, kind);
 	else
 		exporter->host->log(EP_HOST_ERROR, "%s: %s: %s: %s", exporter->format->name, path,
 				    what ? what : "unknown error", advice(r));
@@ -98,11 +101,11 @@ static int check_target(const struct exporter *exporter)
 		snprintf(dir, sizeof(dir), "%s", exporter->directory);
 	else if (slash)
 		snprintf(dir, sizeof(dir), "%.*s", (int)EP_MAX(slash - path, (ptrdiff_t)1), path);
-	r = ep_file_check(dir, exporter->force ? "" : path);
+	r = path[0] && exporter->force ? 0 : ep_file_check(dir, path);
 	if (r == 0 && path[0])
 		r = ep_file_try(path);
 	if (r < 0)
-		log_failure(exporter, r == -EEXIST ? path : dir, r, "");
+		log_failure(exporter, r == -EEXIST || ep_replaced_why(r) ? path : dir, r, "");
 	return r;
 }
 

@@ -4,6 +4,7 @@
 
     test_report.py [NAME...]    EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR say which one
 """
+import contextlib
 import fcntl
 import http.server
 import json
@@ -11,6 +12,7 @@ import os
 import pty
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import sys
@@ -285,14 +287,82 @@ class Convert(Case):
                 data = file.read()
             for part in (0.2, 0.5, 0.9, 0.99):
                 cut = self.at("cut-" + name)
+                kept = data[:int(len(data) * part)]
+                if name.endswith((".folded", ".perf.txt")):     # text: not where a line may end
+                    kept = kept.rstrip(b"\n)0123456789 ")
                 with open(cut, "wb") as file:
-                    file.write(data[:int(len(data) * part)].rstrip(b"\n"))     # text: not at the end of a line
+                    file.write(kept)
                 with self.subTest(name, part=part):
                     self.assertIn(cut, self.fails(1, "report", cut))
         data = simple().bytes()
         with open(self.at("cut.pprof"), "wb") as file:
             file.write(data[:-3])
         self.fails(1, "report", self.at("cut.pprof"))
+
+
+@unittest.skipUnless(has_plugin("x.folded"), "the plugin folded is not built")
+class Outputs(Case):
+    """What is at the name of an output stays what it is."""
+
+    def commands(self, out):
+        yield ["convert", self.path, "-f", "folded", "-o", out]
+        if has_plugin("x.html"):
+            yield ["diff", self.path, self.path, "-q", "-o", out]
+
+    def kinds(self):
+        pipe, link, circle, directory, null, to_null = (self.at(name + ".html") for name in (
+            "pipe", "link", "circle", "directory", "null", "to-null"))
+        os.mkfifo(pipe)
+        os.symlink("pipe.html", link)
+        os.symlink("circle.html", circle)
+        os.mkdir(directory)
+        yield from (pipe, link, circle, directory)
+        with contextlib.suppress(PermissionError):
+            os.mknod(null, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+            os.symlink("null.html", to_null)
+            yield from (null, to_null)
+
+    def test_what_is_no_file_stays(self):
+        """Neither is it waited for: nobody reads from the pipe."""
+        for out in self.kinds():
+            before = os.lstat(out)
+            for command in self.commands(out):
+                for force in ([], ["--force"]):
+                    with self.subTest(out=out, command=command[0], force=force):
+                        result = run(*command, *force)
+                        self.assertEqual(result.returncode, 1, result.stderr)
+                        self.assertRegex(result.stderr, r"\Aebpf-profiler: [^\n]+ (is|exists)[^\n]*: name [^\n]+\n\Z")
+                        self.assertEqual((os.lstat(out).st_mode, os.lstat(out).st_ino), (before.st_mode, before.st_ino))
+
+    def test_a_link_stays_and_its_target_is_written(self):
+        os.mkdir(self.at("dir"), 0o755)
+        for there in (False, True):
+            for command in self.commands(self.at("link.html")):
+                link, target = self.at("link.html"), self.at("dir/target")
+                os.symlink("dir/target", link)
+                if there:
+                    with open(target, "w", encoding="utf-8") as file:
+                        file.write("old" * 100000)
+                with self.subTest(command=command[0], there=there):
+                    if there:
+                        self.assertIn("--force", self.fails(1, *command))
+                    result = run(*command, "--force")
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    self.assertEqual(os.readlink(link), "dir/target")
+                    self.assertGreater(os.path.getsize(target), 0)
+                    with open(target, "rb") as file:
+                        self.assertNotIn(b"oldold", file.read())
+                    self.assertEqual(os.listdir(self.at("dir")), ["target"])
+                os.unlink(link)
+                os.unlink(target)
+
+    def test_a_pipe_is_written_by_the_shell(self):
+        out = self.at("pipe")
+        os.mkfifo(out)
+        with subprocess.Popen(["cat", out], stdout=subprocess.PIPE, text=True) as reader:
+            result = subprocess.run(["sh", "-c", '"$0" convert "$1" -f folded -o - >"$2"', BINARY, self.path, out], check=False)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn("main;work", reader.stdout.read())
 
 
 class Pipe(Case):

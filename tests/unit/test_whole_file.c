@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <zlib.h>
 
 #define BYTES (300 * 1024)
@@ -186,4 +187,88 @@ FILE_TEST(nobody_knows_whose_it_is_without_a_number)
 	assert_int_equal(ep_file_create(fx->path, 0, &file), -EINVAL);
 	assert_null(file);
 	set_sudo(NULL);
+}
+
+/* --- what is there already --- */
+
+static void make_pipe(struct fixture *fx)
+{
+	assert_int_equal(mkfifo(fx->path, 0600), 0);
+}
+
+static void make_device(struct fixture *fx)
+{
+	if (mknod(fx->path, S_IFCHR | 0600, makedev(1, 3)) < 0)
+		skip(); /* a user may not, nor root of a container */
+}
+
+static void make_link_to_device(struct fixture *fx)
+{
+	assert_int_equal(symlink("/dev/null", fx->path), 0);
+}
+
+/* A file that was begun before it was there, too. */
+static void check_stays(struct fixture *fx, void (*make)(struct fixture *fx))
+{
+	struct stat before, after;
+	struct ep_file *file = NULL, *later = NULL;
+	uint64_t bytes;
+
+	assert_int_equal(ep_file_create(fx->path, 0, &later), 0);
+	make(fx);
+	assert_int_equal(lstat(fx->path, &before), 0);
+	assert_int_equal(ep_file_check(fx->dir, fx->path), -ENOTSUP);
+	assert_int_equal(ep_file_try(fx->path), -ENOTSUP);
+	assert_int_equal(ep_file_create(fx->path, 0, &file), -ENOTSUP);
+	assert_null(file);
+	assert_int_equal(ep_file_publish(later, fx->path, true, &bytes), -ENOTSUP);
+	ep_file_close(later);
+	assert_int_equal(lstat(fx->path, &after), 0);
+	assert_int_equal(after.st_mode, before.st_mode);
+	assert_int_equal(after.st_ino, before.st_ino);
+}
+
+FILE_TEST(a_pipe_stays)
+{
+	check_stays(fx, make_pipe);
+}
+
+FILE_TEST(a_link_to_a_device_stays)
+{
+	check_stays(fx, make_link_to_device);
+}
+
+FILE_TEST(a_device_stays)
+{
+	make_device(fx); /* or skip before a file is open */
+	assert_int_equal(unlink(fx->path), 0);
+	check_stays(fx, make_device);
+}
+
+/* In another directory than the link, where the file is made then: the link may be on another file system. */
+FILE_TEST(a_link_stays_and_its_target_is_replaced)
+{
+	char inner[128], target[160], link[160] = "";
+	struct ep_file *file = NULL;
+	uint64_t bytes;
+	struct stat st;
+
+	snprintf(inner, sizeof(inner), "%s/inner", fx->dir);
+	snprintf(target, sizeof(target), "%s/target", inner);
+	assert_int_equal(mkdir(inner, 0700), 0);
+	assert_int_equal(symlink("inner/target", fx->path), 0);
+	for (int i = 0; i < 2; i++) { /* it leads to nothing, then to a file */
+		assert_int_equal(ep_file_check(fx->dir, fx->path), -EEXIST);
+		assert_int_equal(ep_file_create(fx->path, 0, &file), 0);
+		assert_int_equal(ep_file_write(file, fx->data, 100), 0);
+		assert_int_equal(ep_file_publish(file, fx->path, false, &bytes), -EEXIST);
+		assert_int_equal(ep_file_publish(file, fx->path, true, &bytes), 0);
+		ep_file_close(file);
+		assert_int_equal(readlink(fx->path, link, sizeof(link) - 1), strlen("inner/target"));
+		assert_int_equal(lstat(target, &st), 0);
+		assert_int_equal(st.st_mode, S_IFREG | 0600);
+		assert_int_equal(st.st_size, 100);
+	}
+	assert_int_equal(unlink(target), 0);
+	assert_int_equal(rmdir(inner), 0); /* and nothing else in it */
 }
