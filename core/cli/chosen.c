@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/chosen.h"
 #include "core/agent/chooser.h"
+#include "core/agent/renamed.h"
 #include "core/cli/commands.h"
 #include "core/cli/targets.h"
 #include "core/config/config.h"
@@ -20,11 +21,24 @@ bool ep_chosen_is_command(const struct ep_args *args)
 	       !ep_filter_asks(&args->filter, EP_FILTER_TID);
 }
 
+bool ep_chosen_explain(const struct ep_filter *filter, bool is_start, char text[EP_CHOSEN_TEXT_BYTES])
+{
+	struct ep_renamed renamed;
+
+	text[0] = '\0';
+	if (ep_renamed_find(filter, &renamed) < 0 || !renamed.n || (is_start && renamed.n_named))
+		return false;
+	ep_renamed_print(&renamed, text, EP_CHOSEN_TEXT_BYTES);
+	return true;
+}
+
 static bool can_choose(const struct ep_filter *filter)
 {
-	char sentence[512] = "";
+	char sentence[EP_CHOSEN_TEXT_BYTES] = "";
 	int r = ep_chooser_check(filter, sentence, sizeof(sentence));
 
+	if (!*sentence && r == 0)
+		ep_chosen_explain(filter, true, sentence);
 	if (*sentence)
 		fprintf(stderr, "ebpf-profiler: %s\n", sentence);
 	return r == 0;
@@ -87,4 +101,13 @@ bool ep_chosen_has_ended(const struct ep_args *args, struct ep_child *child)
 	if (args->child_argv && ep_child_reap(child))
 		return true;
 	return args->n_pids && !args->all_cpus && ep_targets_all_gone(args->pids, args->n_pids);
+}
+
+int ep_chosen_exit(const struct ep_args *args, const struct ep_child *child, enum ep_exit status)
+{
+	int command = args->child_argv ? ep_child_exit_status(child) : 0;
+
+	if (command && (status == EP_EXIT_OK || status == EP_EXIT_NO_SAMPLES || status == EP_EXIT_QUALITY))
+		return command;
+	return status;
 }

@@ -153,16 +153,20 @@ static void no_samples(struct record *record)
 {
 	const struct ep_args *args = record->args;
 	bool is_fine = ep_chosen_is_command(args) && !args->min_complete && !args->min_named;
+	char renamed[EP_CHOSEN_TEXT_BYTES];
 
 	record->status = is_fine ? EP_EXIT_OK : EP_EXIT_NO_SAMPLES;
 	if (is_fine && args->quiet)
 		return;
-	fprintf(stderr, "ebpf-profiler: %sno samples%s: %s; record longer (-d), faster (-F), or the "
-		"whole machine (-a)\n",
-		is_fine ? "warning: " : "", record->files.n ? ", and no file" : "",
-		ep_chosen_is_command(args) || args->n_pids ? "the target used no CPU time"
-		: ep_filter_is_used(&args->filter)	   ? "nothing that was chosen used CPU time"
-							   : "the machine was idle");
+	fprintf(stderr, "ebpf-profiler: %sno samples%s: ", is_fine ? "warning: " : "",
+		record->files.n ? ", and no file" : "");
+	if (ep_chosen_explain(&args->filter, false, renamed))
+		fprintf(stderr, "%s\n", renamed);
+	else
+		fprintf(stderr, "%s; record longer (-d), faster (-F), or the whole machine (-a)\n",
+			ep_chosen_is_command(args) || args->n_pids ? "the target used no CPU time"
+			: ep_filter_is_used(&args->filter)	   ? "nothing that was chosen used CPU time"
+								   : "the machine was idle");
 }
 
 static void check_quality(struct record *record, const struct ep_batch *batch)
@@ -403,16 +407,6 @@ static enum ep_exit run(struct record *record)
 	return status == EP_EXIT_OK ? start(record) : status;
 }
 
-static int final_status(const struct record *record)
-{
-	int command = record->args->child_argv && !record->failed ? ep_child_exit_status(&record->child) : 0;
-
-	if (command && (record->status == EP_EXIT_OK || record->status == EP_EXIT_NO_SAMPLES ||
-			record->status == EP_EXIT_QUALITY))
-		return command;
-	return record->status;
-}
-
 static int finish(struct record *record)
 {
 	int r = ep_output_files_finish(&record->files);
@@ -420,7 +414,7 @@ static int finish(struct record *record)
 	if (r < 0)
 		record->status = r == -EPIPE ? EP_EXIT_PIPE : EP_EXIT_FAILED;
 	ep_cmd_say_refused_calls();
-	return final_status(record);
+	return record->failed ? (int)record->status : ep_chosen_exit(record->args, &record->child, record->status);
 }
 
 int ep_cmd_record(const struct ep_args *args)

@@ -479,6 +479,7 @@ static enum ep_exit fail_early(struct top *top, enum ep_exit status)
 static enum ep_exit start(struct top *top)
 {
 	const struct ep_args *args = top->args;
+	char renamed[EP_CHOSEN_TEXT_BYTES];
 	enum ep_exit status = ep_chosen_open(args, top->config, top->loop, 2 * KEPT * EP_NS_PER_SEC, &top->session);
 
 	if (status != EP_EXIT_OK)
@@ -497,6 +498,9 @@ static enum ep_exit start(struct top *top)
 		top->keys_fd = ep_terminal_open_keys(STDIN_FILENO);
 	top->is_terminal = top->keys_fd >= 0 && ep_terminal_enter(STDIN_FILENO, STDOUT_FILENO) == 0;
 	start_handles(top);
+	if (ep_chosen_explain(&args->filter, true, renamed)) /* what was printed is no more to be seen */
+		snprintf(top->view.message, sizeof(top->view.message), "%.*s", (int)sizeof(top->view.message) - 1,
+			 renamed);
 	if (top->is_terminal)
 		draw(top);
 	return EP_EXIT_OK;
@@ -553,6 +557,7 @@ static enum ep_exit check_outputs(const struct ep_args *args)
 int ep_cmd_top(const struct ep_args *args)
 {
 	static struct top top;
+	char renamed[EP_CHOSEN_TEXT_BYTES];
 	enum ep_exit status = check_outputs(args);
 
 	if (status != EP_EXIT_OK)
@@ -579,7 +584,9 @@ int ep_cmd_top(const struct ep_args *args)
 		top.status = status;
 	uv_run(top.loop, UV_RUN_DEFAULT);
 	ep_terminal_leave();
+	if (top.status == EP_EXIT_OK && !top.sum.samples && ep_chosen_explain(&args->filter, false, renamed))
+		fprintf(stderr, "ebpf-profiler: no samples: %s\n", renamed);
 	ep_cmd_say_refused_calls();
 	top_fini(&top);
-	return top.status;
+	return ep_chosen_exit(args, &top.child, top.status);
 }

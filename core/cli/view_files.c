@@ -199,13 +199,17 @@ static void forget_times(struct ep_view_files *files, const struct ep_batch *bat
 			"taken whole\n");
 }
 
-static enum ep_exit no_samples(bool filtered)
+static enum ep_exit no_samples(const struct ep_view_filter *filter, const struct ep_batch *batch)
 {
-	fprintf(stderr,
-		filtered
-			? "ebpf-profiler: no sample passes these filters: leave one out, or see what there is "
-			  "with --by process, thread, cpu or kind\n"
-			: "ebpf-profiler: no samples are in there\n");
+	char why[EP_VIEW_WHY_BYTES];
+
+	if (!batch->n_samples)
+		fprintf(stderr, "ebpf-profiler: no samples are in there\n");
+	else if (ep_view_filter_explain(filter, batch, why))
+		fprintf(stderr, "ebpf-profiler: no sample passes these filters: %s\n", why);
+	else
+		fprintf(stderr, "ebpf-profiler: no sample passes these filters: leave one out, or see what there is with "
+				"--by process, thread, cpu or kind\n");
 	return EP_EXIT_NO_SAMPLES;
 }
 
@@ -223,7 +227,7 @@ enum ep_exit ep_view_files_read(struct ep_view_files *files, const struct ep_vie
 	if (r < 0)
 		return fail(why[0] ? why : ep_strerror(r));
 	if (filtered->n_samples == 0)
-		return no_samples(batch->n_samples != 0);
+		return no_samples(args->filter, batch);
 	*ret_batch = ep_take(filtered);
 	return EP_EXIT_OK;
 }

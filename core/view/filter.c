@@ -7,6 +7,7 @@
 #include "core/view/filter.h"
 #include "core/base/clock.h"
 #include "core/base/parse.h"
+#include "core/base/utf8.h"
 #include "core/base/vec.h"
 #include "core/trace/batch.h"
 
@@ -183,6 +184,7 @@ int ep_view_filter_add(struct ep_view_filter *filter, enum ep_view_key key, cons
 	static const char *const takes[N_KEYS] = {
 		[EP_VIEW_PID] = "process ids, like 1234,1235 or !1234",
 		[EP_VIEW_COMM] = "a name, like make or 'make*'",
+		[EP_VIEW_EXE] = "a file, like python3 or '/opt/*'",
 		[EP_VIEW_THREAD] = "a thread's name or id, like 'worker*' or 1234",
 		[EP_VIEW_CPU] = "numbers of CPUs, like 0-3,7",
 		[EP_VIEW_KIND] = "kinds of frames, like kernel,native",
@@ -295,6 +297,13 @@ struct subject {
 	size_t bytes;
 };
 
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static bool rule_matches(const struct rule *rule, enum ep_view_key key,
 			 const struct subject *subject)
 {
@@ -311,6 +320,8 @@ static bool rule_matches(const struct rule *rule, enum ep_view_key key,
 		return fnmatch(rule->text, subject->text, 0) == 0;
 	case EP_VIEW_COMM:
 		return fnmatch(rule->text, subject->text, 0) == 0;
+	case EP_VIEW_EXE:
+		return fnmatch(rule->text, strchr(rule->text, '/') ? subject->text : file_name(subject->text), 0) == 0;
 	case EP_VIEW_CONTAINER:
 		if (!rule->text[0])
 			return !subject->text[0];
@@ -350,7 +361,7 @@ static struct subject subject_of(const struct ep_batch *batch, uint32_t string, 
 
 static int bind_processes(struct ep_view_filter *filter, const struct ep_batch *batch)
 {
-	static const enum ep_view_key keys[] = {EP_VIEW_PID, EP_VIEW_COMM, EP_VIEW_CONTAINER};
+	static const enum ep_view_key keys[] = {EP_VIEW_PID, EP_VIEW_COMM, EP_VIEW_EXE, EP_VIEW_CONTAINER};
 	uint8_t *ok = malloc(batch->n_processes + 1);
 
 	if (!ok)
@@ -360,6 +371,7 @@ static int bind_processes(struct ep_view_filter *filter, const struct ep_batch *
 		const struct subject subjects[] = {
 			{.number = batch->process_pid[i]},
 			subject_of(batch, batch->process_comm[i], 0),
+			subject_of(batch, batch->process_exe_path[i], 0),
 			subject_of(batch, batch->process_container_id[i], 0),
 		};
 
@@ -557,6 +569,15 @@ static int build(struct ep_view_filter *filter, const struct ep_batch *batch,
 	return r < 0 ? r : ep_profile_finish(builder, ret_batch);
 }
 
+/* A name for a message: cut, and without what drives a terminal. */
+static void show(const char *text, char *buf, size_t size)
+{
+	size_t bytes = ep_utf8_cut(text, strlen(text), size - 1);
+
+	ep_utf8_clean(text, bytes, buf);
+	buf[bytes] = '\0';
+}
+
 int ep_view_filter_apply(struct ep_view_filter *filter, struct ep_batch *batch,
 			 struct ep_batch **ret_batch, char *why)
 {
@@ -582,4 +603,41 @@ int ep_view_filter_apply(struct ep_view_filter *filter, struct ep_batch *batch,
 		r = build(filter, batch, ret_batch);
 	bound_fini(&filter->bound);
 	return r;
+}
+
+/* A rule that the process's name does not pass and its file's would. */
+static bool is_renamed(const struct ep_view_filter *filter, const struct subject *comm, const struct subject *file)
+{
+	const struct rule *rule;
+
+	ep_vec_each (&filter->rules[EP_VIEW_COMM], rule) {
+		if (!rule->excludes && rule_matches(rule, EP_VIEW_COMM, file) && !rule_matches(rule, EP_VIEW_COMM, comm))
+			return true;
+	}
+	return false;
+}
+
+bool ep_view_filter_explain(const struct ep_view_filter *filter, const struct ep_batch *batch, char *why)
+{
+	bool has_files = false;
+
+	for (uint32_t i = 1; i < batch->n_processes; i++) {
+		struct subject comm = subject_of(batch, batch->process_comm[i], 0);
+		struct subject file = {.text = file_name(batch->string_text[batch->process_exe_path[i]])};
+		char shown[2][EP_VIEW_WHY_BYTES / 4];
+
+		has_files |= *file.text != '\0';
+		if (!*file.text || !is_renamed(filter, &comm, &file))
+			continue;
+		show(comm.text, shown[0], sizeof(shown[0]));
+		show(file.text, shown[1], sizeof(shown[1]));
+		snprintf(why, EP_VIEW_WHY_BYTES, "process %u runs %s and is named '%s': choose by file, --exe %s",
+			 batch->process_pid[i], shown[1], shown[0], shown[1]);
+		return true;
+	}
+	if (!filter->rules[EP_VIEW_EXE].len || has_files)
+		return false;
+	snprintf(why, EP_VIEW_WHY_BYTES, "--exe needs the file of each process, which .otlp.gz and .html files keep and "
+		 "this one does not: choose by --comm");
+	return true;
 }

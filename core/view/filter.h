@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which part of a profile is looked at: the filters --pid --comm --thread --container --cpu --kind
- * -I -X and the times --from --to, as the choice that the builder takes (core/profile/builder.h).
+ * Which part of a profile is looked at: the filters --pid --comm --exe --thread --container --cpu
+ * --kind -I -X and the times --from --to, as the choice that the builder takes (core/profile/builder.h).
  *
  * Rules of one key add up, those of different keys must all hold, and one that begins with "!"
  * excludes. All but two decide about samples. A rule about kinds decides about frames: those of
@@ -21,6 +21,7 @@ struct ep_view_filter;
 enum ep_view_key {
 	EP_VIEW_PID,	   /* "1234", "!1234", "1,2,3" */
 	EP_VIEW_COMM,	   /* of the process, with * ? [..] */
+	EP_VIEW_EXE,	   /* the file it runs, with * ? [..]; without a slash its name in any directory */
 	EP_VIEW_THREAD,	   /* a thread's id, or its name with * ? [..] */
 	EP_VIEW_CONTAINER, /* the beginning of its id; "" is what runs outside of any */
 	EP_VIEW_CPU,	   /* "0-3,7" */
@@ -70,6 +71,12 @@ bool ep_view_filter_has_times(const struct ep_view_filter *filter);
 /* What the times mean in a recording from start_ns to end_ns; all of time where there are none. */
 struct ep_view_range ep_view_filter_range(const struct ep_view_filter *filter, uint64_t start_ns,
 					  uint64_t end_ns);
+
+/*
+ * Nothing passed: perhaps since a process that --comm names by its file has another name (Node.js 24 is
+ * "MainThread"), or since the profile knows no files. True, and in `why` that, and what to do.
+ */
+bool ep_view_filter_explain(const struct ep_view_filter *filter, const struct ep_batch *batch, char *why);
 
 /*
  * A batch of its own that has what the filter lets through (gives a reference; of an empty filter

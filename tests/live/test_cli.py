@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,16 @@ class Record(Case):
             self.assertEqual(file.read(), "precious")
         self.assertEqual(run("record", "--force", "-o", self.out, "--", *burner(0.3)).returncode, 0)
         self.assertGreater(len(samples_of(self.out)), 0)
+
+    def test_a_link_stays_and_its_target_is_written(self):
+        path, target = os.path.join(self.dir, "link.pb.gz"), os.path.join(self.dir, "target")
+        os.symlink("target", path)
+        with open(target, "w", encoding="utf-8") as file:
+            file.write("old")
+        result = run("record", "-q", "--force", "-o", path, "--", *burner(0.3))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(os.readlink(path), "target")
+        self.assertGreater(len(samples_of(target)), 0)
 
     def test_no_samples_is_exit_5_and_no_file(self):
         with subprocess.Popen(["sleep", "30"]) as idle:
@@ -249,6 +260,18 @@ class Record(Case):
         self.assertIn("ebpf-profiler doctor", result.stderr)
 
 
+class Top(Case):
+    def status(self, *words):
+        return run("top", *words, stdin=subprocess.DEVNULL).returncode
+
+    def test_the_commands_exit_status_is_passed_on(self):
+        self.assertEqual(self.status("--", "sh", "-c", "exit 7"), 7)
+        self.assertEqual(self.status("--", "sh", "-c", "kill -USR1 $$"), 128 + signal.SIGUSR1)
+        self.assertEqual(self.status("--", "true"), 0)
+        self.assertEqual(self.status("--", "/nonexistent/program"), 127)
+        self.assertEqual(self.status("-d", "500ms", "--", "sleep", "30"), 0)  # we ended it
+
+
 class Agent(Case):
     def write_config(self, interval, keep):
         return agent.write_config(self.dir, interval=interval, keep=keep)
@@ -333,6 +356,24 @@ class Agent(Case):
         os.chown(self.dir, 65534, 65534)
         self.sampled(SUDO_UID="65534", SUDO_GID="65534")
         self.assertEqual({(os.stat(path).st_uid, os.stat(path).st_mode & 0o777) for path in self.files()}, {(65534, 0o600)})
+
+    def test_what_is_no_file_stays(self):
+        """Root's agent made a file of /dev/null: here it is a device of our own."""
+        paths = [os.path.join(self.dir, name) for name in ("null", "pipe", "link")]
+        os.mknod(paths[0], 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        os.mkfifo(paths[1])
+        os.symlink("null", paths[2])
+        for path in paths:
+            before = os.lstat(path)
+            for force in ("false", "true"):
+                config = self.write_config("1s", 2)
+                with open(config, "w", encoding="utf-8") as file:
+                    file.write('[plugins]\nenable = ["pprof"]\n[[exporter]]\ntype = "pprof"\n'
+                               f'path = "{path}"\nforce = {force}\n')
+                result = run("--config", config)
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertIn(f"pprof: {path} is not a regular file", result.stderr)
+                self.assertEqual((os.lstat(path).st_mode, os.lstat(path).st_ino), (before.st_mode, before.st_ino))
 
     def test_directories_of_others_are_refused(self):
         path = self.write_config("1s", 2)

@@ -9,6 +9,7 @@ ones used; the samples must be as many, but for what counting by chance explains
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -199,6 +200,25 @@ class Choices(Case):
         self.assertLessEqual(self.pids("-p", str(os.getpid()), "--no-inherit"), {os.getpid()})
         self.assertEqual(self.pids("-p", str(one.pid), "-u", "!root"), set())
         self.assertIn("the target used no CPU time", self.stderr)
+
+    def test_a_program_that_has_another_name(self):
+        """As Node.js 24 does with its first thread."""
+        program = os.path.join(self.dir, "ep-nodelike")
+        shutil.copy2(os.path.realpath(sys.executable), program)
+        code = "import ctypes\nctypes.CDLL(None).prctl(15, b'MainThread')\nprint(1,flush=True)\nwhile True: pass"
+        proc = subprocess.Popen([program, "-c", code], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(proc.stdout.close)
+        self.addCleanup(proc.wait)
+        self.addCleanup(proc.kill)
+        self.assertEqual(proc.stdout.readline(), "1\n")
+        self.assertEqual(self.pids("--exe", "ep-nodelike"), {proc.pid})
+        self.assertEqual(self.pids("--comm", "ep-node*"), set())
+        told = (f"1 process runs ep-nodelike and has another name ({proc.pid} is 'MainThread'): choose by file, "
+                "--exe ep-nodelike")
+        self.assertEqual(self.stderr, f"ebpf-profiler: {told}\nebpf-profiler: no samples, and no file: {told}\n")
+        run = whole.run("top", "-d", "1500ms", "--comm", "ep-nodelike", stdin=subprocess.DEVNULL)
+        self.assertIn(f"ebpf-profiler: no samples: {told}\n", run.stderr)
+        self.assertEqual(self.pids("--comm", "MainThread", "--exe", "ep-node*"), {proc.pid})
 
     def test_threads_and_cpus(self):
         proc, tid = self.burner("ep-threads", 1)

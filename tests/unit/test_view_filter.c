@@ -30,7 +30,7 @@ static struct ep_view_filter *new_filter(void)
 /* A rule: a letter for its key, then the value. */
 static void add(struct ep_view_filter *filter, const char *rule)
 {
-	static const char keys[] = "pctgukIX"; /* in the order of enum ep_view_key */
+	static const char keys[] = "pcetgukIX"; /* in the order of enum ep_view_key */
 	char why[EP_VIEW_WHY_BYTES] = "";
 	const char *key = strchr(keys, rule[0]);
 

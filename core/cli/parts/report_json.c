@@ -142,6 +142,7 @@ static void put_row(const struct ep_report *report, enum ep_tally_by by,
 		put_string(report, "kind", row->name);
 		break;
 	case EP_TALLY_PROCESS:
+		put_string(report, "name", row->name); /* as rows of functions have one */
 		put_process(report, row->process);
 		break;
 	case EP_TALLY_THREAD:

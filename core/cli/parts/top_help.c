@@ -7,6 +7,7 @@ const char ep_top_help[] =
 	"Shows where the CPU time of the last five seconds went, once a second, until q, Ctrl-C, or -d\n"
 	"is over. What is looked at is chosen as for record (record --help): the whole machine, -p, --comm, CMD..\n"
 	"On a terminal, what CMD writes is not shown. Without one, each second one table is printed.\n"
+	"CMD's exit status is passed on, unless it is 0.\n"
 	"\n"
 	"  s          sort by self or by total time\n"
 	"  g          group by function, process, thread, container, language\n"

@@ -19,6 +19,7 @@ enum { OPT_FROM = EP_VIEW_OPTIONS_FIRST + EP_VIEW_DROP + 1, OPT_TO };
 static const struct option view_options[] = {
 	{"pid", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_PID},
 	{"comm", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_COMM},
+	{"exe", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_EXE},
 	{"thread", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_THREAD},
 	{"container", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_CONTAINER},
 	{"cpu", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_CPU},

@@ -24,6 +24,7 @@
 #define EP_VIEW_HELP                                                                               \
 	"      --pid PID,..     samples of these processes; !PID: of all others\n"                 \
 	"      --comm GLOB      of processes with this name; !GLOB excludes, here and below\n"     \
+	"      --exe GLOB       of processes that run this file: '/opt/*', or node wherever it is\n" \
 	"      --thread GLOB    of threads with this name or id\n"                                 \
 	"      --container ID   of this container; the beginning of the id is enough\n"            \
 	"      --cpu LIST       on these CPUs: 0-3,7\n"                                            \
