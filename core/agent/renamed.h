@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs whose main thread has another name than their file: of Node.js 24 it is "MainThread", of Python with
- * PyTorch "pt_main_thread". Who chooses them by name, as the program is known, finds nothing.
+ * Programs whose main thread has another name than their file: of Node.js 24 it is "MainThread", with PyTorch
+ * "pt_main_thread". Who chooses them by name, as the program is known, finds nothing.
  */
 #ifndef EP_AGENT_RENAMED_H
 #define EP_AGENT_RENAMED_H

@@ -96,7 +96,7 @@ EP_TEST(a_name_that_is_the_files_is_explained)
 	explained(EP_VIEW_COMM, "sh", true, "");
 	explained(EP_VIEW_COMM, "!node", true, "");
 	explained(EP_VIEW_COMM, "node", false, "");
-	explained(EP_VIEW_EXE, "perl", true, "");
+	explained(EP_VIEW_EXE, "cat", true, "");
 	explained(EP_VIEW_EXE, "node", false,
 		  "--exe needs the file of each process, which .otlp.gz and .html files keep and this one does not: "
 		  "choose by --comm");
