@@ -53,7 +53,7 @@ make_service_guest() {
 	n_checks=10	# in tests/kernels/service/check.sh
 	make_systemd_root "$@"
 	install_profiler
-	compile -fomit-frame-pointer -static "$root/tests/kernels/burner.c" -o "$work/burner"
+	compile -fomit-frame-pointer -static "$root/tests/live/programs/nested.c" -o "$work/burner"
 	make_guest "$root/tests/kernels/service/init.sh" "$busybox_file" "$work/burner"
 }
 

@@ -1,7 +1,8 @@
 # Sourced by scripts/kernels: a Node for the guest.
 # SPDX-License-Identifier: Apache-2.0
 
-n_language_checks=2
+# Its start, which is in the samples, is in none of the stacks that climb.js knows.
+recorded=node judged_by='--threshold 80'
 
 # The system's Node, or one of tests/runtimes/install, as /t/node, with its libraries at their places.
 find_node() {
@@ -13,14 +14,5 @@ find_node() {
 
 put_into_guest() {
 	find_node
-	cp -L "$node" "$guest/t/node"
-	cp "$root/plugins/v8/tests/kernels/climb.js" "$guest/t"
-	copy_libraries "$node"
-}
-
-# Its start, which is in the samples, is in none of the stacks that climb.js knows.
-judge_language() {
-	for name in node interpreted_node; do
-		judge "$1" $name --threshold 80
-	done
+	put_program "$node" node climb.js
 }
