@@ -1,13 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the agent costs beside a command, long after the start of both: CPU time, and how often it runs.
 
-    tests/bench/beside.py [-F HZ] [--loop] COMMAND...
-
-The command runs on one CPU; `--loop` starts it again when it ends. CPU time is the scheduler's; so are the times that
+The command runs on one CPU; in a loop it is started again when it ends. CPU time is the scheduler's; so are the times that
 the agent was scheduled (the third word of schedstat, of all threads).
 """
-import argparse
 import contextlib
 import os
 import threading
@@ -75,17 +71,3 @@ def rows(name, command, freq, ms_bar=None, times_bar=None, **options):
     milliseconds, times = cost(command, freq, **options)
     measure.row(f"agent beside {name}, {freq} Hz", milliseconds, "ms/s", f"<= {ms_bar}" if ms_bar else "", ms_bar)
     measure.row("times it was scheduled", times, "/s", f"<= {times_bar}" if times_bar else "", times_bar)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-F", dest="freq", type=int, default=20)
-    parser.add_argument("--loop", action="store_true")
-    parser.add_argument("command", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
-    measure.begin()
-    rows(os.path.basename(options.command[0]), options.command, options.freq, loop=options.loop)
-
-
-if __name__ == "__main__":
-    main()

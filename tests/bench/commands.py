@@ -1,8 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Whether the samples of a command that is over at once have all their names, and what that costs.
-
-    tests/bench/commands.py COMMAND...
 
 The command runs in a loop. `record` at 499 Hz says how many of its samples have a name for each frame of a language; an
 agent at 99 Hz, which has met the language before, what it costs beside the loop.
@@ -11,14 +8,12 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 import tempfile
 import time
 
-sys.path[:0] = [os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", part) for part in ("kit", "live")]
-import beside  # noqa: E402
-import measure  # noqa: E402
-import stacks  # noqa: E402
+import beside
+import measure
+import stacks
 
 UNKNOWN = re.compile(r"\[[\w-]+: unknown function\]")
 SECONDS = 10
@@ -109,12 +104,3 @@ def each_release(name, found, args, bar, wanted):
             rows(f"{name} {runtime.version}, {' '.join(args)}", runtime.argv(args), bar)
         else:
             measure.skip_row(f"{name} {major}: samples with all names", "it is not installed")
-
-
-def bench(name, command, bar=None):
-    measure.begin()
-    rows(name, command, bar)
-
-
-if __name__ == "__main__":
-    bench(os.path.basename(sys.argv[1]), sys.argv[1:])

@@ -8,6 +8,7 @@ turns is the measure of the machine. Warm: stacks are the same, so what is read 
 """
 import contextlib
 import os
+import shutil
 import signal
 import statistics
 import subprocess
@@ -23,18 +24,16 @@ SETTLE = 0.1
 APART = 0.6     # of the depths' difference must be walked at least: some samples are of others
 
 
-def says(line):
-    """Waits until a process has said so."""
-    def wait(proc):
-        if proc.stdout.readline() != line:
-            sys.exit(f"{' '.join(proc.args)}: it does not run")
-    return wait
+def wait_ready(proc):
+    """Until a process has said so."""
+    if proc.stdout.readline() != b"ready\n":
+        sys.exit(f"{' '.join(proc.args)}: it does not run")
 
 
 class Busy:
     """Processes, one for each CPU, that run while they are measured only."""
 
-    def __init__(self, procs, command, wait=lambda proc: None):
+    def __init__(self, procs, command, wait):
         self.procs = [procs.start(["nice", "-n", "-20", *command], {cpu}, stdout=subprocess.PIPE,
                                   start_new_session=True) for cpu in measure.cpu_list()]
         for proc in self.procs:  # nice counts within a session, where the kernel groups by them
@@ -76,7 +75,7 @@ class Busy:
 class Pair:
     """Busy ones of two depths."""
 
-    def __init__(self, agent, procs, depths, command, what, wait=lambda proc: None):
+    def __init__(self, agent, procs, depths, command, what, wait=wait_ready):
         """command: of a depth"""
         self.agent, self.what = agent, what
         self.both = [Busy(procs, command(depth), wait) for depth in depths]
@@ -121,26 +120,29 @@ def measure_load(agent, command, language, unit, least):
     measure.row(f"the quick one's load, {quick[2]} {unit} per run", int(quick[1]), "ms", "<= 150", 150)
 
 
-def bench(language, found, depths, kinds, least, unit="frames", prepare=None, after=None):
+def bench(language, found, depths, rows, least, unit="frames", program=None, prepare=None, after=None):
     """
-    What a frame of the language costs in each of its runtimes that were found. prepare(directory) is called once;
-    kinds(runtime, directory) gives (what, bar in ns, command of a depth, what waits until it runs). after(runtime,
-    directory): when all are measured and no agent runs.
+    What a frame of the language costs in each of its runtimes that were found. rows(runtime, directory) gives (what,
+    bar in ns, the runtime's arguments but for the last one, a depth; what waits until it runs, if not for "ready").
+    program: is copied to the directory; prepare(directory) is called once; after(runtime, directory): when all are
+    measured and no agent runs.
     """
-    measure.begin()
     if not found:
         measure.skip(f"no runtime of {language} was found")
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
+        if program:
+            shutil.copy(program, directory)
         if prepare:
             prepare(directory)
+        kinds = [(what, bar, lambda depth, at=runtime, words=words: at.argv([*words, str(depth)], directory), *wait)
+                 for runtime in found for what, bar, words, *wait in rows(runtime, directory)]
         with measure.Procs() as procs, sampling_agent(procs) as agent:
-            native = Pair(agent, procs, depths, lambda depth: [measure.program("deepstack"), "1000", str(depth)],
-                          "native")
-            measure_load(agent, next(iter(kinds(found[0], directory)))[2](depths[0]), language, unit, least)
-            for runtime in found:
-                for what, bar, command, wait in kinds(runtime, directory):
-                    with measure.Procs() as own:
-                        measure_pair(Pair(agent, own, depths, command, what, wait), native, bar)
+            native = Pair(agent, procs, depths, lambda depth: [measure.program("deepstack"), "1000", str(depth)], "native",
+                          lambda proc: None)
+            measure_load(agent, kinds[0][2](depths[0]), language, unit, least)
+            for what, bar, command, *wait in kinds:
+                with measure.Procs() as own:
+                    measure_pair(Pair(agent, own, depths, command, what, *wait), native, bar)
         for runtime in found if after else ():
             after(runtime, directory)

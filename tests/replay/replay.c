@@ -8,6 +8,7 @@
  *		    N-th, unless EBPF_PROFILER_TEST_FULL is set
  *	--late	    each stack once more, walked from a copy of it (late.c)
  *	--kept=N   at least N frames are named by what the languages' keepers sent, the process being gone (kept.c)
+ *	--names	    what a name of each function costs (names.c)
  *	--page ADDR one page cannot be read; --read N: the N-th read fails
  *	--bytecode  the BPF programs as a kernel gets them, interpreted
  *	--frames N  so many frames in one run, as on a kernel that takes no more
@@ -36,7 +37,7 @@
 struct options {
 	struct ep_replay_plugins plugins;
 	struct replay_way way;
-	bool check, update, faults, late, kept, plain, shrink;
+	bool check, update, faults, late, kept, names, plain, shrink;
 	unsigned int every; /* of the faults */
 	size_t wanted;	    /* frames with a name, of what was kept */
 	uint64_t page; /* address */
@@ -202,6 +203,9 @@ static int run(const char *path, const struct options *options)
 		r = r == -ENOENT ? STATUS_SKIP : r < 0 ? complain(path, ep_strerror(r)) : 0;
 	} else if (options->late) {
 		r = replay_late(path, &replay);
+	} else if (options->names) {
+		r = replay_names(&replay);
+		r = r < 0 ? complain(path, ep_strerror(r)) : 0;
 	} else {
 		struct ep_replay_faults *faults = ep_replay_faults(replay.replay);
 
@@ -229,6 +233,7 @@ static int parse(int argc, char **argv, struct options *options)
 					      {"faults", optional_argument, NULL, 'f'},
 					      {"late", no_argument, NULL, 'l'},
 					      {"kept", required_argument, NULL, 'k'},
+					      {"names", no_argument, NULL, 'N'},
 					      {"bytecode", no_argument, NULL, 'b'},
 					      {"frames", required_argument, NULL, 'F'},
 					      {"shrink", no_argument, NULL, 's'},
@@ -260,6 +265,7 @@ static int parse(int argc, char **argv, struct options *options)
 		options->faults |= option == 'f';
 		options->late |= option == 'l';
 		options->kept |= option == 'k';
+		options->names |= option == 'N';
 		options->way.bytecode |= option == 'b';
 		options->plain |= option == 'n';
 		options->shrink |= option == 's';
@@ -276,7 +282,7 @@ int main(int argc, char **argv)
 	ep_host_init(uv_default_loop(), "replay");
 	if (parse(argc, argv, &options) < 0) {
 		fprintf(stderr,
-			"usage: replay [-p DIR].. [--check | --update | --faults | --late | --kept=N | --shrink | --plain] "
+			"usage: replay [-p DIR].. [--check | --update | --faults | --late | --kept=N | --names | --shrink | --plain] "
 			"[--bytecode] [--frames N] [--page ADDR] [--read N] [-v] NAME" ENDING
 			"..\n");
 		return 2;

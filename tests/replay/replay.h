@@ -27,6 +27,8 @@ int replay_faults(const char *path, const struct replay *replay, unsigned int ev
 int replay_late(const char *path, const struct replay *replay);
 /* kept.c. 0 or a negative errno; -ENOENT: none of its languages has a keeper. wanted: frames with a name. */
 int replay_kept(const char *path, const struct ep_replay_plugins *plugins, struct replay_way way, size_t wanted);
+/* names.c. 0 or a negative errno; -ENODATA: it has no frame of a language. */
+int replay_names(const struct replay *replay);
 /* lines.c: it is a line of the text, or one that says less, and nothing else. */
 bool replay_is_line_of(const struct ep_vec *text, const char *line, size_t bytes);
 /* shrink.c. 0 or a negative errno. */

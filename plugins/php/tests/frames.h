@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames as BPF pushes them, with their checks: for unit tests, fuzz targets and benches. */
+/* Frames as BPF pushes them, with their checks: for unit tests and fuzz targets. */
 #ifndef TEST_PHP_FRAMES_H
 #define TEST_PHP_FRAMES_H
 
