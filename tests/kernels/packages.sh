@@ -13,29 +13,11 @@ suites='bullseye bookworm bookworm-backports trixie sid'
 
 . "$root/scripts/mirror.sh"
 
-write_apt_config() {
-	mkdir -p "$apt_dir/lists/partial" "$apt_dir/archives/partial" "$apt_dir/state"
-	: >>"$apt_dir/state/status"
+write_sources() {
+	write_apt_config "$apt_dir" amd64
 	for suite in $suites; do
 		echo "deb [arch=amd64 signed-by=$keyring] $1 $suite main"
 	done >"$apt_dir/sources.list"
-	cat >"$apt_dir/apt.conf" <<-END
-	APT::Architecture "amd64";
-	APT::Architectures { "amd64"; };
-	APT::Sandbox::User "";
-	Acquire::Check-Valid-Until "false";
-	Acquire::Languages "none";
-	Dir::Cache "$apt_dir";
-	Dir::State "$apt_dir/state";
-	Dir::State::lists "$apt_dir/lists";
-	Dir::State::status "$apt_dir/state/status";
-	Dir::Etc::main "/dev/null";
-	Dir::Etc::parts "/dev/null";
-	Dir::Etc::sourcelist "$apt_dir/sources.list";
-	Dir::Etc::sourceparts "/dev/null";
-	Dir::Etc::preferences "/dev/null";
-	Dir::Etc::preferencesparts "/dev/null";
-	END
 }
 
 private_apt() {
@@ -51,7 +33,7 @@ refresh_lists() {
 		say "no Debian mirror in /etc/apt/sources.list and sources.list.d"
 		return 1
 	fi
-	write_apt_config "$mirror"
+	write_sources "$mirror"
 	[ -z "$(find "$apt_dir/refreshed" -mmin -1440 2>/dev/null)" ] || return 0
 	say "reading the package lists of $suites"
 	if private_apt apt-get update >&2; then
