@@ -4,6 +4,9 @@
 
     bench_short.py [--samples N] [--only WORD]
 
+Beside them, code with an unusual stack: openssl's assembly (`openssl speed`; what runs depends on the processor), and
+io_uring, whose worker threads belong to the process but have no user part.
+
 At least N samples (2000, or EBPF_PROFILER_BENCH_SAMPLES) for each share that has a bar; --only takes the
 workloads with WORD in their names. A stack is complete when it has no error frame; one of kernel frames
 alone, or with [exec] or [exit] in place of a user part, only where a task has none (tests/live/judge.py).
@@ -25,7 +28,7 @@ from sessions import Load
 
 SHORT = os.path.join(measure.BUILD, "tests", "live", "shortlived")
 FUNCTIONS = dict.fromkeys(("short_leaf", "short_middle", "short_burn"), "shortlived")
-COMPILED = 100  # C files
+UNUSUAL_BAR = 99.5
 SCRIPT = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: sorted(map(str, range(500)))\n"
 
 
@@ -37,10 +40,9 @@ def short_load(freq, ms, times, agent, bar):
 
 
 def gcc_loads(directory):
-    loads.write_c_files(directory, COMPILED)
-    body = f"for f in {directory}/file*.c; do gcc -O1 -c $f -o {directory}/out.o; done"
+    body = f"for f in {' '.join(loads.C_FILES)}; do gcc {loads.C_FLAGS} -c $f -o {directory}/out.o; done"
     programs = Programs(loads.build_tools())
-    return [Load(f"gcc -O1 of {COMPILED} C files one after the other, {freq} Hz {who}", freq, body,
+    return [Load(f"gcc -O1 of {len(loads.C_FILES)} C files one after the other, {freq} Hz {who}", freq, body,
                  programs, agent, bar=98)
             for freq, who, agent in ((99, "agent", True), (199, "record", False))]
 
@@ -64,11 +66,9 @@ def rust_loads(directory):
     if not shutil.which("rustc"):
         measure.skip_row("record -- rustc", "no rustc")
         return []
-    source = os.path.join(directory, "short.rs")
-    loads.write_rust(source)
     out = os.path.join(directory, "short-rust")
     programs = Programs({**SHELLS, "rustc": {"rustc", "rustup"}})
-    command = ["rustc", "-O", "-o", out, source]
+    command = ["rustc", "-O", "-o", out, loads.RUST_FILE]
     return [Load("rustc, 499 Hz record", 499, " ".join(command), programs, bar=98),
             Load("record -- rustc, 499 Hz", 499, "", programs, command=command)]
 
@@ -79,12 +79,10 @@ def driver_load(directory):
     load = Load("first run of an unknown compiler driver, 499 Hz record", 499, "", Programs({}),
                 first_bar=97)
     if loads.rust_sysroot():
-        loads.write_rust(compiled + ".rs")
-        copy, rest = loads.copy_rustc, ["-O", "-o", compiled, compiled + ".rs"]
+        copy, rest = loads.copy_rustc, ["-O", "-o", compiled, loads.RUST_FILE]
         load.name += " (rustc, driver and LLVM copied)"
     else:
-        loads.write(compiled + ".cc", loads.c_file(1))
-        copy, rest = loads.copy_cc1plus, ["-quiet", "-O2", "-o", compiled + ".s", compiled + ".cc"]
+        copy, rest = loads.copy_cc1plus, ["-quiet", "-O2", "-o", compiled + ".s", loads.CXX_FILE]
         load.name += " (cc1plus copied)"
 
     def prepare():
@@ -100,11 +98,18 @@ def make_load(directory):
     project = os.path.join(directory, "project")
     os.makedirs(project)
     loads.write_project(project)
-    clean = os.path.join(project, "clean.sh")
-    loads.write(clean, f"rm -f {project}/*.o {project}/*.a {project}/program\n")
-    return Load("make of a C project of 30 files, 199 Hz record", 199, "", Programs(loads.build_tools()),
+    return Load(f"make of a C project of {len(loads.C_FILES)} files, 199 Hz record", 199, "", Programs(loads.build_tools()),
                 first_bar=98, command=["make", "-s", "-C", project],
-                prepare=lambda: os.system("sh " + clean))
+                prepare=lambda: os.system(f"make -s -C {project} clean"))
+
+
+def unusual_loads():
+    for what, algorithm in (("AES-256-GCM", ["-evp", "aes-256-gcm"]), ("RSA 2048", ["rsa2048"]),
+                            ("SHA-256", ["-evp", "sha256"]), ("ChaCha20-Poly1305", ["-evp", "chacha20-poly1305"])):
+        yield Load(f"openssl speed, {what}", 499, "", Programs({}), first_bar=UNUSUAL_BAR,
+                   command=["openssl", "speed", "-seconds", "2", *algorithm])
+    yield Load("io_uring with worker threads and a polling one", 499, "", Programs({"uring": {"uring"}}), rooted=("uring",),
+               first_bar=UNUSUAL_BAR, command=[measure.program("uring"), "2"])
 
 
 def all_loads(directory):
@@ -120,6 +125,7 @@ def all_loads(directory):
     yield interpreter_load(directory)
     yield driver_load(directory)
     yield make_load(directory)
+    yield from unusual_loads()
 
 
 def main():
@@ -134,11 +140,17 @@ def main():
         for load in all_loads(directory):
             if options.only in load.name:
                 try:
+                    if load.command and not shutil.which(load.command[0]) and not load.prepare:
+                        raise sessions.NotHere(f"no {load.command[0]}")
                     sessions.report(sessions.run(load, options.samples, directory))
                 except sessions.NotHere as reason:
                     measure.skip_row(load.name, str(reason))
                 except passes.Cannot as reason:
                     measure.skip(str(reason))
+                except passes.Failed as failure:
+                    if "exit status 77" not in str(failure):
+                        raise
+                    measure.skip_row(load.name, "the kernel has no io_uring for us")
 
 
 if __name__ == "__main__":

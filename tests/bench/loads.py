@@ -1,54 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short-lived work as machines have it: sources to compile, and the names of who does it."""
+"""Short-lived work as machines have it: programs of the live tests to compile, and the names of who does it."""
 import functools
 import glob
 import os
-import random
 import shutil
 import subprocess
 
-STATEMENTS = [
-    "\ts->sum += (s->at[{i} & 15] ^ {n}u) * (x | 1);",
-    "\tif (x % {m} == {r})\n\t\ts->count++;\n\telse\n\t\ts->sum -= s->at[x & 15];",
-    "\tfor (unsigned int i = 0; i < {m}; i++)\n\t\ts->at[(i + x) & 15] += i * {n}u;",
-    "\tswitch (x & 7) {{\n\tcase 0: s->sum += {n}u; break;\n\tcase {r}: s->count += {i}; break;\n"
-    "\tdefault: s->at[{i} & 15] ^= x; break;\n\t}}",
-    "\twhile (s->sum > {n}u && s->count < {m})\n\t\ts->sum >>= 1, s->count++;",
-]
-HEAD = """#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+import measure
 
-struct state {{
-	uint64_t sum;
-	unsigned int count, at[16];
-}};
-
-"""
-
-
-def c_function(source, name, callee):
-    body = []
-    for _ in range(source.randint(4, 8)):
-        body.append(source.choice(STATEMENTS).format(
-            i=source.randint(0, 15), n=source.randint(1, 1 << 20), m=source.randint(3, 40),
-            r=source.randint(1, 2)))
-    call = f"\t{callee}(s, x >> 1);\n" if callee else ""
-    return (f"void {name}(struct state *s, unsigned int x);\n"
-            f"void {name}(struct state *s, unsigned int x)\n{{\n" + "\n".join(body) + f"\n{call}}}\n\n")
-
-
-def c_file(number):
-    """The text of a C file of some 150 to 300 lines; the same for the same number."""
-    source = random.Random(number)
-    text, callee = HEAD.format(), None
-    for i in range(source.randint(7, 11)):
-        name = f"file{number}_function{i}"
-        text += c_function(source, name, callee)
-        callee = name
-    return text + (f"void file{number}_print(struct state *s);\nvoid file{number}_print(struct state *s)\n"
-                   f"{{\n\t{callee}(s, 12345);\n\tprintf(\"%llu\\n\", (unsigned long long)s->sum);\n}}\n")
+ZOO = os.path.join(measure.ROOT, "tests", "live", "programs")
+C_FLAGS = "-O1 -D_GNU_SOURCE -I" + measure.ROOT
+C_FILES = [path for path in sorted(glob.glob(ZOO + "/*.c")) if '#include "zoo.h"' in measure.read_text(path)]
+CXX_FILE, RUST_FILE = ZOO + "/cpp.cpp", ZOO + "/rusty.rs"
 
 
 def write(path, text):
@@ -56,56 +19,22 @@ def write(path, text):
         file.write(text)
 
 
-def write_c_files(directory, number):
-    for i in range(number):
-        write(os.path.join(directory, f"file{i}.c"), c_file(i))
-
-
-def write_project(directory, number=30):
-    """A C project with a library and a program, and its Makefile."""
-    write_c_files(directory, number)
-    calls = "".join(f"\tfile{i}_print(&s);\n" for i in range(number))
-    write(os.path.join(directory, "main.c"), HEAD.format()
-          + "".join(f"void file{i}_print(struct state *s);\n" for i in range(number))
-          + f"int main(void)\n{{\n\tstruct state s = {{0}};\n\n{calls}\treturn 0;\n}}\n")
+def write_project(directory):
+    """The Makefile of a program, and of a library that has the other C files."""
+    objects = [os.path.basename(path).replace(".c", ".o") for path in C_FILES]
     write(os.path.join(directory, "Makefile"), f"""CC = gcc
-CFLAGS = -O1
-objects = $(patsubst %,file%.o,{" ".join(map(str, range(number)))})
+CFLAGS = {C_FLAGS}
+vpath %.c {ZOO}
 
-program: main.o libfiles.a
-	$(CC) -o $@ main.o -L. -lfiles
+program: nested.o libfiles.a
+	$(CC) -o $@ nested.o -L. -lfiles
 
-libfiles.a: $(objects)
-	rm -f $@ && ar rc $@ $(objects)
+libfiles.a: {" ".join(sorted(set(objects) - {"nested.o"}))}
+	rm -f $@ && ar rc $@ $^
 
 clean:
 	rm -f *.o libfiles.a program
 """)
-
-
-def write_rust(path, number=24):
-    """A Rust program that takes its compiler a second: traits, generics, collections."""
-    source = random.Random(1)
-    text = "use std::collections::{BTreeMap, HashMap};\ntrait Step { fn step(&mut self, x: u64) -> u64; }\n"
-    for i in range(number):
-        a, b = source.randint(1, 1 << 30), source.randint(2, 30)
-        text += f"""
-#[derive(Debug, Clone, Default)]
-struct Part{i} {{ seen: HashMap<u64, Vec<u64>>, order: BTreeMap<String, u64> }}
-impl Step for Part{i} {{
-    fn step(&mut self, x: u64) -> u64 {{
-        let key = x.wrapping_mul({a}) % {b};
-        self.seen.entry(key).or_default().push(x);
-        *self.order.entry(format!("{{:x}}", x % {b})).or_insert(0) += key;
-        self.seen.values().flat_map(|v| v.iter()).filter(|y| **y % 2 == key % 2).sum::<u64>()
-            + self.order.values().rev().take({b}).map(|y| y ^ key).max().unwrap_or(0)
-    }}
-}}
-"""
-    text += "fn main() {\n    let mut all: Vec<Box<dyn Step>> = Vec::new();\n"
-    text += "".join(f"    all.push(Box::<Part{i}>::default());\n" for i in range(number))
-    write(path, text + "    let mut x = 1;\n    for _ in 0..100 { for p in all.iter_mut() { x = p.step(x); } }\n"
-          "    println!(\"{}\", x);\n}\n")
 
 
 # --- who does it -----------------------------------------------------------------------------------
