@@ -25,6 +25,11 @@ def margin(a, n, b, m, least=LEAST):
     return max(least, 100.0 * SIGMAS * deviation)
 
 
+def over(a, n, b, m, least=LEAST):
+    """Percentage points that they are further apart than that; below 0: they are not."""
+    return abs(difference(a, n, b, m)) - margin(a, n, b, m, least)
+
+
 def problems(first, second):
     """What is beyond the margin, as text. first, second: {function: count}, all that was counted."""
     n, m = sum(first.values()), sum(second.values())
@@ -33,7 +38,6 @@ def problems(first, second):
         return
     for name in sorted({*first, *second}):
         a, b = first.get(name, 0), second.get(name, 0)
-        apart, allowed = difference(a, n, b, m), margin(a, n, b, m)
-        if abs(apart) > allowed:
-            yield (f"{name}: {100 * a / n:.2f} % of {n:.0f}, but {100 * b / m:.2f} % of {m:.0f}: "
-                   f"apart by {abs(apart):.2f} points, where {allowed:.2f} are chance")
+        if over(a, n, b, m) > 0:
+            yield (f"{name}: {100 * a / n:.2f} % of {n:.0f}, but {100 * b / m:.2f} % of {m:.0f}: apart by "
+                   f"{abs(difference(a, n, b, m)):.2f} points, where {margin(a, n, b, m):.2f} are chance")

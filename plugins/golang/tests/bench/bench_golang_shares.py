@@ -3,8 +3,8 @@
 """Shares of functions and of lines, by us and by Go's own CPU profile (runtime/pprof) of the same seconds.
 
 One program does work of many kinds (programs/shares), profiles itself, and is profiled by us meanwhile; what is
-counted is of all turns. A share is within the margin when chance alone puts its counts this far apart more than three
-times in a thousand (exact binomial test: 3 standard deviations, also of small counts). Functions are told by name,
+counted is of all turns. A share is within the margin when its counts are no more than 3 standard deviations apart
+(tests/kit/shares.py). Functions are told by name,
 lines by function, file and number; inlined functions are functions. Flat: of leaves; cumulative: anywhere in a stack.
 
 What Go's profiler does otherwise is taken from both (paths are of Go's src, lines of 1.26):
@@ -26,7 +26,6 @@ sigpanic makes waspanic): a leaf may be another line, or an inlined function, th
 EBPF_PROFILER_BENCH_GO: minor versions; EBPF_PROFILER_BENCH_RUNS: turns; EBPF_PROFILER_BENCH_SECONDS: of each.
 """
 import collections
-import math
 import os
 import re
 import sys
@@ -35,6 +34,7 @@ import goes
 import measure
 import benches
 import runs
+import shares
 import stacks
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -44,9 +44,7 @@ RUNS = int(os.environ.get("EBPF_PROFILER_BENCH_RUNS", "3"))
 SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "10"))
 SOURCE = os.path.join(HERE, "programs", "shares")
 RATE = 499                      # Hz; theirs is 100
-CHANCE = 0.0027                 # of what is 3 standard deviations away
 BAR = 99                        # percent of the shares
-SHOWN = 8
 DEPTH = 64
 LOADED = "golang: unwinder loaded"
 LEAVES = {"runtime.asyncPreempt", "runtime.nanotime1", "time.now", "runtime.walltime1", "runtime.vgetrandom1"}
@@ -125,37 +123,10 @@ def run(program, ours, theirs, directory):
 
 # --- beside each other ------------------------------------------------------------------------------
 
-def probability(hits, tries, chance):
-    """Of exactly so many hits."""
-    ways = math.lgamma(tries + 1) - math.lgamma(hits + 1) - math.lgamma(tries - hits + 1)
-    return math.exp(ways + hits * math.log(chance) + (tries - hits) * math.log1p(-chance))
-
-
-def by_chance(a, whole_a, b, whole_b):
-    """How probable it is that counts of one share are at least this far apart, in this direction or the other."""
-    tries, chance = a + b, whole_a / (whole_a + whole_b)
-    if tries in (0, 1) or min(a, b) == min(whole_a, whole_b):
-        return 1.0
-    ends = range(a + 1) if a < tries * chance else range(a, tries + 1)
-    return min(1.0, 2 * sum(probability(hits, tries, chance) for hits in ends))
-
-
 def show(view, ours, theirs, label):
-    a, b = ours.by[view], theirs.by[view]
-    within = whole = 0
-    beyond = []
-    for key in {*a, *b}:
-        probable = by_chance(a[key], ours.samples, b[key], theirs.samples)
-        weight = a[key] / ours.samples + b[key] / theirs.samples
-        whole += weight
-        within += weight if probable >= CHANCE else 0
-        if probable < CHANCE:
-            beyond.append((weight, probable, key))
-    for _, probable, key in sorted(beyond, key=lambda of: -of[0])[:SHOWN]:
-        measure.note(f"{label}, {' '.join(view)}: {key}: {a[key]} samples here, {100 * a[key] / ours.samples:.2f} %, "
-                     f"{b[key]} there, {100 * b[key] / theirs.samples:.2f} %: by chance {probable:.1g}")
-    measure.row(f"shares within the margin of counts, {label}: {view[0]}s, {view[1]}, {len({*a, *b})} of them",
-                100 * within / whole, "%", f">= {BAR}", BAR, True)
+    n, m = ours.samples, theirs.samples
+    benches.shares_row(f"{label}: {view[0]}s, {view[1]}", ours.by[view], n, theirs.by[view], m,
+                       lambda a, b: shares.over(a, n, b, m, 0), BAR)
 
 
 def compare(runtime, directory):

@@ -18,6 +18,7 @@ import tempfile
 
 import measure
 import backtraces
+import benches
 import phps
 import programs_php
 import runs
@@ -73,17 +74,6 @@ def count(seen):
     return own, total, called
 
 
-def show(what, ours, theirs, n, m):
-    over = {name: abs(shares.difference(ours[name], n, theirs[name], m)) -
-            shares.margin(ours[name], n, theirs[name], m, POINTS) for name in {*ours, *theirs}}
-    for name in sorted(over, key=over.get, reverse=True)[:6]:
-        measure.note(f"{what}: {name}: {100 * ours[name] / n:.2f} % here, {100 * theirs[name] / m:.2f} % there"
-                     f"{f': {over[name]:.2f} points more than chance' if over[name] > 0 else ''}")
-    within, whole = (sum(ours[k] / n + theirs[k] / m for k in over if over[k] <= most) for most in (0, 100))
-    measure.row(f"{what} shares within the margin of counts beside Excimer: {len(over)} functions, {n} and {m} samples",
-                100 * within / whole, "%", "shown", None, True)
-
-
 def main(directory):
     shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "shares.php"), directory)
     seen = {by_us: [], by_excimer: []}
@@ -92,7 +82,8 @@ def main(directory):
     ours, theirs = map(count, seen.values())
     n, m = sum(ours[0].values()), sum(theirs[0].values())
     for what, here, there in zip(("self", "total", "called by Work::all"), ours, theirs):
-        show(f"PHP, {what}", here, there, n, m)
+        benches.shares_row(f"PHP beside Excimer, {what}", here, n, there, m,
+                           lambda a, b: shares.over(a, n, b, m, POINTS))
 
 
 if __name__ == "__main__":

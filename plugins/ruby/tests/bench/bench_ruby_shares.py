@@ -40,7 +40,7 @@ RUNS = int(os.environ.get("EBPF_PROFILER_BENCH_RUNS", "3"))
 SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "10"))
 TURNS, TIMEOUT = str(round(200 * SECONDS)), 60 + 60 * SECONDS
 RBSPY = shutil.which("rbspy", path=os.environ.get("EBPF_PROFILER_BENCH_RBSPY", "") + ":" + os.environ.get("PATH", ""))
-TOP, COLLECTOR, POINTS, BAR, SHOWN = "Work.all", "(garbage collection)", 0.25, 95, 8
+TOP, COLLECTOR, POINTS, BAR = "Work.all", "(garbage collection)", 0.25, 95
 OF_METHOD = re.compile(r"^((rescue|ensure|block( \(\d+ levels\))?) in )+")
 NOT_RUBY = "<cfunc>", "<internal:", "(unknown)", "unknown"
 # take(runtime, directory) gives ([(name, is it in C)], leaf first; is it the collector; how many). Has it methods in C;
@@ -113,17 +113,6 @@ def count(peer, each):
     return own, total, apart, max(1.0, chi_square / max(1, (len(by_run) - 1) * (len(own) - 1)))
 
 
-def show(label, a, n, spread_a, b, m, spread_b):
-    over = {name: abs(shares.difference(a[name], n, b[name], m)) - shares.margin(
-        a[name] / spread_a, n / spread_a, b[name] / spread_b, m / spread_b, POINTS) for name in {*a, *b}}
-    for name in sorted(over, key=over.get, reverse=True)[:SHOWN]:
-        measure.note(f"{label}: {name}: {100 * a[name] / n:.2f} % here, {100 * b[name] / m:.2f} % there"
-                     f"{f': {over[name]:.2f} points MORE than chance' if over[name] > 0 else ''}")
-    within, whole = (sum(a[k] / n + b[k] / m for k in over if over[k] <= most) for most in (0, 100))
-    measure.row(f"{label} shares within the margin of counts: {len(over)} methods, {n} and {m} samples",
-                100 * within / whole, "%", f">= {BAR}", BAR, True)
-
-
 def compare(runtime, directory):
     is_old, label, seen = runtime.numbers < (3,), f"Ruby {runtime.version}, ", collections.defaultdict(list)
     peers = [Peer("StackProf", by_stackprof, not is_old, True, is_old), Peer("rbspy", by_rbspy, False, False, False)]
@@ -135,7 +124,8 @@ def compare(runtime, directory):
         (a, all_a, gc_a, spread_a), (b, all_b, gc_b, spread_b) = (count(peer, seen[t]) for t in (by_us, peer.take))
         n, m = sum(a.values()), sum(b.values())
         for what, x, y in (("self", a, b), ("total", all_a, all_b))[:1 if peer.is_late else 2]:
-            show(f"{label}{peer.name}, {what}", x, n, spread_a, y, m, spread_b)
+            benches.shares_row(f"{label}{peer.name}, {what}", x, n, y, m, lambda a, b, n=n, m=m: abs(shares.difference(
+                a, n, b, m)) - shares.margin(a / spread_a, n / spread_a, b / spread_b, m / spread_b, POINTS), BAR)
         measure.note(f"{label}{peer.name}: collector {100 * gc_a / (n + gc_a):.2f} % here, "
                      f"{100 * gc_b / (m + gc_b):.2f} % there; counts divided by {spread_a:.1f} and {spread_b:.1f}")
 

@@ -21,7 +21,6 @@ EBPF_PROFILER_BENCH_NODE: majors; EBPF_PROFILER_BENCH_RUNS: turns; EBPF_PROFILER
 import collections
 import glob
 import json
-import math
 import os
 import re
 import sys
@@ -33,6 +32,7 @@ import nodes
 import benches
 import real
 import runs
+import shares
 import stacks
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -42,9 +42,8 @@ RUNS = int(os.environ.get("EBPF_PROFILER_BENCH_RUNS", "3"))
 SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "8"))
 SCRIPT = os.path.join(HERE, "programs", "shares.js")
 RATE, INTERVAL = 499, 2000  # Hz; us
-SIGMAS, POINTS = 3, 0.25
+POINTS = 0.25
 BAR = 95                    # percent of the shares
-SHOWN = 8
 COLLECTOR = "(garbage collector)"
 WORDS = re.compile(r"^((async|new|get|set|static) )+")
 
@@ -132,35 +131,15 @@ def by_v8(runtime, words, counts, directory):
 
 # --- beside each other ----------------------------------------------------------------------------
 
-def distance(a, whole_a, b, whole_b):
-    """(points apart, points that they may be)"""
-    share_a, share_b, both = a / whole_a, b / whole_b, (a + b) / (whole_a + whole_b)
-    margin = SIGMAS * math.sqrt(both * (1 - both) * (1 / whole_a + 1 / whole_b))
-    return 100 * abs(share_a - share_b), 100 * margin + POINTS
-
-
 def show(what, ours, theirs, label):
     """Rows of one kind of share."""
+    n, m = ours.samples, theirs.samples
     a, b = getattr(ours, what), getattr(theirs, what)
-    within = whole = same = 0
-    worst = []
-    for key in {*a, *b}:
-        apart, may = distance(a[key], ours.samples, b[key], theirs.samples)
-        weight = a[key] / ours.samples + b[key] / theirs.samples
-        whole += weight
-        within += weight if apart <= may else 0
-        same += min(a[key] / ours.samples, b[key] / theirs.samples)
-        worst.append((apart - may, key))
-    for _, key in sorted(worst, reverse=True)[:SHOWN]:
-        apart, may = distance(a[key], ours.samples, b[key], theirs.samples)
-        measure.note(f"{label}, {what}: {key[0]} ({key[1]}): {100 * a[key] / ours.samples:.2f} % here, "
-                     f"{100 * b[key] / theirs.samples:.2f} % there, may be {may:.2f} apart"
-                     f"{'' if apart <= may else ': MORE'}")
-    kind = {"own": "self", "total": "total"}[what]
-    measure.row(f"{kind} shares within the margin of counts, {label}", 100 * within / whole, "%", f">= {BAR}", BAR,
-                True)
+    benches.shares_row(f"{label}, {'self' if what == 'own' else what}", a, n, b, m,
+                       lambda a, b: shares.over(a, n, b, m, 0) - POINTS, BAR)
     if what == "own":
-        measure.row(f"the same function in both, of {theirs.samples} and {ours.samples} samples", 100 * same, "%")
+        same = sum(min(a[key] / n, b[key] / m) for key in a)
+        measure.row(f"the same function in both, of {m} and {n} samples", 100 * same, "%")
 
 
 def compare(runtime, words, label, directory):
