@@ -4,12 +4,11 @@
 
 Four programs work for 5 ms each 50 ms, in different phases, and say how much CPU time they used. The
 profile's weight of each is compared with that. Sampling clocks of exactly 50 ms would be in lockstep
-with them; perf's are, and beside us it samples the same programs in the same run.
+with them.
 """
 import collections
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -22,7 +21,6 @@ SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "60"))
 FREQ, PERIOD_MS, BURST_MS = 20, 50, 5
 PHASES_MS = (0, 12.5, 25, 37.5)
 SETTLE = 2.5  # s: the recording has begun
-PERF = shutil.which("perf")
 
 
 def run_programs(procs):
@@ -30,13 +28,6 @@ def run_programs(procs):
     programs = [procs.start([measure.program("bursts"), str(SECONDS), str(PERIOD_MS), str(BURST_MS),
                              str(phase)], stdout=subprocess.PIPE, text=True) for phase in PHASES_MS]
     return {program.pid: int(program.communicate()[0]) / 1e9 for program in programs}
-
-
-def end(proc):
-    if not proc:
-        return ""
-    proc.send_signal(signal.SIGINT)
-    return proc.communicate(timeout=60)[1]
 
 
 def seen_by_us(path):
@@ -48,57 +39,39 @@ def seen_by_us(path):
     return seen
 
 
-def seen_by_perf(path):
-    """None when perf is not there, or fails: some stumble over a build id of another process."""
-    run = PERF and subprocess.run([PERF, "script", "-F", "pid", "-i", path], capture_output=True,
-                                  text=True, check=False)
-    if not run or run.returncode:
-        reason = (run.stderr.strip().splitlines() or ["it failed"])[-1] if run else "no perf (package linux-perf)"
-        measure.skip_row(f"the same by perf record -F {FREQ} in the same run", reason)
-        return None
-    return {int(pid): (n / FREQ, n) for pid, n in collections.Counter(run.stdout.split()).items()}
-
-
-def errors_of(who, used, seen):
+def errors_of(used, seen):
     """Per cent that each program got too much."""
     errors = []
     for pid, seconds in used.items():
         got, samples = seen.get(pid, (0, 0))
         errors.append(100 * (got / seconds - 1))
-        measure.note(f"{who}: pid {pid}: {samples} samples, {got:.2f} s of {seconds:.2f} s, "
+        measure.note(f"pid {pid}: {samples} samples, {got:.2f} s of {seconds:.2f} s, "
                      f"{errors[-1]:+.1f} %")
     return errors
 
 
-def report(used, ours, perfs, lost):
-    errors = errors_of("ours", used, ours)
+def report(used, seen, lost):
+    errors = errors_of(used, seen)
     measure.row(f"4 programs, {BURST_MS} ms each {PERIOD_MS} ms, {SECONDS:.0f} s at {FREQ} Hz: "
                 "farthest from its CPU time", max(map(abs, errors)), "%", "<= 25", 25)
     measure.row("mean of the four", abs(sum(errors) / len(errors)), "%", "<= 5", 5)
     measure.row("samples lost meanwhile, ticks that never came among them", lost, "")
-    if perfs is not None:
-        errors = errors_of("perf", used, perfs)
-        measure.row(f"the same by perf record -F {FREQ} in the same run: farthest",
-                    max(map(abs, errors)), "%")
 
 
 def main():
     measure.begin()
     with tempfile.TemporaryDirectory() as directory, measure.Procs() as procs:
-        path, perf_path = (os.path.join(directory, name) for name in ("x.pb.gz", "perf.data"))
+        path = os.path.join(directory, "x.pb.gz")
         recorder = procs.start([measure.BINARY, "record", "-a", "-F", str(FREQ), "-d", f"{SECONDS + 60:.0f}s",
                                 "-o", path], stderr=subprocess.PIPE, text=True, env=measure.environment())
-        perf = PERF and procs.start([PERF, "record", "-q", "-B", "-e", "cpu-clock", "-F", str(FREQ), "-a",
-                                     "-o", perf_path])
         time.sleep(SETTLE)
         if recorder.poll() is not None:
             measure.check_status(recorder.returncode, recorder.stderr.read())
         used = run_programs(procs)
-        end(perf)
-        summary = end(recorder)
+        recorder.send_signal(signal.SIGINT)
+        summary = recorder.communicate(timeout=60)[1]
         measure.check_status(recorder.returncode, summary)
-        report(used, seen_by_us(path), seen_by_perf(perf_path),
-               int(re.search(r"(\d+) samples lost", summary)[1]))
+        report(used, seen_by_us(path), int(re.search(r"(\d+) samples lost", summary)[1]))
 
 
 if __name__ == "__main__":

@@ -43,10 +43,9 @@ def prefer(proc):
 class Floor:
     """The floor, running."""
 
-    def __init__(self, procs, freq, always=False):
+    def __init__(self, procs, freq):
         path = measure.program("floor")
         self.command = [path, path + ".bpf.o", str(freq)]
-        self.command += ["always"] * always
         self.procs = procs
 
     def __enter__(self):

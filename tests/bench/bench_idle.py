@@ -58,21 +58,14 @@ def report_wakeups(name, windows, bar):
         measure.skip_row(text, f"somebody forked in each window of {WINDOW} s")
 
 
-def observe(agent):
-    """Its own counters come first: telling them costs it time, which is not to be measured."""
-    counters = agent.counters()
+def observe(agent, counters_first):
+    """Its own counters come first, and at the end last: telling them costs it time, which is not to be measured."""
+    counters = agent.counters() if counters_first else None
     time.sleep(0.2)
-    pid = agent.proc.pid
-    return {"cpu": measure.cpu_seconds(pid), "wakeups": wakeups(pid), "time": time.monotonic(),
-            "loop": measure.cpu_seconds(pid, pid), "counters": counters}
-
-
-def observe_end(agent):
-    """The other way round."""
     pid = agent.proc.pid
     found = {"cpu": measure.cpu_seconds(pid), "wakeups": wakeups(pid), "time": time.monotonic(),
              "loop": measure.cpu_seconds(pid, pid)}
-    return dict(found, counters=agent.counters())
+    return dict(found, counters=counters or agent.counters())
 
 
 def report(name, before, after, ms_bar):
@@ -90,9 +83,9 @@ def bench(name, procs, ms_bar, wakeups_bar=None):
     with measure.Agent(procs, 20, interval="60s") as agent:
         agent.wait_sampling()
         time.sleep(SETTLE)
-        before = observe(agent)
+        before = observe(agent, True)
         windows = watch(agent)
-        after = observe_end(agent)
+        after = observe(agent, False)
     if any(proc.poll() is not None for proc in procs.all if proc is not agent.proc):
         raise SystemExit(f"{name}: a program that was to run has ended")
     report(name, before, after, ms_bar)

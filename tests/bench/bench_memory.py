@@ -17,39 +17,18 @@ import measure
 PROCESSES = 100
 SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "60"))
 MIB = 1 << 20
-MAPPING = re.compile(r"^[0-9a-f]+-[0-9a-f]+ (\S+) \S+ \S+ \d+ *(.*)$")
+MAPPING = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ")
 
 
-def kind_of(flags, path):
-    if "bpf-map" in path or "bpf_map" in path:
-        return "BPF maps"
-    if "perf_event" in path:
-        return "perf buffers"
-    if path.startswith("[heap]"):
-        return "heap ([heap])"
-    if path.startswith("[stack"):
-        return "main stack"
-    if path.startswith("/memfd:") or path.startswith("/dev/"):
-        return "memfd"
-    if path.startswith("/"):
-        file = os.path.basename(path)
-        private = "data of" if "w" in flags else "text of"
-        if ".so" not in file and file != "ebpf-profiler":
-            return f"mapped file {file}"
-        return f"{private} " + ("libraries" if ".so" in file else file)
-    return "anonymous mappings (thread stacks and arenas, large malloc)"
-
-
-def breakdown(pid):
-    """{kind: bytes of RSS}"""
-    sizes, kind = {}, ""
+def rss_of_maps(pid):
+    """Bytes of RSS that are BPF maps, which the process has mapped."""
+    size, is_map = 0, False
     for line in measure.read_text(f"/proc/{pid}/smaps").splitlines():
-        match = MAPPING.match(line)
-        if match:
-            kind = kind_of(match[1], match[2])
-        elif line.startswith("Rss:"):
-            sizes[kind] = sizes.get(kind, 0) + int(line.split()[1]) * 1024
-    return {kind: size for kind, size in sizes.items() if size}
+        if MAPPING.match(line):
+            is_map = "bpf-map" in line or "bpf_map" in line
+        elif is_map and line.startswith("Rss:"):
+            size += int(line.split()[1]) * 1024
+    return size
 
 
 def map_bytes(pid):
@@ -72,8 +51,7 @@ def count_processes():
 def report(agent):
     pid = agent.proc.pid
     counters = agent.counters()
-    status, parts = measure.status_bytes(pid), breakdown(pid)
-    shared = parts.get("BPF maps", 0)
+    status, shared = measure.status_bytes(pid), rss_of_maps(pid)
     bpf = max(counters["bytes of BPF memory"], map_bytes(pid))
     rss = status["VmRSS"]
     measure.row(f"RSS, {count_processes()} processes, {SECONDS:.0f} s at 20 Hz", rss / MIB, "MiB",
@@ -85,9 +63,6 @@ def report(agent):
     measure.row("highest RSS so far", status["VmHWM"] / MIB, "MiB")
     measure.row("RSS: anonymous", status["RssAnon"] / MIB, "MiB")
     measure.row("RSS: of files", (status["RssFile"] + status.get("RssShmem", 0)) / MIB, "MiB")
-    for kind, size in sorted(parts.items(), key=lambda item: -item[1]):
-        if size >= 100 << 10:
-            measure.row(f"RSS: {kind}", size / MIB, "MiB")
     for name in ("bytes of heap", "bytes of it in unwind tables", "bytes of symbol tables",
                  "bytes of traces and names"):
         measure.row("agent's counter: " + name, counters[name] / MIB, "MiB")

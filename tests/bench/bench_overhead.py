@@ -1,16 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent costs: its CPU time, and how much a CPU-bound program slows down.
+"""How much the agent slows a CPU-bound program down. What it takes itself is bench_idle's.
 
-CPU: all CPUs busy with programs in C and interpreted ones, 20 Hz, measured after the start. The agent's time
-is the scheduler's, BPF time is the kernel's own (bpf_stats) and is spent inside the busy programs.
-
-Slowdown: blocks of units of fixed work, on one CPU, with and without the agent in turn. A unit's time
-leaves out what it waited for the CPU while others had it (the agent's own time is the first bar); a
-block's time is the lower quartile of its units, each long enough to have its share of the samples. Two
-neighbouring blocks give a ratio; the value is the median of them, its interval a bootstrap. A bar inside
-the interval is neither met nor missed: the noise is the answer. Beside it, by another method: the share
-of time that interrupts take from a program that does nothing but look at the clock.
+Blocks of units of fixed work, on one CPU, with and without the agent in turn. A unit's time leaves out what it
+waited for the CPU while others had it; a block's time is the lower quartile of its units, each long enough to have
+its share of the samples. Two neighbouring blocks give a ratio; the value is the median of them, its interval a
+bootstrap. A bar inside the interval is neither met nor missed: the noise is the answer. Beside it, by another
+method: the share of time that interrupts take from a program that does nothing but look at the clock.
 """
 import os
 import shutil
@@ -20,49 +16,12 @@ import tempfile
 import threading
 import time
 
-import fleet
 import measure
 
-CPU_SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "30"))
 PAIRS = int(os.environ.get("EBPF_PROFILER_BENCH_PAIRS", "7"))
 BLOCK = 2.5  # seconds
 SETTLE = 1.0  # the agent's start does not count
 PERF = shutil.which("perf")
-
-
-def cpu_time():
-    with measure.Procs() as procs, measure.bpf_stats():
-        for cpu in measure.cpu_list():
-            procs.start([measure.program("deepstack"), "1000", "20", "40", "60"], {cpu})
-        fleet.start_busy(procs)
-        with measure.Agent(procs, 20, interval="10s") as agent:
-            agent.wait_sampling()
-            time.sleep(5)
-            before = observe(agent)
-            time.sleep(CPU_SECONDS)
-            report_cpu(before, observe(agent))
-
-
-def observe(agent):
-    pid = agent.proc.pid
-    return {"time": time.monotonic(), "cpu": measure.cpu_seconds(pid), "bpf": measure.bpf_cost(pid),
-            "loop": measure.cpu_seconds(pid, pid), "counters": agent.counters()}
-
-
-def report_cpu(before, after):
-    seconds = after["time"] - before["time"]
-    bpf, runs = (now - then for now, then in zip(after["bpf"], before["bpf"]))
-    events = {name: after["counters"][name] - before["counters"][name]
-              for name in ("samples taken", "forks", "execs", "executables analysed")}
-    measure.row("agent CPU at 20 Hz, all CPUs busy, without the first 5 s",
-                100 * (after["cpu"] - before["cpu"]) / seconds, "% of one CPU", "<= 0.3", 0.3)
-    measure.row("of it in the loop, the rest in workers",
-                100 * (after["loop"] - before["loop"]) / seconds, "% of one CPU")
-    for name, number in events.items():  # what others did on the machine meanwhile
-        measure.row("meanwhile: " + name, number / seconds, "/s")
-    measure.row("agent CPU for its start and 5 s", before["cpu"] * 1000, "ms")
-    measure.row("BPF time at 20 Hz, all CPUs", 100 * bpf / seconds, "% of one CPU")
-    measure.row("BPF time per event", 1e6 * bpf / max(1, runs), "us")
 
 
 class Units:
@@ -166,7 +125,6 @@ def slowdown(freq, bar):
 
 def main():
     measure.begin()
-    cpu_time()
     for freq, bar in ((20, 0.1), (999, 2)):
         slowdown(freq, bar)
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the filter of system calls costs the agent: CPU time of a call without it and with it, the best of many rounds. */
+#include "core/base/clock.h"
 #include "core/base/system_calls.h"
 #include "core/base/util.h"
 
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define CALLS	200000
@@ -16,10 +16,7 @@
 
 static double cpu_ns(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+	return (double)ep_clock_thread_cpu_ns();
 }
 
 static double measure(int calls, long number, long argument)

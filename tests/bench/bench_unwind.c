@@ -7,10 +7,7 @@
  *						there are any
  *
  * cold: file to table, the first time in a fresh process; median of several processes.
- * file: file to table, again and again in one process. Section and table are new memory each time.
- * fresh: .eh_frame in memory to table, again and again. The table is new memory each time.
- * warm: the same, and the table's memory is that of the round before.
- * Of the last three the median, and the best in parentheses: other load only ever makes it slower.
+ * warm: .eh_frame in memory to table, again and again, in the memory of the table before; the median.
  *
  * Of a Go program, which has a function table instead: cold time for each 100 MB of its file, and how much
  * memory the process has at its peak above what it had before, the rules included.
@@ -23,6 +20,7 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -39,8 +37,7 @@
 #define FUNCTIONS_MS_BAR  150
 #define FUNCTIONS_MIB_BAR 8
 
-/* What is measured; all but COLD take two runs: the median and the best. */
-enum { COLD = 0, FILE_AGAIN = 1, FRESH = 3, WARM = 5, N_RUNS = 7 };
+enum { COLD, WARM, N_RUNS };
 
 struct run {
 	uint64_t ns;
@@ -51,7 +48,7 @@ struct run {
 /* What is built, and from what. */
 struct subject {
 	struct ep_elf *elf;
-	struct ep_eh_source source; /* fresh and warm: read once */
+	struct ep_eh_source source; /* warm: read once */
 	struct ep_build_input input;
 	struct ep_build_memory memory; /* warm: of all rounds */
 };
@@ -59,12 +56,6 @@ struct subject {
 static int build_file(struct subject *subject, struct ep_unwind_table **ret_table)
 {
 	return ep_unwind_table_build(subject->elf, NULL, ret_table);
-}
-
-static int build_fresh(struct subject *subject, struct ep_unwind_table **ret_table)
-{
-	subject->input.memory = NULL;
-	return ep_build(&subject->input, ret_table);
 }
 
 static int build_warm(struct subject *subject, struct ep_unwind_table **ret_table)
@@ -173,21 +164,16 @@ static int measure_cold(const char *path, struct run *ret)
 	return 0;
 }
 
-/* ret[0]: the median, ret[1]: the best. */
-static int measure_often(struct subject *subject,
-			 int (*build)(struct subject *, struct ep_unwind_table **), size_t rounds,
-			 struct run ret[2])
+static int measure_warm(struct subject *subject, size_t rounds, struct run *ret)
 {
 	ep_autofree struct run *runs = calloc(rounds, sizeof(*runs));
 	int r = runs ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < rounds && r == 0; i++)
-		r = measure(subject, build, &runs[i]);
-	if (r < 0)
-		return r;
-	ret[0] = median(runs, rounds);
-	ret[1] = runs[0];
-	return 0;
+		r = measure(subject, build_warm, &runs[i]);
+	if (r == 0)
+		*ret = median(runs, rounds);
+	return r;
 }
 
 static double mb_per_s(const struct run *run)
@@ -204,13 +190,9 @@ static int measure_all(struct subject *subject, const char *path, size_t rounds,
 	if (r == 0)
 		r = ep_elf_open(path, &subject->elf);
 	if (r == 0)
-		r = measure_often(subject, build_file, rounds, &runs[FILE_AGAIN]);
-	if (r == 0)
 		r = read_eh_frame(subject);
 	if (r == 0)
-		r = measure_often(subject, build_fresh, rounds, &runs[FRESH]);
-	if (r == 0)
-		r = measure_often(subject, build_warm, rounds, &runs[WARM]);
+		r = measure_warm(subject, rounds, &runs[WARM]);
 	return r;
 }
 
@@ -218,37 +200,15 @@ static void print_row(const char *what, const char *name, const struct run *run,
 {
 	double value = mb_per_s(run);
 
-	printf(".eh_frame to rules, %s: %s\t%.0f\tMB/s\t", what, name, value);
-	if (bar)
-		printf(">= %u\t%s\n", bar, value >= bar ? "met" : "missed");
-	else
-		printf("\tfor information\n");
+	printf(".eh_frame to rules, %s: %s\t%.0f\tMB/s\t>= %u\t%s\n", what, name, value, bar,
+	       value >= bar ? "met" : "missed");
 }
 
 static void print_rows(const char *name, const struct run runs[N_RUNS])
 {
 	print_row("cold", name, &runs[COLD], COLD_BAR);
 	print_row("warm", name, &runs[WARM], WARM_BAR);
-	print_row("warm, but for the table's memory", name, &runs[FRESH], 0);
 	fflush(stdout);
-}
-
-static void print_details(const char *path, const struct run runs[N_RUNS])
-{
-	static const struct {
-		int run;
-		const char *name;
-	} again[] = { { FILE_AGAIN, "file" }, { FRESH, "fresh" }, { WARM, "warm" } };
-	const struct run *cold = &runs[COLD];
-
-	fprintf(stderr, "%s: %.2f MB, %zu FDEs, %zu deltas, table %.2f MB; cold %.2f ms %.0f MB/s",
-		path, (double)cold->section_bytes / 1e6, (size_t)cold->fdes, (size_t)cold->deltas,
-		(double)cold->bytes / 1e6, (double)cold->ns / 1e6, mb_per_s(cold));
-	for (size_t i = 0; i < EP_LEN(again); i++)
-		fprintf(stderr, "; %s %.2f ms %.0f MB/s (%.0f)", again[i].name,
-			(double)runs[again[i].run].ns / 1e6, mb_per_s(&runs[again[i].run]),
-			mb_per_s(&runs[again[i].run + 1]));
-	fputc('\n', stderr);
 }
 
 static bool has_functions(const char *path)
@@ -303,7 +263,9 @@ static int bench_file(const char *path, size_t rounds, struct run total[N_RUNS])
 	if (r < 0) {
 		fprintf(stderr, "%s: %s\n", path, strerror(-r));
 	} else {
-		print_details(path, runs);
+		fprintf(stderr, "%s: %.2f MB, %" PRIu64 " FDEs, %" PRIu64 " deltas, table %.2f MB\n", path,
+			(double)runs[COLD].section_bytes / 1e6, runs[COLD].fdes, runs[COLD].deltas,
+			(double)runs[COLD].bytes / 1e6);
 		print_rows(slash ? slash + 1 : path, runs);
 		for (size_t i = 0; i < N_RUNS; i++) {
 			total[i].ns += runs[i].ns;

@@ -32,9 +32,6 @@ struct {
 	__uint(max_entries, 1 << 20); /* like ours */
 } ring SEC(".maps");
 
-/* 0: the kernel stack is asked for only where there is one, as ours does; 1: always. */
-const volatile __u32 always_kernel = 0;
-
 /* The stack pointer with which the task was in user space. */
 static unsigned long user_sp(struct bpf_perf_event_data *ctx)
 {
@@ -61,7 +58,8 @@ int cost_floor(struct bpf_perf_event_data *ctx)
 	record = bpf_map_lookup_elem(&records, &zero);
 	if (!record)
 		return 0;
-	if (always_kernel || !(ctx->regs.cs & 3))
+	/* The kernel stack is asked for only where there is one, as ours does. */
+	if (!(ctx->regs.cs & 3))
 		bpf_get_stack(ctx, record->kernel, KERNEL_WORDS * sizeof(__u64), 0);
 	bpf_probe_read_user(record->user, USER_BYTES, (void *)user_sp(ctx));
 	bpf_ringbuf_output(&ring, record->user, SENT_BYTES, BPF_RB_NO_WAKEUP);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * floor OBJECT HZ [always]: runs the program of floor.bpf.c on every CPU until it is killed, on the
+ * floor OBJECT HZ: runs the program of floor.bpf.c on every CPU until it is killed, on the
  * same kind of event as ours, and empties its ring now and then. Says "sampling" when it does.
  */
 #include <bpf/libbpf.h>
@@ -37,29 +37,22 @@ static int attach(struct bpf_program *prog, int cpu, unsigned long hz)
 	return ioctl(fd, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(prog)) < 0 ? -errno : 0;
 }
 
-static struct bpf_object *load(const char *path, __u32 always_kernel)
+static struct bpf_object *load(const char *path)
 {
 	struct bpf_object *object = bpf_object__open_file(path, NULL);
-	struct bpf_map *map;
 
-	if (!object)
-		return NULL;
-	bpf_object__for_each_map(map, object) {
-		if (strstr(bpf_map__name(map), ".rodata"))
-			(void)bpf_map__set_initial_value(map, &always_kernel, sizeof(always_kernel));
-	}
-	return bpf_object__load(object) < 0 ? NULL : object;
+	return object && bpf_object__load(object) < 0 ? NULL : object;
 }
 
 int main(int argc, char **argv)
 {
-	struct bpf_object *object = argc > 2 ? load(argv[1], argc > 3) : NULL;
+	struct bpf_object *object = argc > 2 ? load(argv[1]) : NULL;
 	struct bpf_program *prog = object ? bpf_object__find_program_by_name(object, "cost_floor") : NULL;
 	struct ring_buffer *ring;
 	int r = 0;
 
 	if (!prog) {
-		fputs("usage: floor OBJECT HZ [always]; or the object was refused\n", stderr);
+		fputs("usage: floor OBJECT HZ; or the object was refused\n", stderr);
 		return 2;
 	}
 	for (int cpu = 0; r == 0 && cpu < libbpf_num_possible_cpus(); cpu++)

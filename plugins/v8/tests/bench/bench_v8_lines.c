@@ -23,7 +23,6 @@
 #define SOURCE_AT    0x500000000000ull
 #define VERSION	     7 /* of versions.h; they do not differ in this */
 #define CACHE_LINE   64u
-#define LOOKUPS	     100000u
 
 enum { COPY, LINES, LINES_BY_KERNEL, N_TIMES };
 
@@ -122,18 +121,8 @@ static uint64_t time_copy(struct bench *bench)
 	return ep_clock_thread_cpu_ns() - start;
 }
 
-static void find_place(struct bench *bench, uint32_t position, struct v8_place *ret)
-{
-	if (v8_script_place(&bench->heap, bench->cache, bench->script, position, ret) < 0 ||
-	    !ret->line) {
-		fprintf(stderr, "no line of %u\n", position);
-		exit(1);
-	}
-}
-
 /* Each time of another script: its table is not known. */
-static uint64_t time_lines(struct bench *bench, const struct subject *subject, bool by_kernel,
-			   uint32_t *ret_lines)
+static uint64_t time_lines(struct bench *bench, const struct subject *subject, bool by_kernel)
 {
 	struct v8_place place;
 	uint64_t start;
@@ -142,20 +131,12 @@ static uint64_t time_lines(struct bench *bench, const struct subject *subject, b
 	bench->by_kernel = by_kernel;
 	evict(bench);
 	start = ep_clock_thread_cpu_ns();
-	find_place(bench, SOURCE_BYTES >> subject->two_bytes, &place);
-	*ret_lines = place.line;
+	if (v8_script_place(&bench->heap, bench->cache, bench->script,
+			    SOURCE_BYTES >> subject->two_bytes, &place) < 0 || !place.line) {
+		fprintf(stderr, "no line of the end of %s\n", subject->name);
+		exit(1);
+	}
 	return ep_clock_thread_cpu_ns() - start;
-}
-
-static uint64_t time_lookups(struct bench *bench, const struct subject *subject)
-{
-	uint32_t state = 2, n = SOURCE_BYTES >> subject->two_bytes;
-	uint64_t start = ep_clock_thread_cpu_ns();
-	struct v8_place place;
-
-	for (uint32_t i = 0; i < LOOKUPS; i++)
-		find_place(bench, next_random(&state) % n, &place);
-	return (ep_clock_thread_cpu_ns() - start) / LOOKUPS;
 }
 
 static int compare(const void *left, const void *right)
@@ -187,14 +168,13 @@ static void measure(struct bench *bench, const struct subject *subject)
 {
 	uint64_t times[N_TIMES][ROUNDS];
 	double copy, ratio;
-	uint32_t lines;
 
 	write_source(bench, subject);
 	point_to_source(bench, subject);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		times[COPY][i] = time_copy(bench);
-		times[LINES][i] = time_lines(bench, subject, false, &lines);
-		times[LINES_BY_KERNEL][i] = time_lines(bench, subject, true, &lines);
+		times[LINES][i] = time_lines(bench, subject, false);
+		times[LINES_BY_KERNEL][i] = time_lines(bench, subject, true);
 	}
 	copy = median(times[COPY]);
 	ratio = median(times[LINES]) / copy;
@@ -207,8 +187,6 @@ static void measure(struct bench *bench, const struct subject *subject)
 	       copy / 1e3);
 	printf("the table, read from a process\t%.3g\tx\t\tfor information\n",
 	       median(times[LINES_BY_KERNEL]) / copy);
-	printf("a place in it, the table known (%u lines)\t%.0f\tns\t\tfor information\n", lines,
-	       (double)time_lookups(bench, subject));
 }
 
 static void init(struct bench *bench)
