@@ -7,7 +7,6 @@ tenth of a CPU waits ten times as long for its names. What it waits for beyond t
 import os
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -32,9 +31,8 @@ def wait_until_sampling(process, log):
     """Its first complete sample is said at level debug."""
     end = time.monotonic() + READY
     while time.monotonic() < end and process.poll() is None:
-        with open(log, encoding="utf-8", errors="replace") as file:
-            if "first complete sample" in file.read():
-                return
+        if "first complete sample" in measure.read_text(log):
+            return
         time.sleep(0.1)
     raise RuntimeError("it does not sample")
 
@@ -42,11 +40,9 @@ def wait_until_sampling(process, log):
 def close_once(directory, arguments):
     """Seconds from SIGINT to the end, and CPU seconds that the profiler used in them."""
     log = os.path.join(directory, "log")
-    with open(log, "w", encoding="utf-8") as file:
-        process = subprocess.Popen([measure.BINARY, "record", "-vv", "-a", "--force", *arguments], cwd=directory,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file,
-                                   env=measure.environment(), preexec_fn=measure.die_with_parent)
-    try:
+    with open(log, "w", encoding="utf-8") as file, measure.Procs() as procs:
+        process = procs.start([measure.BINARY, "record", "-vv", "-a", "--force", *arguments], cwd=directory, stderr=file,
+                              env=measure.environment())
         wait_until_sampling(process, log)
         time.sleep(SECONDS)
         before, start = measure.cpu_seconds(process.pid), time.monotonic()
@@ -54,12 +50,7 @@ def close_once(directory, arguments):
         _, status, usage = os.wait4(process.pid, 0)
         took = time.monotonic() - start
         process.returncode = os.waitstatus_to_exitcode(status)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            process.wait()
-    with open(log, encoding="utf-8", errors="replace") as file:
-        measure.check_status(process.returncode, file.read())
+    measure.check_status(process.returncode, measure.read_text(log))
     return took, usage.ru_utime + usage.ru_stime - before
 
 

@@ -2,18 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complete stacks of processes that are short, new or ending, and whether they are booked on the right one.
 
-    bench_short.py [--samples N] [--only WORD]
-
 Beside them, code with an unusual stack: openssl's assembly (`openssl speed`; what runs depends on the processor), and
 io_uring, whose worker threads belong to the process but have no user part.
 
-At least N samples (2000, or EBPF_PROFILER_BENCH_SAMPLES) for each share that has a bar; --only takes the
-workloads with WORD in their names. A stack is complete when it has no error frame; one of kernel frames
+EBPF_PROFILER_BENCH_SAMPLES: so many at least for each share that has a bar (2000); EBPF_PROFILER_BENCH_ONLY: workloads
+with this in their names. A stack is complete when it has no error frame; one of kernel frames
 alone, or with [exec] or [exit] in place of a user part, only where a task has none (tests/live/judge.py).
 The first pass of a workload under a profiler is counted apart; `record` of a single command has only
 that one, again and again with a new profiler.
 """
-import argparse
 import os
 import shutil
 import sys
@@ -29,6 +26,7 @@ from sessions import Load
 SHORT = os.path.join(measure.BUILD, "tests", "live", "shortlived")
 FUNCTIONS = dict.fromkeys(("short_leaf", "short_middle", "short_burn"), "shortlived")
 UNUSUAL_BAR = 99.5
+ONLY = os.environ.get("EBPF_PROFILER_BENCH_ONLY", "")
 SCRIPT = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: sorted(map(str, range(500)))\n"
 
 
@@ -129,20 +127,16 @@ def all_loads(directory):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="complete stacks of short processes")
-    parser.add_argument("--samples", type=int, default=measure.samples_wanted())
-    parser.add_argument("--only", default="", metavar="WORD")
-    options = parser.parse_args()
     measure.begin()
     if not os.access(SHORT, os.X_OK):
         sys.exit(f"no {SHORT}: build first with scripts/build")
     with tempfile.TemporaryDirectory(prefix="bench-short-") as directory:
         for load in all_loads(directory):
-            if options.only in load.name:
+            if ONLY in load.name:
                 try:
                     if load.command and not shutil.which(load.command[0]) and not load.prepare:
                         raise sessions.NotHere(f"no {load.command[0]}")
-                    sessions.report(sessions.run(load, options.samples, directory))
+                    sessions.report(sessions.run(load, measure.samples_wanted(), directory))
                 except sessions.NotHere as reason:
                     measure.skip_row(load.name, str(reason))
                 except passes.Cannot as reason:

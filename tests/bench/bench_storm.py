@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a storm of 1000 execs a second costs the agent, and perf in the same storm.
 
-    bench_storm.py [--seconds N] [--rounds N]
-
 Storms of equal length in turn, one under the agent at 20 Hz, one under `perf record -F 20 -a -g`, which of
 them begins alternates. CPU time is that of the profiler's threads, user and system, by /proc/PID/stat: from
 the storm's first exec until the profiler was told to end, a second after the last, and ended, with its file
 written. What it puts off counts; perf reads its file once more at its end, for build ids. The time without
 that end is a row of its own. What interrupts, BPF and records cost the storm itself is in neither; the
-rate that was reached and the CPU time of the whole machine, beside those with nobody watching, tell. EBPF_PROFILER_BENCH_SECONDS and _ROUNDS: 20 and 3.
+rate that was reached and the CPU time of the whole machine, beside those with nobody watching, tell.
+EBPF_PROFILER_BENCH_SECONDS and _ROUNDS: 20 and 3.
 """
-import argparse
 import os
 import shutil
 import signal
@@ -34,6 +32,8 @@ AFTER = 1
 LOST = ("samples dropped: ring buffer full", "process events dropped: ring buffer full",
         "side-band records lost", "samples whose stack was lost")
 PERF = shutil.which("perf")
+SECONDS = float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "20"))
+ROUNDS = int(os.environ.get("EBPF_PROFILER_BENCH_ROUNDS", "3"))
 NOTHING = os.path.join(measure.BUILD, "tests", "live", "nothing")
 STORMERS = Programs({"execstorm": {"execstorm"}, "nothing": {"nothing"}})
 
@@ -153,15 +153,10 @@ def report(storms):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="CPU time in a storm of execs")
-    parser.add_argument("--seconds", type=float,
-                        default=float(os.environ.get("EBPF_PROFILER_BENCH_SECONDS", "20")))
-    parser.add_argument("--rounds", type=int, default=int(os.environ.get("EBPF_PROFILER_BENCH_ROUNDS", "3")))
-    options = parser.parse_args()
     measure.begin()
-    storms = Storms(options.seconds)
+    storms = Storms(SECONDS)
     order = [storms.under_nobody, storms.under_agent] + ([storms.under_perf] if PERF else [])
-    for _ in range(options.rounds):
+    for _ in range(ROUNDS):
         for under in order:
             under()
         order.reverse()
