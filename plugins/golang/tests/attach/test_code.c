@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime's assembly says of itself: over code that is written here as Go's linkers make it. */
+/*
+ * What the runtime's assembly says of itself, where no fixture has it: over code that is written here
+ * as Go's linkers make it.
+ */
 #include "core/plugin/unwinder.h"
 #include "plugins/golang/golang.h"
 #include "tests/kit/host.h"
@@ -78,17 +81,6 @@ EP_TEST(without_g_nothing_is_found)
 	assert_int_equal(go_code_g(&empty, &found), -ENODATA);
 }
 
-EP_TEST(offsets_are_those_of_the_way_back)
-{
-	struct go_function function = CODE(SYSTEMSTACK);
-	struct go_offsets found = {.g_sched_bp = 7};
-
-	assert_int_equal(go_code_offsets(&function, &found), 0);
-	assert_int_equal(found.g_m, 0x30);
-	assert_int_equal(found.m_curg, 0xb8);
-	assert_int_equal(found.g_sched_sp, 0x38);
-}
-
 /* rsp from another register than curg's; an offset that is none; cut. */
 EP_TEST(other_code_has_no_offsets)
 {
@@ -101,17 +93,6 @@ EP_TEST(other_code_has_no_offsets)
 	assert_int_equal(go_code_offsets(&other, &found), -ENODATA);
 	assert_int_equal(go_code_offsets(&odd, &found), -ENODATA);
 	assert_int_equal(go_code_offsets(&cut, &found), -ENODATA);
-}
-
-EP_TEST(bp_is_where_morestack_saves_it)
-{
-	/* mov %rbp,(%rsp); mov %rbp,0x60(%rdi) */
-	struct go_function function = CODE("\x48\x89\x2c\x24\x48\x89\x6f\x60"), none = CODE("\x48\x89\x2c\x24\xc3");
-	uint32_t off;
-
-	assert_int_equal(go_code_bp(&function, &off), 0);
-	assert_int_equal(off, 0x60);
-	assert_int_equal(go_code_bp(&none, &off), -ENODATA);
 }
 
 #define ALIGN "\x48\x83\xe4\xf0"
@@ -130,15 +111,6 @@ EP_TEST(depth_is_below_g)
 	assert_int_equal(go_code_depth(&before, &off), -ENODATA);
 }
 
-EP_TEST(frames_begin_with_rbp)
-{
-	struct go_function with = CODE(SYSTEMSTACK), without = CODE(LOAD_G), empty = CODE("");
-
-	assert_true(go_code_has_frame(&with));
-	assert_false(go_code_has_frame(&without));
-	assert_false(go_code_has_frame(&empty));
-}
-
 static void is_code(const struct go_code *code, uint32_t from, uint32_t to, uint32_t kind)
 {
 	assert_int_equal(code->start, VA + from);
@@ -153,15 +125,6 @@ EP_TEST(systemstack_comes_back)
 
 	assert_int_equal(go_code_switched(&function, GO_CODE_SYSTEMSTACK, codes, 2), 1);
 	is_code(&codes[0], SWITCHED, BACK, GO_CODE_SYSTEMSTACK);
-}
-
-EP_TEST(morestack_does_not)
-{
-	struct go_function function = CODE(TO_G0 "\xe8\x00\x01\x00\x00\xe8\x00\x02\x00\x00\xc3");
-	struct go_code code;
-
-	assert_int_equal(go_code_switched(&function, GO_CODE_MORESTACK, &code, 1), 1);
-	is_code(&code, 4, 15, GO_CODE_MORESTACK);
 }
 
 #define ROOM	"\x48\x83\xec\x10" ALIGN "\xe8\x00\x01\x00\x00" /* sub $16,%rsp; and; call */
