@@ -19,7 +19,6 @@ static struct pl_keeper scratch;
 static void begin(uint32_t minor, bool threads)
 {
 	ep_test_release(NULL);
-	ep_test_owns(&kept, kept_release);
 	made = made_program(minor, threads);
 	made->host.ops.read = kept_read;
 	world_begin(SLOT, 40);
@@ -30,29 +29,11 @@ static void begin(uint32_t minor, bool threads)
 	world.state.aux_in_body = made->layout.aux_in_body;
 }
 
-static void push(const struct ep_raw_frame *frame)
-{
-	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, frame->flags, frame->n_words, frame->aux),
-		      frame->n_words, frame->words[0], frame->words[1], frame->words[2]);
-}
-
-static void push_native(void)
-{
-	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), 1, 0x1234, 0, 0);
-}
-
 /* Runs it on what was pushed, and adds what it has sent to what is kept. True: it has sent something. */
 static bool keep(void)
 {
 	world.memory = made->host.memory;
-	REC->walk.sequence++;
 	return kept_run(perl_keep) > 0;
-}
-
-static void forget_frames(void)
-{
-	REC->sample.n_words = 0;
-	REC->sample.n_frames = 0;
 }
 
 /* By a symbolizer that has not seen anything, as the host asks it. False: all that was said stands in. */
@@ -94,7 +75,7 @@ static struct ep_raw_frame work(uint32_t seq)
 static void keep_named(const struct ep_raw_frame *frame, const char *function, const char *file_name, uint32_t line)
 {
 	assert_false(name(frame));
-	push(frame);
+	kept_push(frame);
 	assert_true(keep());
 	check_named(frame, function, file_name, line);
 }
@@ -110,7 +91,7 @@ EP_TEST(what_is_kept_names_frames_of_each_release)
 
 			begin(made_releases[i].minor, threads);
 			one = made_case(made, k);
-			push_native();
+			kept_push_native();
 			keep_named(&one.frame, one.name, threads ? "/lib/Work.pm" : "", threads ? 17 : 0);
 			assert_int_equal(made->host.start_line, threads ? one.start_line : 0);
 		}
@@ -166,9 +147,9 @@ EP_TEST(what_is_kept_names_files_that_are_loaded)
 		loads = file_frame(PL_KIND_FILE, 0, paths[i], made->file);
 		begins = file_frame(PL_KIND_BEGIN, made->stash, paths[i], made->file);
 		other = file_frame(PL_KIND_FILE, 0, "/lib/Other.pm", made->file);
-		push(&loads);
-		push(&begins);
-		push(&other);
+		kept_push(&loads);
+		kept_push(&begins);
+		kept_push(&other);
 		assert_true(keep());
 		snprintf(function, sizeof(function), "require %s", paths[i]);
 		check_named(&loads, function, paths[i], 5);
@@ -186,8 +167,8 @@ EP_TEST(what_was_kept_of_other_code_names_nothing)
 	begin(36, true);
 	sub = work(0);
 	block = block_frame(&made->memory, PL_KIND_BLOCK, made->cop);
-	push(&sub);
-	push(&block);
+	kept_push(&sub);
+	kept_push(&block);
 	assert_true(keep());
 	for (int bit = 0; bit < PL_CHECK_BITS; bit++) {
 		struct ep_raw_frame frames[2] = {sub, block};
@@ -214,9 +195,9 @@ EP_TEST(what_was_sent_before_is_not_mixed_with_what_came_later)
 
 	begin(36, true);
 	first = work(7);
-	push(&first);
+	kept_push(&first);
 	assert_true(keep());
-	forget_frames();
+	kept_forget_frames();
 	put_word(made, word_at(made, made->gv) + PL_GV_NAME_AT, make_hek(made, "other", 0));
 	second = work(8);
 	keep_named(&second, "My::Package::other", "/lib/Work.pm", 17);
@@ -232,12 +213,12 @@ EP_TEST(a_sub_at_the_address_of_another_is_sent_again)
 	begin(36, true);
 	cv = make_cv(made, &(struct made_cv){.stash = made->stash, .gv = made->gv, .seq = 7});
 	first = sub_frame(&made->memory, cv, made->cop);
-	push(&first);
+	kept_push(&first);
 	assert_true(keep());
 	assert_false(keep());
 	put_word(made, word_at(made, cv) + 56, make_glob(made, made->stash, "other"));
 	second = sub_frame(&made->memory, cv, made->cop);
-	forget_frames();
+	kept_forget_frames();
 	keep_named(&second, "My::Package::other", "/lib/Work.pm", 17);
 	check_named(&first, "My::Package::work", "/lib/Work.pm", 17);
 	/* And each program has its own. */
@@ -253,8 +234,8 @@ EP_TEST(what_does_not_fit_comes_with_the_next_sample)
 	begin(40, true);
 	for (size_t i = 0; i < EP_LEN(frames); i++) {
 		frames[i] = work((uint32_t)i);
-		push(&frames[i]);
-		push_native();
+		kept_push(&frames[i]);
+		kept_push_native();
 	}
 	while (keep())
 		n_events++;
@@ -276,7 +257,7 @@ EP_TEST(each_event_of_a_sample_is_whole)
 	for (size_t i = 0; i < EP_LEN(frames); i++) {
 		made->gv = make_glob(made, made->stash, text);
 		frames[i] = work((uint32_t)i);
-		push(&frames[i]);
+		kept_push(&frames[i]);
 	}
 	assert_true(keep());
 	assert_in_range(kept_events, 2, EP_KEEP_MAX_SENT + 1);
@@ -304,78 +285,10 @@ EP_TEST(long_names_are_kept_whole_or_not_at_all)
 		text[rows[i].n] = '\0';
 		made->gv = make_glob(made, make_stash(made, text), text);
 		frame = work(0);
-		push(&frame);
+		kept_push(&frame);
 		assert_true(keep());
 		assert_int_equal(name(&frame), rows[i].is_named);
 		if (rows[i].is_named)
 			assert_int_equal(strlen(made->host.function), 2 * rows[i].n + 2);
-	}
-}
-
-EP_TEST(what_cannot_be_read_is_not_kept)
-{
-	for (unsigned int at = 1; at < 24; at++) {
-		struct ep_raw_frame frame;
-
-		begin(32, true);
-		frame = work(0);
-		push(&frame);
-		made->host.memory.fail_at = at;
-		made->host.memory.fail_with = -EFAULT;
-		(void)keep();
-		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);
-		if (name(&frame))
-			assert_string_equal(made->host.function, "My::Package::work");
-	}
-}
-
-/* Nonsense as lengths of names and of a stash's buckets, and as pointers. */
-EP_TEST(sizes_are_bounded)
-{
-	for (uint32_t i = 0; i < 256; i++) {
-		uint64_t nonsense = i % 3 ? 1ull << (i % 64) : ~0ull, at[4];
-		struct ep_raw_frame frame;
-
-		begin(i & 1 ? 28 : 40, true);
-		frame = work(0);
-		at[3] = word_at(made, made->gv) + PL_GV_NAME_AT;
-		at[0] = word_at(made, at[3]);
-		at[1] = word_at(made, made->stash) + HV_MAX;
-		at[2] = at[1] + 8;
-		put_word(made, at[i / 64], nonsense);
-		push(&frame);
-		(void)keep();
-		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);
-		(void)name(&frame);
-	}
-}
-
-/* One word says nothing, and the flags of a frame no more than they may. */
-EP_TEST(any_frame_is_taken)
-{
-	uint64_t random = 88172645463325252ull;
-
-	begin(40, true);
-	for (int i = 0; i < 4096; i++) {
-		struct ep_raw_frame frame = {.n_words = 1 + (uint32_t)i % 3};
-
-		for (int k = 0; k < 3; k++) {
-			random ^= random << 13;
-			random ^= random >> 7;
-			random ^= random << 17;
-			frame.words[k] = random;
-		}
-		frame.flags = (uint32_t)random & 0xfc;
-		frame.words[0] = (frame.words[0] & ~PL_ADDRESS_MASK) | (i & 1 ? made->gv : made->cop) >> 3;
-		frame.words[1] = i & 2 ? frame.words[1] : i & 4 ? made->file : made->cop >> 3;
-		forget_frames();
-		push(&frame);
-		if (frame.n_words == 1)
-			assert_false(keep());
-		else
-			(void)keep();
-		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);
-		ep_kept_memory_fini(&kept);
-		ep_kept_memory_init(&kept);
 	}
 }

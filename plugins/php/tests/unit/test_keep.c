@@ -19,7 +19,6 @@ static struct php_keeper scratch;
 static void begin(uint32_t release)
 {
 	ep_test_release(NULL);
-	ep_test_owns(&kept, kept_release);
 	made = made_new(release);
 	made->namer.memory = (struct memory){.read = kept_read};
 	world_begin(SLOT, 40);
@@ -32,19 +31,12 @@ static void begin(uint32_t release)
 	world.state.op_last = (uint16_t)made->layout.function.last;
 }
 
-static void push(const struct ep_raw_frame *frame)
-{
-	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, frame->n_words, frame->aux), frame->n_words,
-		      frame->words[0], frame->words[1], frame->words[2]);
-}
-
 static size_t keep(const struct ep_raw_frame *frames, size_t n)
 {
-	REC->sample.n_words = REC->sample.n_frames = 0;
-	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), 1, 0x1234, 0, 0);
+	kept_forget_frames();
+	kept_push_native();
 	for (size_t i = 0; i < n; i++)
-		push(&frames[i]);
-	REC->walk.sequence++;
+		kept_push(&frames[i]);
 	return kept_run(php_keep);
 }
 
@@ -169,18 +161,4 @@ EP_TEST(what_ends_with_memory_is_kept)
 	put_int(made, function.opcodes + PHP_OP_LINENO, FIRST_LINE);
 	frame = make_closure_frame(made, &function, 0);
 	expect(&frame, "{closure:/f:100}", "/f", FIRST_LINE);
-}
-
-EP_TEST(frames_that_cannot_be_read_are_left_out)
-{
-	struct ep_raw_frame frames[] = {
-		{.aux = php_aux(PHP_KIND_FUNCTION, 0), .n_words = 2, .words = {1, 2}},
-		{.aux = php_aux(PHP_KIND_INTERNAL, 0), .n_words = 2, .words = {0, 0}},
-		{.aux = php_aux(PHP_KIND_CLOSURE, 0), .n_words = 3, .words = {3, 4, 5}},
-		{.aux = php_aux(PHP_KIND_UNREADABLE, 0), .n_words = 1, .words = {6}},
-	};
-	begin(PHP_RELEASE(8, 4));
-	assert_int_equal(keep(frames, EP_LEN(frames)), 0);
-	for (size_t i = 0; i < 3; i++)
-		assert_string_equal(name(&frames[i]), "");
 }

@@ -56,15 +56,10 @@ static void begin(uint32_t version)
 	set_state();
 }
 
-static void push_native(void)
-{
-	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), 1, 0x1234, 0, 0);
-}
-
 static void push(uint64_t code)
 {
-	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 1, heap_check(&layout, code)), 1,
-		      code | 4ull << PY_INSTRUCTION_SHIFT, 0, 0);
+	kept_push(&(struct ep_raw_frame){
+		.aux = heap_check(&layout, code), .n_words = 1, .words = {code | 4ull << PY_INSTRUCTION_SHIFT}});
 }
 
 static bool keep(void)
@@ -89,7 +84,6 @@ static int name(uint64_t code)
 
 EP_TEST(code_is_sent_once_for_each_program)
 {
-	ep_test_owns(&kept, kept_release);
 	begin(PY_VERSION(3, 12));
 	push(CODE_ADDR);
 	assert_true(keep());
@@ -115,7 +109,6 @@ EP_TEST(long_names_are_kept_whole)
 		    {66, 4, 0}, {120, 2, 0}, {132, 2, 0}, {133, 2, -EBADMSG}};
 	char text[300], file[300];
 
-	ep_test_owns(&kept, kept_release);
 	memset(text, 'n', sizeof(text));
 	memset(file, 'f', sizeof(file));
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
@@ -131,39 +124,8 @@ EP_TEST(long_names_are_kept_whole)
 	}
 }
 
-EP_TEST(what_cannot_be_read_is_not_kept)
-{
-	ep_test_owns(&kept, kept_release);
-	begin(PY_VERSION(3, 11));
-	push(CODE_ADDR);
-	world.memory.fail_at = 1;
-	world.memory.fail_with = -EFAULT;
-	assert_false(keep());
-	begin(PY_VERSION(3, 11));
-	push(CODE_ADDR);
-	heap_put_word(CODE_ADDR + layout.co_filename, 0x1000);
-	assert_true(keep());
-	assert_int_equal(name(CODE_ADDR), -EBADMSG);
-	assert_int_equal(host.n_names, 0);
-}
-
-/* Nonsense as lengths and as what kind of characters they are of. */
-EP_TEST(sizes_are_bounded)
-{
-	ep_test_owns(&kept, kept_release);
-	for (uint32_t bits = 0; bits < 256; bits++) {
-		begin(PY_VERSION(3, 12));
-		heap_put(NAME_ADDR + layout.str_state, &bits, sizeof(bits));
-		heap_put_word(NAME_ADDR + layout.str_length, bits % 3 ? 1ull << (bits % 64) : ~0ull);
-		push(CODE_ADDR);
-		(void)keep();
-		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);
-	}
-}
-
 EP_TEST(the_ring_is_for_samples)
 {
-	ep_test_owns(&kept, kept_release);
 	begin(PY_VERSION(3, 12));
 	push(CODE_ADDR);
 	world.ring_used = WORLD_RING_BYTES / 2;
@@ -175,7 +137,6 @@ EP_TEST(the_ring_is_for_samples)
 EP_TEST(tables_of_lines_are_kept_whole_or_not_at_all)
 {
 	static const size_t rows[] = {1, 53, 54, 330, 331, 400};
-	ep_test_owns(&kept, kept_release);
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		begin(PY_VERSION(3, 12));
 		put_lines(rows[i]);
@@ -205,10 +166,9 @@ static void assert_many_have_names(void)
 
 EP_TEST(a_deep_stack_is_sent_in_parts)
 {
-	ep_test_owns(&kept, kept_release);
 	begin(PY_VERSION(3, 12));
 	for (uint64_t i = 0; i < 100; i++)
-		push_native();
+		kept_push_native();
 	push_many();
 	assert_true(keep());
 	assert_in_range(kept_events, 2, EP_KEEP_MAX_SENT + 1);
@@ -220,7 +180,6 @@ EP_TEST(what_does_not_fit_comes_with_the_next_sample)
 {
 	char text[280];
 
-	ep_test_owns(&kept, kept_release);
 	memset(text, 'n', sizeof(text));
 	begin(PY_VERSION(3, 12));
 	push_many();

@@ -19,7 +19,6 @@ static struct ruby_keeper scratch;
 static void begin(uint32_t release)
 {
 	ep_test_release(NULL);
-	ep_test_owns(&kept, kept_release);
 	made = made_new(release);
 	made->ids.path = PATH_ID;
 	made->ids.attached = ATTACHED_ID;
@@ -35,13 +34,10 @@ static void begin(uint32_t release)
 
 static void keep_stack(const struct ep_raw_frame *frames, size_t n)
 {
-	REC->sample.n_words = REC->sample.n_frames = 0;
-	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 3), 1, 0x1234, 0, 0);
+	kept_forget_frames();
+	kept_push_native();
 	for (size_t i = 0; i < n; i++)
-		ep_push_words(REC,
-			      EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 2, frames[i].aux),
-			      2, frames[i].words[0], frames[i].words[1], 0);
-	REC->walk.sequence++;
+		kept_push(&frames[i]);
 	assert_true(kept_run(ruby_keep) > 0);
 }
 
