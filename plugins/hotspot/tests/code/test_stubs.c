@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An interpreter of two codelets and a heap of four blocks: names, ranges, and memory that is wrong. */
 #include "plugins/hotspot/code/stubs_internal.h"
-#include "plugins/hotspot/tests/code/world.h"
-
 #include "plugins/hotspot/hotspot_shared.h"
+#include "tests/kit/memory.h"
 #include "tests/kit/test.h"
 
+#define WORLD_ADDR  0x7f0000000000ull
+#define WORLD_BYTES 65536u
+
 enum {
+	/* Statics, one word each. */
+	AT_INTERPRETER = 0,
+	AT_HEAPS = 8,
+	AT_CALL_STUB = 16,
+	AT_SIN = 24,
 	QUEUE = 0x100,
 	CODELETS = 0x1000,
 	ARRAY = 0x200,
@@ -15,35 +22,73 @@ enum {
 	BLOCKS = 0x4000,
 };
 
-static void put(struct world *world, size_t at, uint64_t value, size_t bytes)
+static uint8_t world[WORLD_BYTES];
+static struct fake_memory fake;
+static const struct memory memory = { fake_memory_read, &fake };
+static struct hotspot_layout layout;
+
+static void set_field(enum hotspot_field_id id, uint16_t off, uint8_t bytes)
 {
-	memcpy(world->bytes + at, &value, bytes);
+	layout.fields[id] = (struct hotspot_member){
+		.off = off, .bytes = bytes, .is_signed = bytes == 4, .has = true};
 }
 
-static uint64_t put_name(struct world *world, size_t at, const char *name)
+/* As 21 has it. */
+static void set_layout(void)
 {
-	memcpy(world->bytes + NAMES + at, name, strlen(name) + 1);
+	layout = (struct hotspot_layout){ 0 };
+	layout.statics[HOTSPOT_S_interpreter] = WORLD_ADDR + AT_INTERPRETER;
+	layout.statics[HOTSPOT_S_heaps] = WORLD_ADDR + AT_HEAPS;
+	layout.statics[HOTSPOT_S_call_stub_return] = WORLD_ADDR + AT_CALL_STUB;
+	layout.statics[HOTSPOT_S_stub_dsin] = WORLD_ADDR + AT_SIN;
+	set_field(HOTSPOT_F_queue_buffer, 8, 8);
+	set_field(HOTSPOT_F_queue_end, 28, 4);
+	set_field(HOTSPOT_F_codelet_description, 0, 8);
+	set_field(HOTSPOT_F_codelet_size, 8, 4);
+	layout.sizes[HOTSPOT_Z_codelet_bytes] = 16;
+	set_field(HOTSPOT_F_array_len, 0, 4);
+	set_field(HOTSPOT_F_array_data, 8, 8);
+	set_field(HOTSPOT_F_heap_memory, 0, 0);
+	set_field(HOTSPOT_F_heap_log2_segment, 248, 4);
+	set_field(HOTSPOT_F_space_low, 16, 8);
+	set_field(HOTSPOT_F_space_high, 24, 8);
+	set_field(HOTSPOT_F_block_length, 0, 8);
+	set_field(HOTSPOT_F_block_used, 8, 1);
+	layout.sizes[HOTSPOT_Z_block_bytes] = 16;
+	set_field(HOTSPOT_F_blob_code_begin, 8, 8);
+	set_field(HOTSPOT_F_blob_code_end, 16, 8);
+	set_field(HOTSPOT_F_blob_name, 64, 8);
+}
+
+static void put(size_t at, uint64_t value, size_t bytes)
+{
+	memcpy(world + at, &value, bytes);
+}
+
+static uint64_t put_name(size_t at, const char *name)
+{
+	memcpy(world + NAMES + at, name, strlen(name) + 1);
 	return WORLD_ADDR + NAMES + at;
 }
 
-static void put_codelet(struct world *world, size_t at, size_t size, uint64_t name, const uint8_t *code, size_t bytes)
+static void put_codelet(size_t at, size_t size, uint64_t name, const uint8_t *code, size_t bytes)
 {
-	put(world, CODELETS + at, name, 8);
-	put(world, CODELETS + at + 8, size, 4);
-	memcpy(world->bytes + CODELETS + at + 32, code, bytes);
+	put(CODELETS + at, name, 8);
+	put(CODELETS + at + 8, size, 4);
+	memcpy(world + CODELETS + at + 32, code, bytes);
 }
 
 /* A block of n segments of 128 bytes; code begins 128 bytes behind its CodeBlob. */
-static void put_block(struct world *world, size_t at, size_t n, uint64_t name, const uint8_t *code, size_t bytes)
+static void put_block(size_t at, size_t n, uint64_t name, const uint8_t *code, size_t bytes)
 {
 	size_t blob = BLOCKS + at + 16;
 
-	put(world, BLOCKS + at, n, 8);
-	put(world, BLOCKS + at + 8, name != 0, 1);
-	put(world, blob + 8, WORLD_ADDR + blob + 112, 8);
-	put(world, blob + 16, WORLD_ADDR + blob + 112 + bytes, 8);
-	put(world, blob + 64, name, 8);
-	memcpy(world->bytes + blob + 112, code, bytes);
+	put(BLOCKS + at, n, 8);
+	put(BLOCKS + at + 8, name != 0, 1);
+	put(blob + 8, WORLD_ADDR + blob + 112, 8);
+	put(blob + 16, WORLD_ADDR + blob + 112 + bytes, 8);
+	put(blob + 64, name, 8);
+	memcpy(world + blob + 112, code, bytes);
 }
 
 /* push rbp; mov rbp, rsp; leave; ret */
@@ -53,50 +98,43 @@ static const uint8_t entry[] = { 0x58, 0x50, 0xff, 0xe0 };
 /* inc r13; jmp rax */
 static const uint8_t bytecode[] = { 0x49, 0xff, 0xc5, 0xff, 0xe0 };
 
-static struct world *new_world(void)
+static void put_world(void)
 {
-	struct world *world = calloc(1, sizeof(*world));
 	uint8_t stubs[64];
 
-	assert_non_null(world);
-	world->size = WORLD_BYTES;
-	put(world, AT_INTERPRETER, WORLD_ADDR + QUEUE, 8);
-	put(world, QUEUE + 8, WORLD_ADDR + CODELETS, 8);
-	put(world, QUEUE + 28, 256, 4);
-	put_codelet(world, 0, 128, put_name(world, 0, "iload_0"), bytecode, sizeof(bytecode));
-	put_codelet(world, 128, 128, put_name(world, 32, "method entry point (kind = zerolocals)"), entry,
+	memset(world, 0, sizeof(world));
+	put(AT_INTERPRETER, WORLD_ADDR + QUEUE, 8);
+	put(QUEUE + 8, WORLD_ADDR + CODELETS, 8);
+	put(QUEUE + 28, 256, 4);
+	put_codelet(0, 128, put_name(0, "iload_0"), bytecode, sizeof(bytecode));
+	put_codelet(128, 128, put_name(32, "method entry point (kind = zerolocals)"), entry,
 		    sizeof(entry));
-	put(world, AT_HEAPS, WORLD_ADDR + ARRAY, 8);
-	put(world, ARRAY, 1, 4);
-	put(world, ARRAY + 8, WORLD_ADDR + ARRAY + 32, 8);
-	put(world, ARRAY + 32, WORLD_ADDR + HEAP, 8);
-	put(world, HEAP + 16, WORLD_ADDR + BLOCKS, 8);
-	put(world, HEAP + 24, WORLD_ADDR + BLOCKS + 0x2000, 8);
-	put(world, HEAP + 248, 7, 4);
+	put(AT_HEAPS, WORLD_ADDR + ARRAY, 8);
+	put(ARRAY, 1, 4);
+	put(ARRAY + 8, WORLD_ADDR + ARRAY + 32, 8);
+	put(ARRAY + 32, WORLD_ADDR + HEAP, 8);
+	put(HEAP + 16, WORLD_ADDR + BLOCKS, 8);
+	put(HEAP + 24, WORLD_ADDR + BLOCKS + 0x2000, 8);
+	put(HEAP + 248, 7, 4);
 	/* Two stubs, 16 bytes apart: the first is the call stub. */
 	memset(stubs, 0x90, sizeof(stubs));
 	memcpy(stubs, with_fp, sizeof(with_fp));
 	memcpy(stubs + 16, with_fp, sizeof(with_fp));
 	memcpy(stubs + 32, with_fp, sizeof(with_fp));
-	put_block(world, 0, 2, put_name(world, 96, "StubRoutines (1)"), stubs, 48);
-	put(world, AT_CALL_STUB, WORLD_ADDR + BLOCKS + 128 + 4, 8);
-	put(world, AT_SIN, WORLD_ADDR + BLOCKS + 128 + 16, 8);
-	put_block(world, 256, 2, put_name(world, 128, "nmethod"), with_fp, sizeof(with_fp));
-	put_block(world, 512, 2, 0, with_fp, sizeof(with_fp));
-	put_block(world, 768, 2, put_name(world, 160, "new_instance Runtime1 stub"), with_fp, sizeof(with_fp));
-	return world;
+	put_block(0, 2, put_name(96, "StubRoutines (1)"), stubs, 48);
+	put(AT_CALL_STUB, WORLD_ADDR + BLOCKS + 128 + 4, 8);
+	put(AT_SIN, WORLD_ADDR + BLOCKS + 128 + 16, 8);
+	put_block(256, 2, put_name(128, "nmethod"), with_fp, sizeof(with_fp));
+	put_block(512, 2, 0, with_fp, sizeof(with_fp));
+	put_block(768, 2, put_name(160, "new_instance Runtime1 stub"), with_fp, sizeof(with_fp));
 }
-
-static struct world *world;
-static struct hotspot_layout layout;
-static struct memory memory;
 
 static int begin(void **state)
 {
-	world = new_world();
-	ep_test_owns(world, free);
-	layout = world_layout();
-	memory = (struct memory){ world_read, world };
+	fake = (struct fake_memory){ 0 };
+	fake_memory_add(&fake, WORLD_ADDR, world, WORLD_BYTES);
+	set_layout();
+	put_world();
 	return 0;
 }
 
@@ -184,7 +222,7 @@ EP_TEST_WITH(exceptions_are_forwarded_in_a_frame, begin, NULL)
 		struct hotspot_stubs *stubs;
 
 		begin(NULL);
-		put_block(world, 1024, 2, put_name(world, 192, names[i]), with_fp, sizeof(with_fp));
+		put_block(1024, 2, put_name(192, names[i]), with_fp, sizeof(with_fp));
 		stubs = read_stubs(NULL, 0, NULL);
 		assert_string_equal(hotspot_stubs_name(stubs, code + 1024), names[i]);
 		assert_int_equal(HOTSPOT_RULE_BASE(data_at(stubs, code + 1024)), 6);
@@ -226,22 +264,22 @@ EP_TEST_WITH(what_changed_is_followed, begin, NULL)
 	struct hotspot_stubs *earlier = read_marked(), *again;
 	uint64_t code = WORLD_ADDR + BLOCKS + 128, codelet = WORLD_ADDR + CODELETS + 33;
 
-	world->bytes[BLOCKS + 128 + 47] ^= 1; /* padding behind the last stub */
+	world[BLOCKS + 128 + 47] ^= 1; /* padding behind the last stub */
 	again = read_stubs(NULL, 0, earlier);
 	assert_int_equal(data_at(again, code + 16 + 4), data_at(whole, code + 16 + 4));
 	assert_int_equal(data_at(again, codelet), data_at(whole, codelet) ^ MARK);
 	assert_int_equal(data_at(again, code + 768), data_at(whole, code + 768) ^ MARK);
-	world->bytes[CODELETS + 127] ^= 1; /* the last of the first codelet */
-	put_name(world, 160, "forward_exception Runtime1 stub");
+	world[CODELETS + 127] ^= 1; /* the last of the first codelet */
+	put_name(160, "forward_exception Runtime1 stub");
 	again = read_stubs(NULL, 0, earlier);
 	assert_int_equal(data_at(again, codelet), data_at(whole, codelet));
 	assert_int_equal(data_at(again, codelet + 127), data_at(whole, codelet + 127) ^ MARK);
 	assert_string_equal(hotspot_stubs_name(again, code + 768), "forward_exception Runtime1 stub");
 	assert_int_not_equal(data_at(again, code + 768), data_at(earlier, code + 768));
-	put(world, AT_SIN, 0, 8); /* a variable that is set later */
+	put(AT_SIN, 0, 8); /* a variable that is set later */
 	earlier = read_stubs(NULL, 0, NULL);
 	assert_string_equal(hotspot_stubs_name(earlier, code + 16), "StubRoutines (1)");
-	put(world, AT_SIN, code + 16, 8);
+	put(AT_SIN, code + 16, 8);
 	assert_string_equal(hotspot_stubs_name(read_stubs(NULL, 0, earlier), code + 16), "dsin");
 }
 
@@ -249,9 +287,9 @@ EP_TEST_WITH(an_interpreter_that_is_not_there_is_waited_for, begin, NULL)
 {
 	struct hotspot_stubs *stubs = NULL;
 
-	put(world, AT_INTERPRETER, 0, 8);
+	put(AT_INTERPRETER, 0, 8);
 	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), EP_NOT_YET);
-	put(world, AT_INTERPRETER, 0x10, 8);
+	put(AT_INTERPRETER, 0x10, 8);
 	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), -EFAULT);
 	layout.statics[HOTSPOT_S_interpreter] = 0;
 	assert_int_equal(hotspot_stubs_read(&memory, &layout, NULL, 0, NULL, &stubs), -ENOTSUP);
