@@ -94,6 +94,8 @@ struct ep_replay_faults {
 	uint64_t reads;	    /* of the target's memory since the last attach */
 	uint64_t fail_read; /* the one, from 1, that fails; 0: none */
 	uint64_t fail_start, fail_end; /* [start, end) cannot be read; equal: nothing */
+	uint64_t name_reads; /* of those that name frames, since the last attach */
+	uint64_t change_read; /* of these, from 1: from there on each byte is another; 0: none */
 	uint64_t unanswered; /* questions: the fixture was made for other plugins than these */
 };
 struct ep_replay_faults *ep_replay_faults(struct ep_replay *replay);

@@ -51,6 +51,7 @@ struct ep_replay {
 	struct ep_replay_language languages[EP_REPLAY_MAX_PLUGINS];
 	size_t n_languages;
 	bool names_of_kept; /* the process is gone when names are read */
+	bool is_naming;	    /* a frame: not walking */
 	bool untold; /* languages said more since BPF was told of the process */
 	struct ep_merge merge;
 	struct ep_vec event;

@@ -264,8 +264,10 @@ int ep_replay_symbolize(struct ep_replay_language *language, const struct ep_raw
 		language->attached.result = -ESRCH;
 		return ep_attached_symbolize_kept(&language->attached, frame, names) ? 0 : -ESRCH;
 	}
+	language->replay->is_naming = true;
 	(void)ep_attached_symbolize(&language->attached, frame, names);
 	ep_attached_end_names(&language->attached);
+	language->replay->is_naming = false;
 	tell_set(language);
 	return language->attached.result;
 }
@@ -289,7 +291,7 @@ int ep_replay_attach(struct ep_replay *replay)
 	r = replay->source ? ep_replay_walk_native(replay) : 0;
 	if (r < 0)
 		return r;
-	replay->faults.reads = 0;
+	replay->faults.reads = replay->faults.name_reads = 0;
 	for (size_t i = 0; i < replay->n_languages; i++)
 		attach(&replay->languages[i]);
 	return ep_replay_publish(replay);

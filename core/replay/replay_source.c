@@ -31,30 +31,43 @@ static bool is_failing(const struct ep_replay *replay, uint64_t addr, uint64_t l
 	       (addr < faults->fail_end && last >= faults->fail_start);
 }
 
+/* The process has gone on while its frames are named. */
+static bool has_changed(const struct ep_replay *replay)
+{
+	const struct ep_replay_faults *faults = &replay->faults;
+
+	return replay->is_naming && faults->change_read &&
+	       faults->name_reads >= faults->change_read;
+}
+
 int ep_replay_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
 	struct ep_replay *replay = arg;
 	uint64_t last, block;
+	int r;
 
 	if (bytes == 0)
 		return 0;
 	if (__builtin_add_overflow(addr, (uint64_t)bytes - 1, &last))
 		return -EFAULT;
 	replay->faults.reads++;
+	replay->faults.name_reads += replay->is_naming;
 	if (is_failing(replay, addr, last))
 		return -EFAULT;
 	if (replay->source && replay->source->read)
 		return replay->source->read(replay->source->arg, addr, buf, bytes);
 	for (block = EP_ALIGN_DOWN(addr, EP_FIXTURE_BLOCK_BYTES); block <= last;
 	     block += EP_FIXTURE_BLOCK_BYTES) {
-		int r = take_block(replay, block);
-
+		r = take_block(replay, block);
 		if (r < 0)
 			return r == -ESRCH ? r : -EFAULT;
 		if (block > UINT64_MAX - EP_FIXTURE_BLOCK_BYTES)
 			break;
 	}
-	return ep_fixture_read(replay->fixture, addr, buf, bytes);
+	r = ep_fixture_read(replay->fixture, addr, buf, bytes);
+	for (size_t i = 0; r == 0 && has_changed(replay) && i < bytes; i++)
+		((uint8_t *)buf)[i] ^= 0x41;
+	return r;
 }
 
 /* --- questions about files ------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
 /*
  * Memory that cannot be read, one piece after the other: each read of a run from attach to the last
  * name fails once, then each page of the fixture is taken away (of very many reads or pages each
- * second, third, .., and of these the caller may want a part); at last attaching fails when all has
- * been said. What must hold of every stack:
+ * second, third, .., and of these the caller may want a part); from each read of those that name
+ * frames on the process says something else; at last attaching fails when all has been said. What must hold of every stack:
  *
  * 1. Its native frames are the first ones of the stack without faults, unless no frame of a language is
  *    left: what it hides of its runtime is there then. Behind a read that failed
@@ -242,6 +242,18 @@ static void try_reads(struct faults *f, uint64_t reads)
 	ep_replay_faults(f->replay->replay)->fail_read = 0;
 }
 
+/* As of a process that goes on while its frames are named: what was read in part is not shown. */
+static void try_changes(struct faults *f, uint64_t reads)
+{
+	for (uint64_t n = 1; n <= reads; n += (1 + reads / MAX_READS) * f->every) {
+		snprintf(f->what, sizeof(f->what), "change before read %" PRIu64 " of %" PRIu64 " for names",
+			 n, reads);
+		ep_replay_faults(f->replay->replay)->change_read = n;
+		try_fault(f);
+	}
+	ep_replay_faults(f->replay->replay)->change_read = 0;
+}
+
 /* Blocks of one page lie together, or count twice. */
 static size_t count_pages(const struct faults *f)
 {
@@ -384,7 +396,7 @@ int replay_faults(const char *path, const struct replay *replay, unsigned int ev
 {
 	struct faults f = {.replay = replay, .path = path, .every = every};
 	size_t n_threads = replay->fixture->threads.len, n_pages;
-	uint64_t reads = 0;
+	uint64_t reads = 0, name_reads;
 	int r;
 
 	f.events = calloc(n_threads + 1, sizeof(*f.events));
@@ -395,7 +407,9 @@ int replay_faults(const char *path, const struct replay *replay, unsigned int ev
 	ep_vec_init(&f.event, 1, MAX_EVENT_BYTES);
 	r = run_without(&f, &reads);
 	if (r == 0) {
+		name_reads = ep_replay_faults(replay->replay)->name_reads;
 		try_reads(&f, reads);
+		try_changes(&f, name_reads);
 		n_pages = try_pages(&f);
 		try_attaches(&f);
 		try_refreshes(&f);

@@ -67,20 +67,6 @@ EP_TEST(code_of_files_says_how_it_came_in)
 	expect(made, &frame, "{main}", "/srv/b.php", 0);
 }
 
-/* A closure's function is in an object, and is gone with it. */
-EP_TEST_EACH(closures_need_no_function, uint32_t, i, 2)
-{
-	struct made *made = made_new(i ? PHP_RELEASE(8, 3) : PHP_RELEASE(8, 4));
-	struct made_function function = make_function_of(made, "{closure:b():100}", NULL, "/srv/b.php", 0);
-	const char *name = i ? "{closure:/srv/b.php:100}" : "{closure:b():100}";
-	struct ep_raw_frame frame = make_closure_frame(made, &function, 4);
-
-	expect(made, &frame, name, "/srv/b.php", FIRST_LINE + 2);
-	memset(made->bytes + (function.addr - HEAP), 0xff, PHP_FUNCTION_BYTES);
-	frame = make_closure_frame(made, &function, 20);
-	expect(made, &frame, name, "/srv/b.php", FIRST_LINE + 10);
-}
-
 /* Two scripts whose closures are at the same places, one after the other: each of the 20 bits tells them apart. */
 EP_TEST(closures_of_two_scripts_have_their_own_names)
 {
@@ -348,43 +334,28 @@ EP_TEST(lines_of_closures_whose_file_is_gone_are_not_read)
 
 /* --- what has changed --------------------------------------------------------------------------------------- */
 
-EP_TEST_EACH(what_is_something_else_now_has_no_name, int, i, 9)
+EP_TEST_EACH(what_is_something_else_now_has_no_name, size_t, i, 8)
 {
 	struct made *made = made_new(PHP_RELEASE(8, 4));
 	struct made_function function = make_function_of(made, "name", "A", "/srv/b.php", 0);
 	const struct php_function_layout *layout = &made->layout.function;
 	struct ep_raw_frame frame = make_frame(made, &function, 5);
 	uint64_t class_name = fake_host_word(&made->host, function.class + PHP_CLASS_NAME);
+	const struct {
+		uint64_t addr, value;
+		size_t bytes;
+	} changes[] = {
+		{function.addr + PHP_FUNCTION_NAME, make_string(made, "mean"), 8},
+		{function.name + PHP_STRING_HASH, 1ull << 63, 8},
+		{function.name + PHP_STRING_BYTES, 'g', 1}, /* another text with the old hash */
+		{class_name + PHP_STRING_BYTES, 'B', 1},
+		{function.addr + layout->opcodes, make_ops(made), 8},
+		{function.addr + layout->line_start, 7, 4},
+		{function.file + PHP_STRING_LEN, 5, 8},
+		{function.addr + PHP_FUNCTION_SCOPE, 0x10, 8},
+	};
 
-	switch (i) {
-	case 0:
-		put_word(made, function.addr + PHP_FUNCTION_NAME, make_string(made, "mean"));
-		break;
-	case 1:
-		put_word(made, function.name + PHP_STRING_HASH, 1ull << 63);
-		break;
-	case 2: /* another text with the old hash */
-		put(made, function.name + PHP_STRING_BYTES, "game", 4);
-		break;
-	case 3:
-		put(made, class_name + PHP_STRING_BYTES, "B", 1);
-		break;
-	case 4:
-		put_word(made, function.addr + layout->opcodes, make_ops(made));
-		break;
-	case 5:
-		put_int(made, function.addr + layout->line_start, 7);
-		break;
-	case 6:
-		put_word(made, function.file + PHP_STRING_LEN, 5);
-		break;
-	case 7:
-		made->host.memory.hole = function.addr + 16;
-		made->host.memory.hole_bytes = 8;
-		break;
-	default:
-		put_word(made, function.addr + PHP_FUNCTION_SCOPE, 0x10);
-	}
+	put(made, changes[i].addr, &changes[i].value, changes[i].bytes);
 	expect_freed(made, &frame);
 }
 

@@ -31,7 +31,6 @@ struct made {
 	struct ruby_ids ids;
 	uint8_t bytes[HEAP_BYTES];
 	uint64_t next;	   /* free memory */
-	uint64_t class_of; /* what `klass` of the next class is */
 	uint64_t serials;
 };
 
@@ -123,7 +122,6 @@ static inline uint64_t make_class_with(struct made *made, uint64_t flags, uint64
 	uint64_t class = make(made, 192);
 
 	put_word(made, class, flags);
-	put_word(made, class + 8, made->class_of);
 	if (layout->ext_is_pointer)
 		put_word(made, class + layout->ext, value && layout->iv_table ? make_variables(made, id, value) : 0);
 	else

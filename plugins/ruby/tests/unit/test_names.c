@@ -118,61 +118,6 @@ EP_TEST(path_looks_like_a_file)
 	}
 }
 
-/* In 3.4 what is eval'ed says itself only that. */
-EP_TEST_EACH(what_is_evaled_is_called_as_the_code_around, size_t, i, MADE_RELEASES)
-{
-	struct made *made = made_new(made_releases[i]);
-	uint64_t path = make_string(made, "(eval)"), around = make_body(made, "block in m", path), body = 0;
-	uint64_t parent = fake_host_word(&made->host, around + made->layout.body.local);
-	struct ep_raw_frame frame;
-
-	for (int level = 0; level < 2; level++) {
-		body = make_body(made, "<compiled>", path);
-		put_int(made, body, 6);
-		put_word(made, body + made->layout.body.parent, parent);
-		parent = fake_host_word(&made->host, body + made->layout.body.local);
-	}
-	frame = make_frame(made, body, 0, 1);
-	expect(made, &frame, "block in m", "(eval)", 10);
-}
-
-EP_TEST_EACH(file_is_the_real_path, size_t, i, MADE_RELEASES)
-{
-	struct made *made = made_new(made_releases[i]);
-	uint64_t both[] = {make_string(made, "lib.rb"), make_string(made, "/usr/lib/lib.rb")};
-	uint64_t body = make_body(made, "<main>", make_array(made, both, 2));
-	struct ep_raw_frame frame = make_frame(made, body, 0, 1);
-
-	expect(made, &frame, "<main>", "/usr/lib/lib.rb", 10);
-}
-
-/* Operators, what is behind the last ID, one that is free, and without the table. */
-EP_TEST_EACH(functions_in_c, size_t, i, MADE_RELEASES)
-{
-	static const struct {
-		uint64_t id;
-		const char *name;
-	} rows[] = {
-		{'+', "+"},
-		{701u << 4, "(function in C)"},
-		{300u << 4, "(function in C)"},
-		{EACH, "(function in C)"},
-	};
-	struct made *made = made_new(made_releases[i]);
-	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "Array");
-	char want[64];
-
-	for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
-		uint64_t entry = make_entry(made, class, rows[j].id);
-		struct ep_raw_frame frame = make_frame(made, 0, entry, RUBY_NO_INDEX);
-
-		if (rows[j].id == EACH)
-			made->namer.symbols_addr = 0;
-		snprintf(want, sizeof(want), "%s%s", NAMED(made) ? "Array#" : "", rows[j].name);
-		expect(made, &frame, want, "", 0);
-	}
-}
-
 EP_TEST_EACH(what_was_moved_is_followed, size_t, i, MADE_RELEASES)
 {
 	struct made *made = made_new(made_releases[i]);
@@ -202,60 +147,6 @@ EP_TEST_EACH(what_was_moved_is_followed, size_t, i, MADE_RELEASES)
 	frame = make_frame(made, body, entry, 1);
 	make_moved(made, entry, entry);
 	assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
-}
-
-EP_TEST_EACH(what_has_changed_is_gone, size_t, i, MADE_RELEASES)
-{
-	struct made *made = made_new(made_releases[i]);
-	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A");
-	uint64_t body = make_body(made, "m", make_string(made, "/f")), entry = make_entry(made, class, EACH);
-	struct ep_raw_frame frame = make_frame(made, body, entry, 1), other = frame;
-
-	put_word(made, entry + 24, EACH + 32); /* another method */
-	assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
-	put_word(made, entry + 24, EACH + 16);
-	put_word(made, body + 8, 0x5000); /* other code */
-	assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
-	put_word(made, entry, RUBY_TYPE_STRING);
-	assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
-	other.words[0] = ruby_word0(0x10, ruby_check(frame.words[0], frame.words[1]));
-	assert_int_equal(name_frame(made, &other), EP_FRAME_GONE);
-	assert_int_equal(made->host.n_names, 0);
-}
-
-static void change_code(void *arg)
-{
-	struct made *made = arg;
-
-	put_word(made, made->class_of, 0x5000);
-}
-
-/* Whenever it goes while it is read, it has no name: a block by its body, a method by its entry. */
-EP_TEST(code_that_goes_while_it_is_read)
-{
-	for (uint32_t is_method = 0; is_method < 2; is_method++) {
-		uint32_t n = 3, type = is_method ? 1 : 2, last = is_method ? 2 : 3; /* that read it again */
-
-		for (uint32_t at = 2; at < n; at++) {
-			struct made *made = made_new(RUBY_RELEASE(3, 3));
-			uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A");
-			uint64_t body = make_body(made, is_method ? "m" : "block in m", make_string(made, "/f"));
-			uint64_t entry = make_entry(made, class, EACH);
-			struct ep_raw_frame frame;
-
-			put_int(made, body, type);
-			frame = make_frame(made, body, entry, 1);
-			made->class_of = is_method ? entry + 24 : body + 8;
-			made->host.memory.n_reads = 0;
-			made->host.memory.change_at = at;
-			made->host.memory.change = change_code;
-			made->host.memory.change_arg = made;
-			assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
-			n = made->host.memory.n_reads - last + 1;
-			ep_test_release(NULL);
-		}
-		assert_true(n >= 7);
-	}
 }
 
 /* The collector compacts and has protected an object's page: its name is there once it is done. */
