@@ -3,6 +3,7 @@
 #include "core/view/filter.h"
 #include "tests/unit/view_batch.h"
 
+EP_TEST_RELEASES(ep_batch_unref)
 EP_TEST_RELEASES(ep_view_filter_free)
 
 /* node under the name of its main thread, weight 1; sh, weight 2; and one whose file is not known, weight 4. */
