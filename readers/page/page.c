@@ -4,7 +4,7 @@
  *
  *	<script type="application/octet-stream" id="profile">base64 of a gzip file of OTLP</script>
  *
- * Of a page that compares two the other one, id="profile-base", is not read.
+ * Of a page that compares two the other one, id="profile-base", is not read. Pages that `cat` joined are their sum.
  */
 #include "core/base/vec.h"
 #include "readers/reader.h"
@@ -160,18 +160,22 @@ static bool page_matches(const uint8_t *data, size_t bytes)
 static int page_read(const uint8_t *data, size_t bytes, struct ep_profile_builder *builder, char *why)
 {
 	const uint8_t *begin = memmem(data, bytes, BEGIN, strlen(BEGIN)), *end;
+	int r = 0;
 
 	if (!begin) {
 		snprintf(why, EP_READ_WHY_BYTES, "a page without a profile in it: it is none of ebpf-profiler, or cut off");
 		return -EBADMSG;
 	}
-	begin += strlen(BEGIN);
-	end = memmem(begin, (size_t)(data + bytes - begin), END, strlen(END));
-	if (!end) {
-		snprintf(why, EP_READ_WHY_BYTES, "the page ends within its profile: it was cut off");
-		return -EBADMSG;
+	for (; begin && r == 0; begin = memmem(end, (size_t)(data + bytes - end), BEGIN, strlen(BEGIN))) {
+		begin += strlen(BEGIN);
+		end = memmem(begin, (size_t)(data + bytes - begin), END, strlen(END));
+		if (!end) {
+			snprintf(why, EP_READ_WHY_BYTES, "the page ends within its profile: it was cut off");
+			return -EBADMSG;
+		}
+		r = read_profile((struct decoder){.at = begin, .end = end}, builder, why);
 	}
-	return read_profile((struct decoder){.at = begin, .end = end}, builder, why);
+	return r;
 }
 
 const struct ep_reader ep_page_reader = {

@@ -71,6 +71,19 @@ EP_TEST(what_a_page_carries_must_be_a_profile)
 	check_refused(none, strlen(none), "no profile of OTLP");
 }
 
+EP_TEST(joined_pages_are_their_sum)
+{
+	struct ep_batch *batch = owned_full(&full), *sum;
+
+	begin();
+	append_page(&bytes, batch);
+	append_page(&bytes, batch);
+	sum = batch_of(bytes.data, bytes.len);
+	assert_int_equal(sum->n_samples, batch->n_samples);
+	assert_int_equal(weight_in(sum), 2 * weight_in(batch));
+	check_refused(bytes.data, bytes.len - strlen(PAGE_TAIL) - 50, "cut off");
+}
+
 /* For the fuzzer: tests/fuzz/seeds/read_otlp and read_page are written by `test_read_page --seeds DIRECTORY`. */
 static void write_seeds(const char *directory)
 {
