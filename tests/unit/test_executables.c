@@ -18,7 +18,7 @@ static int make_files(void **state)
 	own_path[n] = '\0';
 	for (size_t i = 0; i < EP_LEN(paths); i++) {
 		snprintf(paths[i], sizeof(paths[i]), "/tmp/test_executables.%d.%zu", (int)getpid(), i);
-		copy_file(own_path, paths[i], 0755);
+		ep_test_copy(own_path, paths[i], 0755);
 	}
 	return 0;
 }

@@ -73,7 +73,7 @@ EP_TEST(what_a_page_carries_must_be_a_profile)
 
 EP_TEST(joined_pages_are_their_sum)
 {
-	struct ep_batch *batch = owned_full(&full), *sum;
+	struct ep_batch *batch = full_batch_new(&full), *sum;
 
 	begin();
 	append_page(&bytes, batch);

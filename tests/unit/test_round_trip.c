@@ -47,16 +47,11 @@ static const struct {
 /* One process of that name, which is in `work` below `main`, both of which have odd names too. */
 static struct ep_batch *batch_named(const char *name, const char *function)
 {
-	struct writer_line work = {.name = function}, entry = {.name = "main"};
-	const uint64_t times[] = {10, 20};
-	uint32_t locations[2];
-	struct writer_batch w;
+	struct made_frame work = {"native", {{function}}, .address = 0x402000, .mapping = &writer_program};
+	const struct made_sample sample = {WRITER_PROCESS(7, name, "/opt/x"), 7, 1, 2, 20000001, name,
+					   WRITER_TIMES(WRITER_MS(10), WRITER_MS(20)), {&work, &writer_main}};
 
-	begin_batch(&w);
-	locations[0] = add_location(&w, "native", w.program, 0x402000, 0, &work, 1);
-	locations[1] = add_location(&w, "native", w.program, 0x403000, 0, &entry, 1);
-	add_samples(&w, stack_of(w.builder, locations, 2), add_process(&w, 7, name, "/opt/x"), 7, name, 1, 20000001, times, 2);
-	return finish_batch(&w);
+	return make_batch(&writer_header, &sample, 1);
 }
 
 static struct ep_batch *back(writer encode, const struct ep_batch *batch)
@@ -118,14 +113,8 @@ EP_TEST_EACH(every_name_of_a_function_comes_back, size_t, i, EP_LEN(names))
 /* Of a file of others no program is known: then the outermost function begins the line. */
 EP_TEST(a_first_function_may_begin_as_a_comment)
 {
-	static const struct writer_line line = {.name = "#private"};
-	struct writer_batch w;
-	uint32_t location;
-	struct ep_batch *again;
+	static const struct made_frame frame = {"unknown", {{"#private"}}};
+	const struct made_sample sample = {.count = 1, .weight = 3, .stack = {&frame}};
 
-	begin_batch(&w);
-	location = add_location(&w, "unknown", 0, 0, 0, &line, 1);
-	add_samples(&w, stack_of(w.builder, &location, 1), 0, 0, "", 0, 3, NULL, 1);
-	again = back(folded_encode, finish_batch(&w));
-	assert_string_equal(name_in(again, 0, 0, 0), "#private");
+	assert_string_equal(name_in(back(folded_encode, make_batch(&writer_header, &sample, 1)), 0, 0, 0), "#private");
 }

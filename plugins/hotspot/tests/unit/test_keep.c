@@ -150,3 +150,20 @@ EP_TEST(a_method_and_its_class_are_sent_once)
 	REC->sample.image++;
 	assert_int_equal(keep(), first + second);
 }
+
+EP_TEST(what_is_not_there_is_not_kept)
+{
+	for (uint32_t at = 1; at < 16; at++) {
+		begin(MADE_17);
+		push(app.inner);
+		world.memory.fail_at = at;
+		world.memory.fail_with = -EFAULT;
+		(void)keep();
+		world.memory.fail_at = 0;
+		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);
+		if (name(app.inner) == 0)
+			assert_string_equal(shown, "com.example.Main$Inner.inner");
+		else
+			assert_string_equal(shown, "");
+	}
+}

@@ -292,3 +292,71 @@ EP_TEST(long_names_are_kept_whole_or_not_at_all)
 			assert_int_equal(strlen(made->host.function), 2 * rows[i].n + 2);
 	}
 }
+
+EP_TEST(what_cannot_be_read_is_not_kept)
+{
+	for (unsigned int at = 1; at < 24; at++) {
+		struct ep_raw_frame frame;
+
+		begin(32, true);
+		frame = work(0);
+		kept_push(&frame);
+		made->host.memory.fail_at = at;
+		made->host.memory.fail_with = -EFAULT;
+		(void)keep();
+		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);
+		if (name(&frame))
+			assert_string_equal(made->host.function, "My::Package::work");
+	}
+}
+
+/* Nonsense as lengths of names and of a stash's buckets, and as pointers. */
+EP_TEST(sizes_are_bounded)
+{
+	for (uint32_t i = 0; i < 256; i++) {
+		uint64_t nonsense = i % 3 ? 1ull << (i % 64) : ~0ull, at[4];
+		struct ep_raw_frame frame;
+
+		begin(i & 1 ? 28 : 40, true);
+		frame = work(0);
+		at[3] = word_at(made, made->gv) + PL_GV_NAME_AT;
+		at[0] = word_at(made, at[3]);
+		at[1] = word_at(made, made->stash) + HV_MAX;
+		at[2] = at[1] + 8;
+		put_word(made, at[i / 64], nonsense);
+		kept_push(&frame);
+		(void)keep();
+		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);
+		(void)name(&frame);
+	}
+}
+
+/* One word says nothing, and the flags of a frame no more than they may. */
+EP_TEST(any_frame_is_taken)
+{
+	uint64_t random = 88172645463325252ull;
+
+	begin(40, true);
+	for (int i = 0; i < 4096; i++) {
+		struct ep_raw_frame frame = {.n_words = 1 + (uint32_t)i % 3};
+
+		for (int k = 0; k < 3; k++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			frame.words[k] = random;
+		}
+		frame.flags = (uint32_t)random & 0xfc;
+		frame.words[0] = (frame.words[0] & ~PL_ADDRESS_MASK) | (i & 1 ? made->gv : made->cop) >> 3;
+		frame.words[1] = i & 2 ? frame.words[1] : i & 4 ? made->file : made->cop >> 3;
+		kept_forget_frames();
+		kept_push(&frame);
+		if (frame.n_words == 1)
+			assert_false(keep());
+		else
+			(void)keep();
+		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);
+		ep_kept_memory_fini(&kept);
+		ep_kept_memory_init(&kept);
+	}
+}

@@ -162,3 +162,17 @@ EP_TEST(what_ends_with_memory_is_kept)
 	frame = make_closure_frame(made, &function, 0);
 	expect(&frame, "{closure:/f:100}", "/f", FIRST_LINE);
 }
+
+EP_TEST(frames_that_cannot_be_read_are_left_out)
+{
+	struct ep_raw_frame frames[] = {
+		{.aux = php_aux(PHP_KIND_FUNCTION, 0), .n_words = 2, .words = {1, 2}},
+		{.aux = php_aux(PHP_KIND_INTERNAL, 0), .n_words = 2, .words = {0, 0}},
+		{.aux = php_aux(PHP_KIND_CLOSURE, 0), .n_words = 3, .words = {3, 4, 5}},
+		{.aux = php_aux(PHP_KIND_UNREADABLE, 0), .n_words = 1, .words = {6}},
+	};
+	begin(PHP_RELEASE(8, 4));
+	assert_int_equal(keep(frames, EP_LEN(frames)), 0);
+	for (size_t i = 0; i < 3; i++)
+		assert_string_equal(name(&frames[i]), "");
+}

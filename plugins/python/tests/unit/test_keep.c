@@ -192,3 +192,31 @@ EP_TEST(what_does_not_fit_comes_with_the_next_sample)
 	assert_false(keep());
 	assert_many_have_names();
 }
+
+EP_TEST(what_cannot_be_read_is_not_kept)
+{
+	begin(PY_VERSION(3, 11));
+	push(CODE_ADDR);
+	world.memory.fail_at = 1;
+	world.memory.fail_with = -EFAULT;
+	assert_false(keep());
+	begin(PY_VERSION(3, 11));
+	push(CODE_ADDR);
+	heap_put_word(CODE_ADDR + layout.co_filename, 0x1000);
+	assert_true(keep());
+	assert_int_equal(name(CODE_ADDR), -EBADMSG);
+	assert_int_equal(host.n_names, 0);
+}
+
+/* Nonsense as lengths and as what kind of characters they are of. */
+EP_TEST(sizes_are_bounded)
+{
+	for (uint32_t bits = 0; bits < 256; bits++) {
+		begin(PY_VERSION(3, 12));
+		heap_put(NAME_ADDR + layout.str_state, &bits, sizeof(bits));
+		heap_put_word(NAME_ADDR + layout.str_length, bits % 3 ? 1ull << (bits % 64) : ~0ull);
+		push(CODE_ADDR);
+		(void)keep();
+		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);
+	}
+}

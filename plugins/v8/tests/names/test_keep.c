@@ -209,3 +209,19 @@ EP_TEST(long_names_are_no_names)
 			assert_string_equal(named_by_kept(&frame, &taken), "gone");
 	}
 }
+
+/* Nonsense wherever the keeper looks. */
+EP_TEST(what_is_sent_is_bounded)
+{
+	for (uint32_t i = 0; i < 2000; i++) {
+		struct ep_raw_frame frame;
+		uint64_t random = ep_mix64(i);
+
+		begin(FIRST_VERSION + i % (N_VERSIONS - FIRST_VERSION));
+		frame = interpreted(&made, 7);
+		put_bytes(&made.heap, BASE + random % made.heap.used, &random, 1 + i % 8);
+		push(&frame);
+		(void)keep_sample();
+		assert_in_range(keeps.kept.bytes, 0, EP_KEPT_BYTES);
+	}
+}
