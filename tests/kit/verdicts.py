@@ -12,6 +12,8 @@ The judge of a language has
     MOMENT                  the reason that is right for a moment: of a thread that starts or ends
     moment_seconds          optional: CPU time of starts, as the program measured it, from its loader on; else a share of
                             the run is allowed
+    PASSING                 optional: {reason: percent}: right while the runtime is at something that has no stack, which
+                            may take so much of the time
     EARLY                   optional: {scenario: reasons} of a start, as LATE is one: names that were gone before they were read
     said.cpu                seconds of CPU time that the program says it used
 A reason that begins with NEVER_RUNS or NO_SUCH is a wrong name, one that begins with GAP says that frames are missing
@@ -62,7 +64,10 @@ class Verdict:
             self.add(sample, memo[key])
         self.incomplete = sum(n for reason, n in self.counts.items() if is_incomplete(reason))
         self.moments = min(self.counts[judge.MOMENT], self.moments_limit(samples))
-        self.true = self.counts[TRUE] + self.moments
+        passing = sum(min(self.counts[reason], counting.allowed(self.all, 100 - percent))
+                      for reason, percent in getattr(judge, "PASSING", {}).items())
+        self.incomplete -= passing
+        self.true = self.counts[TRUE] + self.moments + passing
         early = getattr(judge, "EARLY", {}).items()
         self.late = self.counts[LATE] + sum(self.scenarios[name][reason] for name, reasons in early for reason in reasons)
         self.frequency = runs.frequency_of(samples)

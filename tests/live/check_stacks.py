@@ -107,9 +107,12 @@ def record(options, path):
 
 
 def stolen_seconds():
-    """Of all CPUs, since the machine began: what a hypervisor gave to others; man 5 proc."""
+    """
+    Of all CPUs, since the machine began: what interrupts took, and what a hypervisor gave to others; man 5 proc. No program
+    is charged for it (CONFIG_IRQ_TIME_ACCOUNTING), but the sampling clock goes on, and what it hits is a program's.
+    """
     with open("/proc/stat", encoding="ascii") as file:
-        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+        return sum(int(field) for field in file.readline().split()[6:9]) / os.sysconf("SC_CLK_TCK")
 
 
 def record_with_perf(options, path):
@@ -251,7 +254,6 @@ def check_amount(options, truth, samples):
     seen = sum(s.weight_ns for s in samples) / 1e9 * options.frequency
     stolen = options.stolen * options.frequency
     fewest = counting.amount(expected * (1 - options.lost / 100), pieces)[0] - options.lost_samples
-    # A program is not charged for time that a hypervisor takes, but the sampling clock goes on.
     most = counting.amount(expected + stolen, pieces)[1]
     print(f"amount    {seen:.0f} samples, {expected:.0f} by the CPU time used, in {pieces} pieces; "
           f"{fewest} to {most} are right: {options.lost_samples} lost, {stolen:.0f} stolen")

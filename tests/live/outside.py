@@ -81,11 +81,11 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.out = os.path.join(self.dir, "out.pb.gz")
 
-    def check(self, program, *arguments, threshold="99", seconds=SECONDS, frequency="833"):
+    def check(self, program, *arguments, threshold="99", seconds=SECONDS, frequency="833", aside="1.5"):
         """Every stack is one of those that the program says it has; some are native, in part or
         all, as they are from before the plugin was attached."""
         result = run(sys.executable, os.path.join(LIVE, "check_stacks.py"), "--plugins", self.plugins,
-                     "--seconds", seconds, "--frequency", frequency, "--threshold", threshold, "--cold",
+                     "--seconds", seconds, "--frequency", frequency, "--threshold", threshold, "--cold", "--aside", aside,
                      "--keep", self.out, program, "{seconds}", *arguments)
         if result.returncode == SKIP:
             self.skipTest(result.stdout)

@@ -37,9 +37,9 @@ class Neighbours(whole.Case):
 
     def test_a_flood_of_frames_costs_its_neighbour_nothing(self):
         def run():
-            """The flood has CPU time for twice its share of frames; then the neighbour begins."""
+            """The flood has CPU time for four times its share of frames, where no sample is lost; then the neighbour begins."""
             flood = self.program("returns")
-            self.assertTrue(wait_used(flood.pid, 2 * SHARE / FRAMES / FREQ))
+            self.assertTrue(wait_used(flood.pid, 4 * SHARE / FRAMES / FREQ))
             neighbour = self.program("nested", "1", stdout=subprocess.DEVNULL)
             neighbour.wait()
             flood.kill()
