@@ -94,6 +94,11 @@ uint64_t ep_clock_mono_ns(void)
 	return read_clock(CLOCK_MONOTONIC) - (uint64_t)ep_clock_offsets().mono_ns;
 }
 
+uint64_t ep_clock_passed_ns(uint64_t since_ns)
+{
+	return since_ns ? ep_clock_mono_ns() - since_ns : 0;
+}
+
 uint64_t ep_clock_boot_ns(void)
 {
 	return read_clock(CLOCK_BOOTTIME) - (uint64_t)ep_clock_offsets().boot_ns;

@@ -15,6 +15,8 @@
 uint64_t ep_clock_mono_ns(void);
 uint64_t ep_clock_boot_ns(void);
 uint64_t ep_clock_wall_ns(void); /* CLOCK_REALTIME, which has no namespaces */
+/* CLOCK_MONOTONIC that has passed since then; 0: nothing has, as it did not begin. */
+uint64_t ep_clock_passed_ns(uint64_t since_ns);
 /* CPU time of this process, user and system, all threads. */
 uint64_t ep_clock_cpu_ns(void);
 /* The same of this thread alone. */

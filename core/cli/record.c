@@ -49,7 +49,7 @@ struct record {
 	const struct ep_batch *batch;
 	struct ep_output_files files;
 	int stats_fd; /* keeps the kernel counting BPF time */
-	uint64_t start_ns, start_cpu_ns;
+	uint64_t start_ns, start_cpu_ns; /* of sampling; 0: it did not begin yet */
 	struct ep_session_cost cost;
 	uint64_t wall_ns, cpu_ns;
 	int store;
@@ -247,7 +247,7 @@ static void end(struct record *record)
 	if (record->ending)
 		return;
 	record->ending = true;
-	record->wall_ns = ep_clock_mono_ns() - record->start_ns;
+	record->wall_ns = ep_clock_passed_ns(record->start_ns); /* who interrupts may do so before it has begun */
 	record->cpu_ns = ep_clock_cpu_ns() - record->start_cpu_ns;
 	if (record->is_live)
 		fputs("\033[K", stderr);

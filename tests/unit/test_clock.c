@@ -87,6 +87,15 @@ EP_TEST(clocks_are_the_kernels)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* Of what did not begin it is not the time since the machine did. Last: it reads our offsets, for good. */
+EP_TEST(nothing_passes_before_the_begin)
+{
+	uint64_t begin_ns = ep_clock_mono_ns();
+
+	assert_int_equal(ep_clock_passed_ns(0), 0);
+	assert_in_range(ep_clock_passed_ns(begin_ns - EP_NS_PER_MS), EP_NS_PER_MS, 3600 * EP_NS_PER_SEC);
+}
+
 int main(void)
 {
 	return ep_test_run(NULL, NULL);
