@@ -78,15 +78,25 @@ bool ep_terminal_is_there(int in_fd, int out_fd)
 	return isatty(in_fd) && isatty(out_fd);
 }
 
-int ep_terminal_open_keys(int in_fd)
+static int open_again(int terminal_fd, int flags)
 {
 	char path[64];
-	int r = ttyname_r(in_fd, path, sizeof(path)), fd;
+	int r = ttyname_r(terminal_fd, path, sizeof(path)), fd;
 
 	if (r)
 		return -r;
-	fd = open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	fd = open(path, flags | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+int ep_terminal_open_keys(int in_fd)
+{
+	return open_again(in_fd, O_RDONLY);
+}
+
+int ep_terminal_open_screen(int out_fd)
+{
+	return open_again(out_fd, O_WRONLY);
 }
 
 int ep_terminal_enter(int in_fd, int out_fd)
@@ -98,6 +108,7 @@ int ep_terminal_enter(int in_fd, int out_fd)
 	handle_deadly_signals();
 	raw = terminal.before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* Ctrl-C and Ctrl-Z stay signals */
+	raw.c_iflag &= ~(tcflag_t)IXON; /* Ctrl-S would stop what we write, also at the end */
 	raw.c_cc[VMIN] = 1;
 	raw.c_cc[VTIME] = 0;
 	terminal.in_fd = in_fd;

@@ -16,6 +16,8 @@ bool ep_terminal_is_there(int in_fd, int out_fd);
  * must go on waiting. A descriptor, or a negative errno.
  */
 int ep_terminal_open_keys(int in_fd);
+/* The same, to be written. */
+int ep_terminal_open_screen(int out_fd);
 /* 0 or a negative errno. There is one terminal: enter is not called twice without a leave. */
 int ep_terminal_enter(int in_fd, int out_fd);
 void ep_terminal_leave(void); /* does nothing when it was left or never entered */

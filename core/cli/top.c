@@ -14,6 +14,7 @@
 #include "core/cli/output_files.h"
 #include "core/cli/parts/privileges.h"
 #include "core/cli/parts/top_view.h"
+#include "core/cli/screen.h"
 #include "core/cli/terminal.h"
 #include "core/config/config.h"
 #include "core/trace/batch.h"
@@ -57,8 +58,9 @@ struct top {
 	struct ep_top_view view;
 	bool is_terminal;
 	bool sealing; /* a batch is on its way */
-	char *screen;
-	size_t screen_bytes;
+	struct ep_screen screen; /* of a terminal */
+	char *picture;
+	size_t picture_bytes;
 
 	bool writing; /* the page */
 	struct ep_outputs outputs;
@@ -137,22 +139,36 @@ static int count_again(struct top *top)
 	return r;
 }
 
-static void write_screen(struct top *top)
+static void fail_to_write(struct top *top, int r)
 {
-	const char *pos = top->screen;
-	size_t left = top->screen_bytes;
+	top->status = r == -EPIPE ? EP_EXIT_PIPE : EP_EXIT_FAILED;
+	end(top);
+}
+
+/* Whoever reads the tables of a pipe or file gets all of them: it is waited for. */
+static void write_table(struct top *top)
+{
+	const char *pos = top->picture;
+	size_t left = top->picture_bytes;
 
 	while (left) {
 		ssize_t n = write(STDOUT_FILENO, pos, left);
 
 		if (n < 0 && errno != EINTR && errno != EAGAIN) {
-			top->status = errno == EPIPE ? EP_EXIT_PIPE : EP_EXIT_FAILED;
-			end(top);
+			fail_to_write(top, -errno);
 			return;
 		}
 		pos += n > 0 ? n : 0;
 		left -= n > 0 ? (size_t)n : 0;
 	}
+}
+
+static void write_screen(struct top *top)
+{
+	int r = ep_screen_show(&top->screen, ep_take(top->picture), top->picture_bytes);
+
+	if (r < 0)
+		fail_to_write(top, r);
 }
 
 static void draw(struct top *top)
@@ -165,13 +181,29 @@ static void draw(struct top *top)
 
 	for (size_t i = 0; i < top->n_shown; i++)
 		seconds[i] = top->shown[i].counted; /* borrowed */
-	out = open_memstream(&top->screen, &top->screen_bytes);
+	if (top->is_terminal && ep_screen_is_busy(&top->screen))
+		return;
+	out = open_memstream(&top->picture, &top->picture_bytes);
 	if (!out)
 		return;
 	r = ep_top_view_draw(&top->view, &data, top->is_terminal ? size.rows : 0, size.columns, out);
-	if (fclose(out) == 0 && r == 0)
+	if (fclose(out) != 0 || r < 0)
+		; /* there is no memory for it: the next one may come */
+	else if (top->is_terminal)
 		write_screen(top);
-	free(ep_take(top->screen));
+	else
+		write_table(top);
+	free(ep_take(top->picture));
+}
+
+static void on_screen(void *arg, int result)
+{
+	struct top *top = arg;
+
+	if (result < 0)
+		fail_to_write(top, result);
+	else
+		draw(top);
 }
 
 /* --- seconds --------------------------------------------------------------------------------- */
@@ -405,8 +437,10 @@ static void end(struct top *top)
 	uv_close((uv_handle_t *)&top->ready, NULL);
 	uv_close((uv_handle_t *)&top->second, NULL);
 	uv_close((uv_handle_t *)&top->watch, NULL);
-	if (top->is_terminal)
+	if (top->is_terminal) {
 		uv_close((uv_handle_t *)&top->keys, NULL);
+		ep_screen_close(&top->screen);
+	}
 	for (size_t i = 0; i < EP_LEN(top->signals); i++)
 		uv_close((uv_handle_t *)&top->signals[i], NULL);
 	ep_child_end(&top->child, top->is_told);
@@ -496,7 +530,12 @@ static enum ep_exit start(struct top *top)
 		(void)ep_session_prepare(top->session, args->child_argv, environ);
 	if (top->is_terminal)
 		top->keys_fd = ep_terminal_open_keys(STDIN_FILENO);
-	top->is_terminal = top->keys_fd >= 0 && ep_terminal_enter(STDIN_FILENO, STDOUT_FILENO) == 0;
+	top->is_terminal = top->keys_fd >= 0 &&
+			   ep_screen_open(&top->screen, top->loop, STDOUT_FILENO, on_screen, top) == 0;
+	if (top->is_terminal && ep_terminal_enter(STDIN_FILENO, STDOUT_FILENO) < 0) {
+		ep_screen_close(&top->screen);
+		top->is_terminal = false;
+	}
 	start_handles(top);
 	if (ep_chosen_explain(&args->filter, true, renamed)) /* what was printed is no more to be seen */
 		snprintf(top->view.message, sizeof(top->view.message), "%.*s", (int)sizeof(top->view.message) - 1,
