@@ -40,6 +40,8 @@
 /* Between two signals to those who load programs. */
 #define BREAK_MS       5
 #define MAX_OWN_CODES  256 /* functions of our own BPF programs */
+/* Analyses and attaches have limits of some seconds of CPU time: a worker that takes longer waits for something. */
+#define WORKERS_HANG_NS (60 * EP_NS_PER_SEC)
 
 /* --- looks and ticks ------------------------------------------------------------------------- */
 
@@ -82,6 +84,19 @@ static void add_lost(struct ep_session *session)
 	add_due(session);
 }
 
+/* Once each time that they do. */
+static void say_hanging(struct ep_session *session)
+{
+	bool hang = ep_jobs_hang_ns(ep_clock_mono_ns()) >= WORKERS_HANG_NS;
+
+	if (hang && !session->workers_hang)
+		ep_log(EP_LOG_ERROR,
+		       "session: no worker has come back for a minute, so nothing new is read, analysed or named: they "
+		       "most likely wait for a file system that does not answer; unmount it (umount -f), or restart the "
+		       "profiler");
+	session->workers_hang = hang;
+}
+
 /* Twice a second; most of it every other time. */
 static void on_tick(void *arg)
 {
@@ -97,6 +112,7 @@ static void on_tick(void *arg)
 	if (++session->ticks % 2)
 		return;
 	ep_host_tell_left_out(ep_clock_mono_ns());
+	say_hanging(session);
 	ep_processes_sweep(session->processes,
 			   EP_MAX(KEEP_GONE_NS, session->options.keep_gone_ns));
 	ep_session_finish_seals(session);

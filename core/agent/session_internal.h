@@ -67,6 +67,7 @@ struct ep_session {
 	bool cancelled;		/* it closes: workers need not find anything more; atomic */
 	int n_cpus;
 	uint64_t ticks; /* two a second */
+	bool workers_hang;
 	struct ep_coverage coverage; /* as it was told to the stores */
 	int64_t boot_to_wall_ns; /* of the first batch, see seal.c */
 	unsigned int closing_turns;
