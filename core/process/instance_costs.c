@@ -4,6 +4,7 @@
 #include "core/plugin/job.h"
 #include "core/base/clock.h"
 #include "core/proc/process.h"
+#include "core/proc/subuids.h"
 
 uint64_t ep_instance_must_wait_ns(const struct ep_instance *instance)
 {
@@ -38,11 +39,14 @@ void ep_instance_find_owner(struct ep_instance *instance)
 	uint32_t uid;
 
 	if (!instance->purse->owner && ep_process_read_owner(instance->pid, &uid) == 0)
-		instance->purse->owner = ep_purse_owner_of(uid);
+		instance->purse->owner = ep_subuids_owner(&instance->languages->subuids, uid);
 }
 
+/* Root's may be somebody else's by now: who forks from root and changes its user then is no owner's until it pays. */
 void ep_instance_pay(struct ep_instance *instance)
 {
+	if (instance->cost.owner_ns > 0 && !instance->ended && !instance->released)
+		ep_instance_find_owner(instance);
 	ep_purse_pay(&instance->languages->purses, instance->purse, &instance->cost, ep_clock_mono_ns());
 	instance->cost = (struct ep_cost){0};
 	instance->languages->n_greedy -= instance->is_greedy;

@@ -96,6 +96,7 @@ int ep_languages_new(const struct ep_languages_options *options, struct ep_langu
 	languages->naming = options->name_jobs ? options->name_jobs : &languages->own_naming;
 	languages->full_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 1};
 	languages->left_out_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 4};
+	ep_subuids_read("/etc/subuid", &languages->subuids);
 	languages->purses.n_cpus = (uint32_t)EP_MAX(sysconf(_SC_NPROCESSORS_ONLN), 0l);
 	LIST_INIT(&languages->instances);
 	TAILQ_INIT(&languages->asleep);
@@ -123,6 +124,7 @@ void ep_languages_free(struct ep_languages *languages)
 		ep_module_unload(languages->all[i].module);
 	}
 	ep_language_maps_free(languages->maps);
+	ep_subuids_fini(&languages->subuids);
 	free(languages);
 }
 

@@ -16,6 +16,7 @@
 #include "core/plugin/attached.h"
 #include "core/plugin/host.h"
 #include "core/plugin/process_target.h"
+#include "core/proc/subuids.h"
 #include "core/process/purse.h"
 
 #include <sys/queue.h>
@@ -63,6 +64,7 @@ struct ep_languages {
 	size_t max_naming;
 	uint64_t names_due_ns; /* CLOCK_MONOTONIC: names are asked for again; 0: nobody waits */
 	struct ep_purses purses;
+	struct ep_subuids subuids; /* as of the start */
 	/* Programs that were never sampled are attached to one after the other: the last one that came is first. */
 	TAILQ_HEAD(, ep_instance) asleep;
 	size_t n_asleep; /* of them under way */

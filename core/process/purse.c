@@ -8,9 +8,6 @@
 #define OWNER_SHARE  25
 #define MACHINE_SHARE 100 /* of all CPUs */
 
-#define FIRST_BLOCK_UID 100000
-#define BLOCK_UIDS	65536
-
 void ep_cost_add(struct ep_cost *cost, uint64_t spent_ns, uint64_t worth_ns)
 {
 	uint64_t plain_ns = EP_MIN(spent_ns, worth_ns);
@@ -62,11 +59,6 @@ static bool is_plain_spent(const struct ep_purse *purse, uint64_t now_ns)
 }
 
 /* --- owners ----------------------------------------------------------------------------------- */
-
-uint32_t ep_purse_owner_of(uint32_t uid)
-{
-	return uid < FIRST_BLOCK_UID ? uid : FIRST_BLOCK_UID + (uid - FIRST_BLOCK_UID) / BLOCK_UIDS;
-}
 
 static uint64_t owner_share(const struct ep_purses *all)
 {

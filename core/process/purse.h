@@ -26,7 +26,8 @@
  * would have as many of them. So the user that a program runs as, its *owner*, pays for attaching as well, and for what
  * names take beyond 0.1 ms a frame: 4 % of a CPU, or 1 % of all CPUs where that is more, and 1 s at once. While that is
  * spent, all programs of that owner are greedy. 0.5 ms is what a short script takes. Root needs no purse: who is root
- * can do more harm than that.
+ * can do more harm than that. A server that begins as root and goes on as somebody else is asked again each time that
+ * it pays.
  *
  * Loop's thread only. Times are CLOCK_MONOTONIC.
  */
@@ -49,7 +50,7 @@
 /* Until then each part is paid for; what is in the past is a full part. Zeroed: nothing was spent. */
 struct ep_purse {
 	uint64_t plain_ns, dear_ns;
-	uint32_t owner; /* ep_purse_owner_of */
+	uint32_t owner; /* core/proc/subuids.h; 0: root, or not known yet */
 	bool was_sampled; /* its program */
 };
 
@@ -74,12 +75,6 @@ struct ep_purses {
 	uint32_t n_cpus; /* 0: few */
 	struct ep_purse_owner owners[EP_PURSE_OWNERS];
 };
-
-/*
- * 0: root, who pays nothing. From 100 000 on ids count in blocks of 65 536, as useradd(8) gives them to a user for his
- * user namespaces (login.defs(5), SUB_UID_MIN): he can run programs as each of them.
- */
-uint32_t ep_purse_owner_of(uint32_t uid);
 
 /* Adds a piece of work that took so long and was worth so much. */
 void ep_cost_add(struct ep_cost *cost, uint64_t spent_ns, uint64_t worth_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text parsers of core/proc: maps, stat, cgroup and mountinfo, all over the same bytes. What they
+ * The text parsers of core/proc: maps, stat, cgroup, mountinfo and subuid, all over the same bytes. What they
  * promise is checked: order and bounds of mappings, terminated strings.
  */
 #include "core/proc/cgroups.h"
@@ -8,6 +8,7 @@
 #include "core/proc/devices.h"
 #include "core/proc/maps.h"
 #include "core/proc/process.h"
+#include "core/proc/subuids.h"
 #include "tests/kit/fuzz.h"
 
 static void check_maps(const struct ep_maps *maps)
@@ -32,6 +33,18 @@ static void try_maps(const char *text, size_t size, enum ep_maps_filter filter)
 	check_maps(&maps);
 }
 
+static void try_subuids(const char *text, size_t size)
+{
+	ep_cleanup(ep_subuids_fini) struct ep_subuids subuids = {0};
+	const struct ep_subuid_block *block;
+
+	assert(ep_subuids_parse(text, size, &subuids) == 0);
+	ep_vec_each (&subuids.blocks, block) {
+		assert(block->first > 0 && block->n > 0 && block->owner > 0);
+		assert(ep_subuids_owner(&subuids, block->first) > 0 || block->is_roots);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *text = (const char *)data;
@@ -44,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ep_mount_parse(text, size, &mounted) == 0)
 		assert(mounted.type >= text && mounted.type_bytes > 0 &&
 		       mounted.type + mounted.type_bytes <= text + size && mounted.point < mounted.type);
+	try_subuids(text, size);
 	try_maps(text, size, EP_MAPS_ALL);
 	try_maps(text, size, EP_MAPS_EXECUTABLE);
 	if (ep_process_parse_stat(text, size, &info) == 0)

@@ -111,16 +111,6 @@ EP_TEST(who_was_never_sampled_leaves_half_to_others)
 	assert_int_equal(ep_purse_wait_ns(&all, &sleeps, START), 0);
 }
 
-EP_TEST(ids_that_a_user_has_in_a_namespace_are_one_owner)
-{
-	assert_int_equal(ep_purse_owner_of(0), 0);
-	assert_int_equal(ep_purse_owner_of(1000), 1000);
-	assert_int_equal(ep_purse_owner_of(99999), 99999);
-	assert_int_equal(ep_purse_owner_of(100000), ep_purse_owner_of(165535));
-	assert_int_not_equal(ep_purse_owner_of(165535), ep_purse_owner_of(165536));
-	assert_in_range(ep_purse_owner_of(UINT32_MAX), 100001, 170000);
-}
-
 /* New programs of an owner, so many a second, each of which is attached to once if it can pay: what that takes. */
 static uint64_t storm_ns(struct ep_purses *all, uint32_t owner, int per_second, uint64_t cost_ns, uint64_t *ret_attached)
 {
