@@ -22,13 +22,22 @@
 #define MAPPING_COST_NS	    500
 #define PLACE_COST_NS	    6
 
-bool ep_processes_pay_mapping(struct ep_process *process, uint64_t time_ns, size_t n_moved)
+static void charge(struct ep_process *process, uint64_t time_ns, uint64_t cost_ns)
 {
-	uint64_t cost_ns = MAPPING_REST_FACTOR * (MAPPING_COST_NS + PLACE_COST_NS * n_moved);
 	uint64_t from_ns = time_ns - EP_MIN(time_ns, MAPPING_BURST_NS);
 
-	process->mappings_paid_ns = EP_MAX(process->mappings_paid_ns, from_ns) + cost_ns;
+	process->mappings_paid_ns = EP_MAX(process->mappings_paid_ns, from_ns) + MAPPING_REST_FACTOR * cost_ns;
+}
+
+bool ep_processes_pay_mapping(struct ep_process *process, uint64_t time_ns)
+{
+	charge(process, time_ns, MAPPING_COST_NS);
 	return process->mappings_paid_ns <= time_ns;
+}
+
+void ep_processes_pay_places(struct ep_process *process, uint64_t time_ns, size_t n_moved)
+{
+	charge(process, time_ns, PLACE_COST_NS * n_moved);
 }
 
 static void forget_places(struct ep_processes *processes, struct ep_process *process)
