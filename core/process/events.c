@@ -508,6 +508,18 @@ void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_map
 
 /* --- samples --------------------------------------------------------------------------------- */
 
+/*
+ * A filter ends a program that executes something which is not wanted (bpf/process.bpf.h, ep_exec), and what that is
+ * renamed to may be wanted again. A sample after the end of which BPF says that its process is unknown is of such a
+ * one: it does not say so of a process that exits.
+ */
+static bool has_exited(const struct ep_processes *processes, const struct ep_sample *sample)
+{
+	uint64_t since_ns = sample->flags & EP_SAMPLE_UNKNOWN_PROCESS ? sample->event.time_ns : 0;
+
+	return ep_recent_find_exit(&processes->recent, sample->pid, sample->start_ns, since_ns) != NULL;
+}
+
 /* A program nobody told of: it was there before us, or a record is missing. */
 static struct ep_process *meet(struct ep_processes *processes, const struct ep_sample *sample)
 {
@@ -515,7 +527,7 @@ static struct ep_process *meet(struct ep_processes *processes, const struct ep_s
 
 	if (process && sample->event.time_ns < process->born_ns)
 		return NULL; /* late, and of a program long gone */
-	if (ep_recent_find_exit(&processes->recent, sample->pid, sample->start_ns, 0))
+	if (has_exited(processes, sample))
 		return NULL; /* nobody would ever end it */
 	if (process)
 		end_process(processes, process, sample->event.time_ns);

@@ -223,6 +223,27 @@ WORLD_TEST(exit_of_the_one_before_ends_nobody)
 	assert_ptr_equal(world_live(w, second.pid), world_process(w, second));
 }
 
+/*
+ * A filter ends a program when it executes what is not wanted; renamed, the same is wanted again. BPF says of it that it
+ * is unknown, and never says so of a process that exits.
+ */
+WORLD_TEST(what_comes_back_after_its_exit_is_known)
+{
+	uint64_t t = fork_shell(w, world_now());
+
+	world_exit(w, t + 2, child);
+	world_sample(w, t + 3, tool); /* in its exit, for all we know */
+	assert_null(world_live(w, tool.pid));
+	world_sample_with(w, t + 1, tool, EP_SAMPLE_UNKNOWN_PROCESS, 0); /* late */
+	assert_null(world_live(w, tool.pid));
+	world_sample_with(w, t + 4, tool, EP_SAMPLE_UNKNOWN_PROCESS, 0);
+	assert_non_null(world_live(w, tool.pid));
+	assert_ptr_equal(world_live(w, tool.pid), world_process(w, tool));
+	world_exit(w, t + 5, tool);
+	assert_null(world_live(w, tool.pid));
+	world_settle(w);
+}
+
 /* --- forked children and BPF's rows ---------------------------------------------------------- */
 
 WORLD_TEST(child_shares_its_parents_rows)
