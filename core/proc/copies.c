@@ -108,6 +108,16 @@ int ep_copies_add(int fd, const struct ep_proc_file *file, size_t charged)
 	return r;
 }
 
+void ep_copies_move(int from, int to)
+{
+	pthread_mutex_lock(&all.mutex);
+	for (size_t i = 0; i < all.n; i++) {
+		if (all.copies[i].fd == from && is_open(&all.copies[i]))
+			all.copies[i].fd = to;
+	}
+	pthread_mutex_unlock(&all.mutex);
+}
+
 uint64_t ep_copies_bytes(void)
 {
 	uint64_t bytes;

@@ -2,8 +2,8 @@
 /*
  * The copies of files in memory that readers made for us (core/proc/readers.h). A copy is taken from
  * the budget of files (core/base/work.h) before it is made, and given back when it is found closed:
- * those who close it know of no copies. They are kept by a descriptor each; a duplicate that is open
- * for longer is not counted. Any thread.
+ * those who close it know of no copies. They are kept by a descriptor each; of a duplicate that is to
+ * be open for longer, ep_copies_move tells. Any thread.
  */
 #ifndef EP_PROC_COPIES_H
 #define EP_PROC_COPIES_H
@@ -28,6 +28,8 @@ void ep_copies_give_back(size_t bytes);
  * -EAGAIN there are too many.
  */
 int ep_copies_add(int fd, const struct ep_proc_file *file, size_t charged);
+/* Where it is a copy: it is `to`, a duplicate, that will be open for longer. */
+void ep_copies_move(int from, int to);
 /* The bytes of all copies that are open. To be called now and then, since it gives back what closed ones had. */
 uint64_t ep_copies_bytes(void);
 

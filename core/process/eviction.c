@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose unwind tables stay when memory is short, and who gets them back. */
 #include "core/process/executables_internal.h"
+#include "core/proc/copies.h"
 
 #include <fcntl.h>
 
@@ -19,11 +20,21 @@ static bool goes_before(const struct ep_executable *a, const struct ep_executabl
 
 /* Who should lose its tables first, of all executables, and who should get them back. */
 struct survey {
-	struct ep_executable *oldest;	   /* with tables: nobody maps it, else hit longest ago */
-	struct ep_executable *oldest_idle; /* that nobody maps or waits for */
-	struct ep_executable *wanted;	   /* evicted, may be tried again: hit last */
-	size_t idle_bytes;		   /* of tables that nobody maps or waits for */
+	struct ep_executable *oldest; /* with tables: nobody maps it, else hit longest ago */
+	struct ep_executable *wanted; /* evicted, may be tried again: hit last */
+	size_t idle_bytes;	      /* of tables that nobody maps or waits for */
+	uint64_t idle_ns;	      /* of those the longest */
 };
+
+static bool is_idle(const struct ep_executable *executable, uint64_t now_ns)
+{
+	return executable->text && executable->refs == 0 && now_ns >= executable->awaited_ns;
+}
+
+static uint64_t idle_ns_of(const struct ep_executable *executable, uint64_t now_ns)
+{
+	return now_ns - EP_MIN(now_ns, executable->idle_since_ns);
+}
 
 static struct survey look_at_all(const struct ep_executables *executables, uint64_t now_ns)
 {
@@ -31,15 +42,12 @@ static struct survey look_at_all(const struct ep_executables *executables, uint6
 	struct ep_executable *executable;
 
 	ep_map_each (&executables->by_id, executable) {
-		bool is_idle = executable->refs == 0 && now_ns >= executable->awaited_ns;
-
 		if (executable->text &&
 		    (!survey.oldest || goes_before(executable, survey.oldest)))
 			survey.oldest = executable;
-		if (executable->text && is_idle) {
+		if (is_idle(executable, now_ns)) {
 			survey.idle_bytes += ep_delta_store_text_bytes(executable->text);
-			if (!survey.oldest_idle || goes_before(executable, survey.oldest_idle))
-				survey.oldest_idle = executable;
+			survey.idle_ns = EP_MAX(survey.idle_ns, idle_ns_of(executable, now_ns));
 		}
 		if (executable->state == EP_EXECUTABLE_EVICTED && executable->refs > 0 &&
 		    executable->file.fd >= 0 && now_ns >= executable->retry_ns &&
@@ -60,13 +68,25 @@ static void evict(struct ep_executables *executables, struct ep_executable *exec
 	executables->stats.evicted++;
 }
 
+/*
+ * There may be as many as there are executables: a look at all of them is for those that are idle for more than half as
+ * long as the one that is idle longest.
+ */
 void ep_executables_trim_idle(struct ep_executables *executables, uint64_t now_ns,
 			      size_t max_bytes)
 {
+	struct ep_executable *executable;
 	struct survey survey;
 
-	while ((survey = look_at_all(executables, now_ns)).idle_bytes > max_bytes)
-		evict(executables, survey.oldest_idle);
+	while ((survey = look_at_all(executables, now_ns)).idle_bytes > max_bytes) {
+		ep_map_each (&executables->by_id, executable) {
+			if (!is_idle(executable, now_ns) || idle_ns_of(executable, now_ns) < survey.idle_ns / 2 ||
+			    survey.idle_bytes <= max_bytes)
+				continue;
+			survey.idle_bytes -= EP_MIN(survey.idle_bytes, ep_delta_store_text_bytes(executable->text));
+			evict(executables, executable);
+		}
+	}
 }
 
 bool ep_executables_evict_one(struct ep_executables *executables)
@@ -90,10 +110,12 @@ void ep_executables_restore_one(struct ep_executables *executables, uint64_t now
 	wanted->retry_ns = now_ns + EP_EXECUTABLE_RETRY_NS;
 	if (survey.oldest && survey.oldest->hit_ns + COLD_NS > wanted->hit_ns)
 		return; /* everything that has tables is about as much in use */
+	fd = fcntl(wanted->file.fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return; /* nothing goes for tables that cannot be built */
+	ep_copies_move(wanted->file.fd, fd);
 	if (survey.oldest)
 		evict(executables, survey.oldest);
 	mapping.path = wanted->path;
-	fd = fcntl(wanted->file.fd, F_DUPFD_CLOEXEC, 0);
-	if (fd >= 0)
-		(void)ep_executables_analyse(executables, wanted, wanted->pid, &mapping, fd);
+	(void)ep_executables_analyse(executables, wanted, wanted->pid, &mapping, fd);
 }

@@ -149,7 +149,7 @@ struct ep_executable *ep_executables_get_current(struct ep_executables *executab
 void ep_executables_let_go(struct ep_executables *executables, uint64_t now_ns);
 /* The same, and forgets entries without tables that were idle for `idle_ns`. */
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns);
-/* Tables of executables nobody maps may hold so many bytes; those idle longest go. */
+/* Tables of executables nobody maps may hold so many bytes; those go that are idle long. */
 void ep_executables_trim_idle(struct ep_executables *executables, uint64_t now_ns,
 			      size_t max_bytes);
 /* Drops the tables of the least recently hit executable. False when there is none to drop. */
