@@ -349,18 +349,6 @@ static void finish_task(void *arg)
 	start_waiting(executables);
 }
 
-/* A task that cannot be started leaves its executable without tables. */
-static void give_up(struct ep_executables *executables, struct ep_executables_task *task)
-{
-	struct ep_executable *executable = ep_executables_find(executables, task->id);
-
-	executables->stats.busy--;
-	executables->stats.failed++;
-	if (executable)
-		executable->state = EP_EXECUTABLE_FAILED;
-	free_task(task);
-}
-
 static struct ep_task_list *list_of(struct ep_executables *executables,
 				    const struct ep_executables_task *task)
 {
@@ -401,7 +389,10 @@ static struct ep_executables_task *next_task(const struct ep_executables *execut
 	return task;
 }
 
-/* One thread of the pool is left to those who read processes and look for names. */
+/*
+ * One thread of the pool is left to those who read processes and look for names. Where there is no memory for a job the
+ * task stays first in its queue: another look is taken each second.
+ */
 static void start_waiting(struct ep_executables *executables)
 {
 	struct ep_executables_task *task;
@@ -409,11 +400,9 @@ static void start_waiting(struct ep_executables *executables)
 	while ((task = next_task(executables)) != NULL) {
 		struct ep_executable *executable = ep_executables_find(executables, task->id);
 
+		if (ep_job_run(executables->loop, run_task, finish_task, task) < 0)
+			return;
 		unqueue_task(executables, task);
-		if (ep_job_run(executables->loop, run_task, finish_task, task) < 0) {
-			give_up(executables, task);
-			continue;
-		}
 		executables->running++;
 		executables->is_alone = task->alone;
 		executables->since_alone = task->alone ? 0 : executables->since_alone + 1;
@@ -443,7 +432,10 @@ static void stop_analysis(struct ep_executables *executables, struct ep_executab
 	if (!task)
 		return;
 	unqueue_task(executables, task);
-	give_up(executables, task);
+	free_task(task);
+	executables->stats.busy--;
+	executables->stats.failed++;
+	executable->state = EP_EXECUTABLE_FAILED;
 	executable->unopened = true;
 }
 
@@ -725,6 +717,7 @@ void ep_executables_let_go(struct ep_executables *executables, uint64_t now_ns)
 {
 	struct ep_executable *executable, *next;
 
+	start_waiting(executables);
 	for (executable = TAILQ_FIRST(&executables->idle); executable; executable = next) {
 		next = TAILQ_NEXT(executable, idle);
 		if (let_go(executables, executable, now_ns))

@@ -145,7 +145,10 @@ struct ep_executable *ep_executables_find_current(struct ep_executables *executa
 /* The same, with one reference more; also NULL when it must be opened to be of use. */
 struct ep_executable *ep_executables_get_current(struct ep_executables *executables, uint32_t id);
 
-/* Closes files that nobody maps any more, and ends their analyses. Costs what there are of them. */
+/*
+ * Closes files that nobody maps any more, and ends their analyses. Costs what there are of them. Analyses begin for which
+ * there was no memory.
+ */
 void ep_executables_let_go(struct ep_executables *executables, uint64_t now_ns);
 /* The same, and forgets entries without tables that were idle for `idle_ns`. */
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns);

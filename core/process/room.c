@@ -37,13 +37,13 @@ static void store_grown(void *arg)
 	room->changed(room->arg);
 }
 
+/* Without memory for the job it is full as well: who waits for the next turn gets one. */
 static void need_room(struct ep_room *room, uint32_t words)
 {
 	if (room->state != EP_ROOM_OPEN || room->stopped)
 		return;
 	room->words = EP_MAX(words, SPARE_WORDS);
-	if (ep_job_run(room->loop, grow_store, store_grown, room) == 0)
-		room->state = EP_ROOM_GROWING;
+	room->state = ep_job_run(room->loop, grow_store, store_grown, room) == 0 ? EP_ROOM_GROWING : EP_ROOM_FULL;
 }
 
 void ep_room_look(struct ep_room *room)
@@ -57,8 +57,10 @@ struct ep_row_block *ep_room_put(struct ep_room *room, const struct ep_row *entr
 {
 	struct ep_row_block *block = calloc(1, sizeof(*block));
 
-	if (!block)
+	if (!block) {
+		room->state = room->state == EP_ROOM_OPEN ? EP_ROOM_FULL : room->state;
 		return NULL;
+	}
 	block->refs = 1;
 	block->serial = ++room->serial;
 	block->n_entries = (uint32_t)n_entries;

@@ -7,6 +7,8 @@
  *	                                        │
  *	                                        └── it may not grow ──► FULL ── a second later ──► OPEN
  *
+ * FULL is also where there is no memory for a block or for the job that adds the chunk.
+ *
  * Who found no room is remembered by the number of the turn, and tries again in the next one. Loop's
  * thread only.
  */

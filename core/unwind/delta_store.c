@@ -177,7 +177,7 @@ static void rest_block(struct ep_delta_store *store, struct ep_block block)
 int ep_delta_store_add_room(struct ep_delta_store *store, uint32_t words)
 {
 	struct ep_block probe;
-	int r = take_or_grow(store, words, 1, &probe);
+	int r = take_or_grow(store, words, ROW_WORDS, &probe);
 
 	if (r < 0)
 		return r;

@@ -6,6 +6,8 @@
 #include "core/unwind/table.h"
 #include "tests/kit/test.h"
 
+#include <errno.h>
+
 struct fake_kernel {
 	void *chunks[EP_MAX_CHUNKS];
 	unsigned int added, removed;
@@ -175,6 +177,42 @@ FAKE_KERNEL_TEST(freed_words_rest_before_they_are_used_again)
 	ep_delta_store_collect(store);
 	assert_int_equal(ep_delta_store_put_rows(store, &row, 1, &third), 0);
 	assert_int_equal(first, third);
+}
+
+/* A table of so many pages without rules, which has two words for each. */
+static struct ep_delta_store_text *put_pages(struct ep_delta_store *store, uint64_t va, uint32_t n)
+{
+	static uint64_t pages[400];
+	struct ep_unwind_segment segment = {.va = va, .n_pages = n};
+	struct ep_unwind_table table = {.segments = &segment, .n_segments = 1, .pages = pages, .n_pages = n};
+	struct ep_delta_store_text *text = NULL;
+
+	assert_true(n <= EP_LEN(pages));
+	assert_int_equal(ep_delta_store_put_text(store, &table, &text), 0);
+	return text;
+}
+
+/* Between two tables, of which the first is shorter than a row. */
+FAKE_KERNEL_TEST(room_for_rows_is_where_rows_can_be)
+{
+	static const struct ep_row rows[800 * 4 / sizeof(struct ep_row)];
+	const uint32_t words = sizeof(rows) / 4;
+	struct ep_delta_store *store = new_store(kernel, 2 * EP_CHUNK_BYTES);
+	struct ep_delta_store_text *before = put_pages(store, 0x1000, 1), *text = put_pages(store, 0x2000, words / 2),
+				   *after = put_pages(store, 0x1000000, 1);
+	uint32_t ref;
+
+	while (ep_delta_store_put_rows(store, rows, EP_LEN(rows), &ref) == 0)
+		;
+	ep_delta_store_drop_text(store, text);
+	ep_delta_store_collect(store);
+	ep_delta_store_collect(store);
+	assert_int_equal(ep_delta_store_put_rows(store, rows, EP_LEN(rows), &ref), -ENOSPC);
+	assert_int_equal(ep_delta_store_add_room(store, words), 0);
+	assert_int_equal(kernel->added, 2);
+	assert_int_equal(ep_delta_store_put_rows(store, rows, EP_LEN(rows), &ref), 0);
+	ep_delta_store_drop_text(store, before);
+	ep_delta_store_drop_text(store, after);
 }
 
 FAKE_KERNEL_TEST(freed_rules_rest_too)
