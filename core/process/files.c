@@ -26,6 +26,7 @@ void ep_files_init(struct ep_files *files, struct uv_loop_s *loop,
 	*files = (struct ep_files){.loop = loop, .answered = answered, .arg = arg};
 	TAILQ_INIT(&files->waiting);
 	TAILQ_INIT(&files->later);
+	ep_map_init(&files->waiting_by_pid, 2 * MAX_WAITING);
 	uv_timer_init(loop, &files->timer);
 	files->timer.data = files;
 }
@@ -47,6 +48,7 @@ void ep_files_stop(struct ep_files *files)
 	free_list(&files->waiting);
 	free_list(&files->later);
 	files->n_waiting = files->n_later = 0;
+	ep_map_fini(&files->waiting_by_pid);
 	uv_close((uv_handle_t *)&files->timer, NULL);
 }
 
@@ -55,6 +57,42 @@ static bool is_same(const struct ep_file_question *a, const struct ep_file_quest
 	return a->program.pid == b->program.pid && a->program.image == b->program.image &&
 	       a->program.start_ns == b->program.start_ns &&
 	       memcmp(&a->key, &b->key, sizeof(a->key)) == 0 && strcmp(a->path, b->path) == 0;
+}
+
+/* --- how many of a process wait -------------------------------------------------------------- */
+
+static size_t waiting_of(const struct ep_files *files, uint32_t pid)
+{
+	const uint64_t *n = ep_map_find(&files->waiting_by_pid, pid);
+
+	return n ? (size_t)*n : 0;
+}
+
+/* Without memory for the count nobody is refused for it. */
+static void add_waiting(struct ep_files *files, const struct ep_file_question *question)
+{
+	uint32_t pid = question->program.pid;
+
+	files->n_waiting++;
+	(void)ep_map_set(&files->waiting_by_pid, pid, waiting_of(files, pid) + 1);
+}
+
+static void drop_waiting(struct ep_files *files, const struct ep_file_question *question)
+{
+	uint32_t pid = question->program.pid;
+	size_t n = waiting_of(files, pid);
+
+	files->n_waiting--;
+	if (n > 1)
+		(void)ep_map_set(&files->waiting_by_pid, pid, n - 1);
+	else
+		(void)ep_map_remove(&files->waiting_by_pid, pid);
+}
+
+/* A process may ask while fewer of its questions wait than more may come: alone it gets half, and leaves half to others. */
+static bool may_ask(const struct ep_files *files, uint32_t pid)
+{
+	return files->n_waiting < MAX_WAITING && waiting_of(files, pid) < MAX_WAITING - files->n_waiting;
 }
 
 static void move(struct ep_file_question *question, struct ep_file_list *from,
@@ -88,7 +126,7 @@ static void on_due(uv_timer_t *timer)
 	while ((question = TAILQ_FIRST(&files->later)) != NULL && question->due_ns <= end_ns) {
 		move(question, &files->later, &files->waiting);
 		files->n_later--;
-		files->n_waiting++;
+		add_waiting(files, question);
 	}
 	ep_files_run(files);
 	arm_timer(files);
@@ -143,7 +181,7 @@ int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 		*ret_number = last->number;
 		return 0;
 	}
-	if ((due_ns ? files->n_later : files->n_waiting) >= MAX_WAITING) {
+	if (due_ns ? files->n_later >= MAX_WAITING : !may_ask(files, program.pid)) {
 		files->refused++;
 		return -E2BIG;
 	}
@@ -158,7 +196,7 @@ int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 		put_later(files, question);
 	} else {
 		TAILQ_INSERT_TAIL(&files->waiting, question, link);
-		files->n_waiting++;
+		add_waiting(files, question);
 	}
 	return 0;
 }
@@ -355,8 +393,8 @@ void ep_files_run(struct ep_files *files)
 		job->files = files;
 		TAILQ_INIT(&job->questions);
 		for (size_t i = 0; i < MAX_PER_JOB && files->n_waiting > 0; i++) {
+			drop_waiting(files, TAILQ_FIRST(&files->waiting));
 			move(TAILQ_FIRST(&files->waiting), &files->waiting, &job->questions);
-			files->n_waiting--;
 		}
 		files->running++;
 		if (ep_job_run(files->loop, run_files, finish_files, job) < 0) {

@@ -12,11 +12,12 @@
  * in the latter as far as they are the process that is meant (pids are used again) and speak for the
  * mount namespace of the record.
  *
- * Bounded in files under way; what does not fit is not looked at. Loop's thread only.
+ * Bounded in files under way, of all processes and of each; what does not fit is not looked at. Loop's thread only.
  */
 #ifndef EP_PROCESS_FILES_H
 #define EP_PROCESS_FILES_H
 
+#include "core/base/map.h"
 #include "core/base/vec.h"
 #include "core/proc/open.h"
 #include "core/process/hints.h"
@@ -55,6 +56,7 @@ struct ep_files {
 	struct uv_loop_s *loop;
 	struct ep_file_list waiting, later; /* later: by due_ns */
 	size_t n_waiting, n_later, running; /* running: jobs */
+	struct ep_map waiting_by_pid;	    /* how many of each process's */
 	uv_timer_t timer;		    /* for the first of `later` */
 	uint32_t last_number;
 	bool stopped;
@@ -70,7 +72,8 @@ void ep_files_stop(struct ep_files *files);
 /*
  * Copies the record and gives the question's number, which is that of the one before while that
  * waits and is of the same program and file. It is not looked at before `due_ns`. A file that is as `known` says
- * (may be NULL) is not read. 0; it will not be answered: -E2BIG when too many wait, -ESHUTDOWN, -ENOMEM.
+ * (may be NULL) is not read. 0; it will not be answered: -E2BIG when too many wait, of all or of this process,
+ * -ESHUTDOWN, -ENOMEM.
  */
 int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 		 const struct ep_file_key *key, struct ep_program program,

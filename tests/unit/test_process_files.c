@@ -674,8 +674,31 @@ WORLD_TEST(more_files_than_may_wait)
 	}
 	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_ASKED);
 	assert_int_equal(world_place(w, prog, 4100 * ADDR)->state, EP_PLACE_GONE);
-	assert_int_equal(w->processes->files.asked, 4096);
-	assert_int_equal(w->processes->files.refused, 4);
+	assert_int_equal(w->processes->files.asked, 2048);
+	assert_int_equal(w->processes->files.refused, 4100 - 2048);
+}
+
+/* Of those that ask for as many as they can each gets half of what is left. */
+WORLD_TEST(who_asks_for_many_files_leaves_half_to_others)
+{
+	struct world_file file = make_copy(0755, geteuid());
+
+	start(w);
+	for (uint64_t i = 1; i <= 4100; i++) {
+		snprintf(file.path, sizeof(file.path), "%s.%u", copy_path, (unsigned int)i);
+		(void)map_once(w, i * ADDR, &file);
+	}
+	world_exec(w, world_now(), other, "other");
+	for (uint64_t i = 1; i <= 1100; i++) {
+		snprintf(file.path, sizeof(file.path), "%s.%u", copy_path, (unsigned int)i);
+		world_map(w, world_now(), other.pid, i * ADDR, &file);
+	}
+	assert_int_equal(world_place(w, other, ADDR)->state, EP_PLACE_ASKED);
+	assert_int_equal(w->processes->files.asked, 2048 + 1024);
+	/* When they are looked at, there is space again. */
+	world_settle(w);
+	assert_int_equal(w->processes->files.waiting_by_pid.len, 0);
+	assert_int_equal(w->processes->files.n_waiting, 0);
 }
 
 /* Jobs are under way: nothing of them may be left. */
