@@ -9,6 +9,9 @@
 
 /* A process with many mappings is not read so often, only to see if it is as it was. */
 #define CHECK_REST_FACTOR 50
+/* A look at all places for news of executables: a twentieth of a CPU, and so much at once. */
+#define NEWS_REST_FACTOR 20
+#define NEWS_BURST_NS	 (2 * EP_NS_PER_SEC)
 /* Of a process with a thousand mappings it takes less. */
 #define READ_WORTH_NS (2 * EP_NS_PER_MS)
 
@@ -307,17 +310,62 @@ void ep_processes_on_file(void *arg, struct ep_file_question *question)
 	processes->changed = true;
 }
 
+/* --- executables ----------------------------------------------------------------------------- */
+
+/* True when one of its places is of an executable about which there is news. */
+static bool has_news(struct ep_process *process, uint64_t since)
+{
+	const struct ep_place_in_memory *place;
+	bool found = false;
+
+	ep_vec_each (&process->places, place) {
+		if (!place->executable || place->executable->news <= since)
+			continue;
+		found = true;
+		lack_refused(process, place->executable);
+	}
+	return found;
+}
+
+/*
+ * Who maps it is found by a look at the places of all processes. There may be a million of them, and whoever makes small
+ * files in a loop has one analysed after the other: looks have a twentieth of a CPU, and what comes meanwhile goes with
+ * the next one.
+ */
+static void spread(struct ep_processes *processes)
+{
+	uint64_t since = processes->spread, from_ns = ep_clock_mono_ns(), cost_ns;
+	struct ep_process *process;
+
+	processes->spread = processes->news;
+	processes->stats.spreads++;
+	ep_map_each (&processes->table.live, process) {
+		if (has_news(process, since))
+			ep_processes_mark(processes, process);
+	}
+	cost_ns = NEWS_REST_FACTOR * (ep_clock_mono_ns() - from_ns);
+	from_ns -= EP_MIN(from_ns, NEWS_BURST_NS);
+	processes->news_paid_ns = EP_MAX(processes->news_paid_ns, from_ns) + cost_ns;
+}
+
+void ep_processes_spread_news(struct ep_processes *processes)
+{
+	if (processes->spread != processes->news && processes->news_paid_ns <= ep_clock_mono_ns())
+		spread(processes);
+}
+
+/* Of one that nobody maps there is no news. Tables that were dropped are not to be used for longer than this turn. */
 void ep_processes_on_executable(void *arg, struct ep_executable *executable)
 {
 	struct ep_processes *processes = arg;
-	struct ep_process *process;
 
 	ep_room_look(&processes->room);
 	processes->changed = true;
-	ep_map_each (&processes->table.live, process) {
-		if (!ep_places_have(&process->places, executable))
-			continue;
-		ep_processes_mark(processes, process);
-		lack_refused(process, executable);
-	}
+	if (executable->refs == 0)
+		return;
+	executable->news = ++processes->news;
+	if (executable->state == EP_EXECUTABLE_EVICTED)
+		spread(processes);
+	else
+		ep_processes_spread_news(processes);
 }

@@ -219,15 +219,6 @@ bool ep_places_replace(struct ep_vec *places, struct ep_executable *old,
 	return found;
 }
 
-bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable)
-{
-	for (size_t i = 0; i < places->len; i++) {
-		if (at(places, i)->executable == executable)
-			return true;
-	}
-	return false;
-}
-
 bool ep_place_is_part(const struct ep_place_in_memory *part, const struct ep_place_in_memory *whole)
 {
 	uint64_t part_bytes = part->end - part->start, whole_bytes = whole->end - whole->start;

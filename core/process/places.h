@@ -19,11 +19,12 @@ struct ep_place_in_memory {
 	uint64_t start, end, file_off;
 	uint64_t time_ns; /* CLOCK_MONOTONIC: when it was mapped, or when /proc was read */
 	struct ep_executable *executable; /* NULL: anonymous code, or see the state */
-	enum ep_place_state state;
 	uint32_t question; /* while it is asked: its number, see files.h */
-	bool is_compared;  /* with the text of a file: moved_text.h */
-	bool is_memfd;	   /* until an executable is known: a JIT's code more often than a program */
+	enum ep_place_state state : 8;
+	bool is_compared; /* with the text of a file: moved_text.h */
+	bool is_memfd;	  /* until an executable is known: a JIT's code more often than a program */
 };
+_Static_assert(sizeof(struct ep_place_in_memory) == 48, "EP_MAX_PLACES says what all of them take");
 
 /* Outcomes of ep_places_insert: nothing has changed. */
 #define EP_PLACES_SAME	1 /* it was there */
@@ -71,7 +72,6 @@ bool ep_places_replace(struct ep_vec *places, struct ep_executable *old,
 		       struct ep_executable *executable, uint64_t since_ns);
 /* How many begin or end behind an address: they move when something is mapped there. */
 size_t ep_places_behind(const struct ep_vec *places, uint64_t addr);
-bool ep_places_have(const struct ep_vec *places, const struct ep_executable *executable);
 /*
  * True when it is a smaller part of another place of its executable, elsewhere: a runtime may map code of its
  * file once more, near to what it generates. Where that is says nothing of where the file is loaded.

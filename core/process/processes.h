@@ -15,7 +15,7 @@
  * Promises, if the caller hands over all records in order of time (core/bpf/order.h):
  *  1. A sample is booked on the program that ran when it was taken, or on none.
  *  2. What was learned is published in the turn of the loop in which it was learned, but for what a
- *     process's own budget puts off.
+ *     process's own budget puts off, or that of looks for who maps an executable.
  *  3. A sample with a copy of its stack is as whole as what is known of its program within
  *     EP_HELD_MAX_NS allows, whether the program still runs or not.
  *  4. After a loss of records nothing that was known of mappings is trusted, of programs that ended
@@ -54,7 +54,7 @@ struct ep_languages;
 struct uv_loop_s;
 
 #define EP_HELD_MAX_NS (2 * EP_NS_PER_SEC)
-#define EP_MAX_PLACES  (1u << 20) /* 48 MiB */
+#define EP_MAX_PLACES  (1u << 20) /* 48 MiB, and a quarter more where vectors have grown */
 #define EP_CHECK_NS    EP_NS_PER_SEC
 
 struct ep_processes_options {

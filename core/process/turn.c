@@ -39,6 +39,7 @@ void ep_processes_act(struct ep_processes *processes)
 
 	if (processes->stopped)
 		return;
+	ep_processes_spread_news(processes);
 	ep_files_run(&processes->files);
 	ep_reads_run(&processes->reads);
 	if (processes->publisher.n_dirty > 0) {

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How processes hear that a file which they map was analysed: by a look at the mappings of all. */
+#include "tests/unit/process_world.h"
+
+#define OWN_ADDR ((uint64_t)(uintptr_t)world_new)
+
+static struct ep_process *read_child(struct world *w)
+{
+	struct ep_program child = world_child();
+
+	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
+	world_settle(w);
+	assert_non_null(world_place(w, child, OWN_ADDR)->executable);
+	world_publish(w);
+	return world_live(w, child.pid);
+}
+
+/* Another executable of the same process: the C library. */
+static struct ep_executable *other_than(struct ep_process *process, const struct ep_executable *one)
+{
+	const struct ep_place_in_memory *place;
+
+	ep_vec_each (&process->places, place) {
+		if (place->executable && place->executable != one)
+			return place->executable;
+	}
+	fail();
+	return NULL;
+}
+
+WORLD_TEST(who_maps_it_hears_of_it)
+{
+	struct ep_process *process = read_child(w), *second = read_child(w);
+	uint64_t spreads = w->processes->stats.spreads;
+
+	w->processes->news_paid_ns = 0;
+	ep_processes_on_executable(w->processes,
+				   ep_places_find(&process->places, OWN_ADDR)->executable);
+	assert_true(process->is_dirty);
+	assert_true(second->is_dirty);
+	assert_int_equal(w->processes->stats.spreads, spreads + 1);
+	assert_true(w->processes->news_paid_ns > 0);
+}
+
+/* A million mappings of others, which take longer than there is time for each second. */
+WORLD_TEST(news_beyond_the_budget_goes_with_the_next_look)
+{
+	struct ep_process *process = read_child(w), *second = read_child(w);
+	struct ep_executable *own = ep_places_find(&process->places, OWN_ADDR)->executable;
+	struct ep_executable *library = other_than(process, own);
+	uint64_t spreads = w->processes->stats.spreads;
+
+	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
+	ep_processes_on_executable(w->processes, library);
+	own->refs++; /* they do not map it any more */
+	ep_executable_unref(ep_places_find(&second->places, OWN_ADDR)->executable);
+	ep_places_find(&second->places, OWN_ADDR)->executable = NULL;
+	ep_processes_on_executable(w->processes, own);
+	world_turn(w);
+	assert_int_equal(w->processes->stats.spreads, spreads);
+	assert_false(process->is_dirty);
+	assert_false(second->is_dirty);
+	w->processes->news_paid_ns = 0;
+	ep_processes_spread_news(w->processes);
+	assert_int_equal(w->processes->stats.spreads, spreads + 1);
+	assert_true(process->is_dirty);
+	assert_true(second->is_dirty); /* it maps the first one */
+	own->refs--;
+	/* Once. */
+	world_publish(w);
+	world_turn(w);
+	assert_int_equal(w->processes->stats.spreads, spreads + 1);
+}
+
+/* Their memory will be used for something else. */
+WORLD_TEST(tables_that_are_dropped_are_no_news_that_waits)
+{
+	struct ep_process *process = read_child(w);
+	struct ep_executable *own = ep_places_find(&process->places, OWN_ADDR)->executable;
+
+	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
+	own->state = EP_EXECUTABLE_EVICTED;
+	ep_processes_on_executable(w->processes, own);
+	assert_true(process->is_dirty);
+	own->state = EP_EXECUTABLE_READY;
+}
+
+WORLD_TEST(of_what_nobody_maps_there_is_no_news)
+{
+	world_prepare(w, "/proc/self/exe");
+	assert_int_equal(w->processes->news, 0);
+	assert_int_equal(w->processes->stats.spreads, 0);
+}
+
+int main(void)
+{
+	return ep_test_run(NULL, NULL);
+}
