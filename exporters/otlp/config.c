@@ -459,6 +459,12 @@ static int read_resource(struct reader *r)
 			   "frame_type_map \"%.200s\": must look like \"rust=native\" or be "
 			   "\"devfiler\"",
 			   option(r, "frame_type_map"));
+	if (otlp_parse_names(option(r, "resource_attribute_names"), encode) < 0)
+		return bad(r,
+			   "resource_attribute_names \"%.200s\": must look like "
+			   "\"service.*,process.pid\", up to %d names of less than %d bytes",
+			   option(r, "resource_attribute_names"), OTLP_MAX_NAMES,
+			   OTLP_NAME_GLOB_BYTES);
 	return 0;
 }
 

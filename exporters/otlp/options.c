@@ -148,6 +148,12 @@ const struct ep_option_spec otlp_option_specs[] = {
 		.help = "for every resource: \"deployment.environment.name=prod,team=a\"",
 	},
 	{
+		.name = "resource_attribute_names",
+		.type = EP_OPTION_STRING,
+		.fallback = "",
+		.help = "only these attributes of resources are sent: \"service.*,process.pid\"",
+	},
+	{
 		.name = "environment",
 		.type = EP_OPTION_STRING,
 		.fallback = "",

@@ -368,6 +368,57 @@ EP_TEST(processes_say_who_they_are)
 	LACKS("other", "liar", "never-sent");
 }
 
+EP_TEST(only_attributes_that_are_named_are_sent)
+{
+	struct otlp_encode_options options = defaults;
+	struct ep_batch *batch = new_batch(&test_shape_small);
+
+	options.service_name = "configured";
+	options.environment = "REGION";
+	options.resource_attributes = "team=a,tier=b";
+	assert_int_equal(otlp_parse_names("service.*, process.executable.nam?,te[a-b]m,"
+					  "process.environment_variable.*",
+					  &options),
+			 0);
+	encode(batch, &options);
+	expect("events %" PRIu64 "\nresources 4\n", test_batch_events(batch));
+	HOLDS("service.name", "configured", "service.version", "process.executable.name", "team",
+	      "process.environment_variable.REGION");
+	LACKS("process.pid", "process.executable.path", "process.creation.time", "container.id",
+	      "deployment.environment.name", "tier", "host.name", "host.id", "host.arch", "os.type");
+}
+
+EP_TEST(a_resource_may_have_no_attributes)
+{
+	struct otlp_encode_options options = defaults;
+	struct ep_batch *batch = new_batch(&test_shape_small);
+
+	assert_int_equal(otlp_parse_names("nothing.is.called.so", &options), 0);
+	encode(batch, &options);
+	expect("events %" PRIu64 "\nresources 4\n", test_batch_events(batch));
+	LACKS("service.name", "process.pid", "host.name");
+}
+
+EP_TEST(names_of_attributes_are_bounded)
+{
+	struct otlp_encode_options options = defaults;
+	char text[OTLP_NAME_GLOB_BYTES + 1];
+
+	assert_int_equal(otlp_parse_names("", &options), 0);
+	assert_int_equal(otlp_parse_names(" , ", &options), 0);
+	assert_int_equal(options.n_names, 0);
+	for (size_t len = OTLP_NAME_GLOB_BYTES - 1; len <= OTLP_NAME_GLOB_BYTES; len++) {
+		memset(text, 'a', len);
+		text[len] = '\0';
+		assert_int_equal(otlp_parse_names(text, &options),
+				 len < OTLP_NAME_GLOB_BYTES ? 0 : -EINVAL);
+	}
+	assert_int_equal(otlp_parse_names("\xff", &options), -EINVAL);
+	while (options.n_names < OTLP_MAX_NAMES)
+		assert_int_equal(otlp_parse_names("b", &options), 0);
+	assert_int_equal(otlp_parse_names("b", &options), -EINVAL);
+}
+
 EP_TEST(other_events_are_counted)
 {
 	static const char *const types[] = {"probe", "off-cpu"};

@@ -104,6 +104,24 @@ EP_TEST(mistakes_are_said)
 	}
 }
 
+EP_TEST(names_of_attributes_are_read)
+{
+	struct otlp_config config;
+	char pair[300] = "resource_attribute_names=";
+
+	assert_int_equal(CONFIG(&config, "resource_attribute_names=service.*, host.name"), 0);
+	assert_int_equal(config.encode.n_names, 2);
+	assert_string_equal(config.encode.names[0], "service.*");
+	assert_string_equal(config.encode.names[1], "host.name");
+	otlp_config_fini(&config);
+
+	memset(pair + strlen(pair), 'a', OTLP_NAME_GLOB_BYTES);
+	host.log_len = 0;
+	assert_int_equal(CONFIG(&config, pair), -EINVAL);
+	assert_non_null(strstr(host.log, "must look like \"service.*,process.pid\""));
+	otlp_config_fini(&config);
+}
+
 EP_TEST(headers_are_read)
 {
 	ep_cleanup(otlp_config_fini) struct otlp_config config;

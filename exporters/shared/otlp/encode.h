@@ -24,6 +24,8 @@
 
 #define OTLP_MAX_FRAME_TYPES  32
 #define OTLP_FRAME_TYPE_BYTES 32
+#define OTLP_MAX_NAMES	      32
+#define OTLP_NAME_GLOB_BYTES  128
 
 /* Replaces one frame type by another; from "*" stands for all that are not in the list. */
 struct otlp_frame_type {
@@ -45,6 +47,8 @@ struct otlp_encode_options {
 	bool is_file;		  /* nothing is left out or replaced (file.h), and max_bytes is no limit */
 	uint32_t n_frame_types;
 	struct otlp_frame_type frame_types[OTLP_MAX_FRAME_TYPES];
+	uint32_t n_names; /* 0: all attributes of a resource are sent */
+	char names[OTLP_MAX_NAMES][OTLP_NAME_GLOB_BYTES]; /* else those of these names, globs */
 };
 
 #define OTLP_MAX_PIECES 9
@@ -75,5 +79,7 @@ int otlp_encode(const struct ep_batch *batch, const struct otlp_encode_options *
 
 /* "devfiler", "rust=native,wasm=native", "*=native", or a mix. 0 or -EINVAL. */
 int otlp_parse_frame_types(const char *text, struct otlp_encode_options *options);
+/* "service.*,process.pid" into options->names. 0 or -EINVAL. */
+int otlp_parse_names(const char *text, struct otlp_encode_options *options);
 
 #endif

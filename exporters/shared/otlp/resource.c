@@ -4,6 +4,8 @@
 #include "exporters/shared/otlp/file_names.h"
 #include "exporters/shared/otlp/text.h"
 
+#include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -25,11 +27,22 @@ struct writer {
 
 /* --- attributes --- */
 
-/* Notes the key. False when it is there already, or when there are too many. */
+/* By the globs of filters (docs/filters.md). */
+static bool is_wanted(const struct otlp_encode_options *options, const char *key)
+{
+	for (uint32_t i = 0; i < options->n_names; i++)
+		if (fnmatch(options->names[i], key, 0) == 0)
+			return true;
+	return options->n_names == 0;
+}
+
+/* Notes the key. False when it is there already, or not wanted, or when there are too many. */
 static bool is_new_key(struct writer *w, const char *key, size_t len)
 {
 	uint32_t start = 0;
 
+	if (!is_wanted(w->options, key))
+		return false;
 	for (uint32_t i = 0; i < w->n_keys; i++) {
 		if (w->key_ends[i] - start == len && memcmp(w->keys.data + start, key, len) == 0)
 			return false;
@@ -262,4 +275,21 @@ void otlp_resource_write(const struct ep_batch *batch, const struct otlp_view *v
 	otlp_wire_fini(&w.pair);
 	otlp_wire_fini(&w.value);
 	otlp_wire_fini(&w.keys);
+}
+
+/* --- the option --- */
+
+int otlp_parse_names(const char *text, struct otlp_encode_options *options)
+{
+	while (*(text += strspn(text, ", "))) {
+		size_t len = strcspn(text, ", ");
+
+		if (len >= OTLP_NAME_GLOB_BYTES || options->n_names == OTLP_MAX_NAMES ||
+		    !otlp_is_utf8(text, len))
+			return -EINVAL;
+		memcpy(options->names[options->n_names], text, len);
+		options->names[options->n_names++][len] = '\0';
+		text += len;
+	}
+	return 0;
 }
