@@ -20,6 +20,7 @@ struct otlp_payload {
 	size_t len;
 	bool is_gzip;
 	uint64_t events; /* samples in it */
+	uint64_t profiles;
 };
 
 #define OTLP_FRAME_BYTES 5

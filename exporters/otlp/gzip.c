@@ -118,6 +118,7 @@ int otlp_payload_make(const struct otlp_request *request, bool gzip,
 		.len = wire.len,
 		.is_gzip = gzip,
 		.events = request->samples,
+		.profiles = request->profiles,
 	};
 	return 0;
 }

@@ -69,19 +69,21 @@ void otlp_report_failing(struct otlp_report *report, const struct otlp_sender_st
 			  stats->queued_bytes);
 }
 
-static void report_partial(struct otlp_report *report, const struct otlp_outcome *outcome)
+static void report_partial(struct otlp_report *report, const struct otlp_outcome *outcome,
+			   const struct otlp_payload *payload)
 {
 	if (outcome->rejected < 0 || !is_new_reason(report, outcome))
 		return;
-	report->host->log(EP_HOST_WARN, "otlp: %s: %" PRId64 " profiles of a request rejected: %s",
-			  report->endpoint, outcome->rejected,
+	report->host->log(EP_HOST_WARN,
+			  "otlp: %s: %" PRId64 " of %" PRIu64 " profiles of a request rejected: %s",
+			  report->endpoint, outcome->rejected, payload->profiles,
 			  outcome->message[0] ? outcome->message : "no reason given");
 }
 
 void otlp_report_accepted(struct otlp_report *report, const struct otlp_sender_stats *stats,
-			  const struct otlp_outcome *outcome)
+			  const struct otlp_outcome *outcome, const struct otlp_payload *payload)
 {
-	report_partial(report, outcome);
+	report_partial(report, outcome, payload);
 	if (!report->is_failing)
 		return;
 	report->is_failing = false;
@@ -162,7 +164,8 @@ void otlp_report_totals(const struct otlp_report *report, const struct otlp_send
 	report->host->log(EP_HOST_INFO,
 			  "otlp: %s: %" PRIu64 " requests with %" PRIu64
 			  " samples accepted, %" PRIu64 " samples dropped, %" PRIu64
-			  " refused, %" PRIu64 " retries",
+			  " refused (%" PRIu64 " profiles of accepted requests), %" PRIu64 " retries",
 			  report->endpoint, stats->accepted_requests, stats->accepted_events,
-			  stats->dropped_events, stats->refused_events, stats->retries);
+			  stats->dropped_events, stats->refused_events, stats->rejected_profiles,
+			  stats->retries);
 }

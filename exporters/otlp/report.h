@@ -11,6 +11,7 @@
 
 #define OTLP_MAX_REASONS 16
 
+struct otlp_payload;
 struct otlp_sender_stats;
 
 struct otlp_report {
@@ -29,7 +30,7 @@ void otlp_report_init(struct otlp_report *report, const struct ep_host *host, co
 void otlp_report_failing(struct otlp_report *report, const struct otlp_sender_stats *stats,
 			 const struct otlp_outcome *outcome);
 void otlp_report_accepted(struct otlp_report *report, const struct otlp_sender_stats *stats,
-			  const struct otlp_outcome *outcome);
+			  const struct otlp_outcome *outcome, const struct otlp_payload *payload);
 void otlp_report_refused(struct otlp_report *report, const struct otlp_sender_stats *stats,
 			 const struct otlp_outcome *outcome);
 void otlp_report_dropped(struct otlp_report *report, const struct otlp_sender_stats *stats);

@@ -175,18 +175,34 @@ static void take_break(struct otlp_sender *sender, uint64_t at_least_ns)
 		EP_MIN(sender->break_ms * BACKOFF_PERCENT / 100, sender->config->retry_max_ms);
 }
 
+/*
+ * Events of the profiles that were rejected. The answer does not say which profiles these are: the
+ * share of the profiles is taken as the share of the events.
+ */
+static uint64_t rejected_events(const struct otlp_payload *payload, uint64_t rejected)
+{
+	if (payload->profiles == 0)
+		return 0;
+	return (uint64_t)((unsigned __int128)payload->events * rejected / payload->profiles);
+}
+
 static void accepted(struct entry *entry, const struct otlp_outcome *outcome)
 {
 	struct otlp_sender *sender = entry->sender;
+	const struct otlp_payload *payload = &entry->payload;
+	/* It cannot reject more than there were. */
+	uint64_t said = outcome->rejected > 0 ? (uint64_t)outcome->rejected : 0;
+	uint64_t rejected = EP_MIN(said, payload->profiles);
+	uint64_t events = rejected_events(payload, rejected);
 
 	sender->stats.accepted_requests++;
-	sender->stats.accepted_events += entry->payload.events;
-	sender->stats.sent_bytes += entry->payload.len;
-	if (outcome->rejected > 0)
-		sender->stats.rejected_profiles += (uint64_t)outcome->rejected;
+	sender->stats.accepted_events += payload->events - events;
+	sender->stats.refused_events += events;
+	sender->stats.rejected_profiles += rejected;
+	sender->stats.sent_bytes += payload->len;
 	sender->break_ms = sender->config->retry_initial_ms;
 	sender->break_until_ms = 0;
-	otlp_report_accepted(&sender->report, &sender->stats, outcome);
+	otlp_report_accepted(&sender->report, &sender->stats, outcome, payload);
 	remove_entry(entry);
 }
 

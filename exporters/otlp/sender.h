@@ -18,8 +18,9 @@ struct otlp_sender;
 struct otlp_sender_stats {
 	uint64_t accepted_requests, accepted_events;
 	uint64_t dropped_requests, dropped_events; /* no room, or no time at the end */
-	uint64_t refused_requests, refused_events; /* by the receiver, for good */
-	uint64_t rejected_profiles;		   /* of accepted requests */
+	/* By the receiver, for good; events also those of rejected_profiles. */
+	uint64_t refused_requests, refused_events;
+	uint64_t rejected_profiles; /* of accepted requests */
 	uint64_t retries;
 	uint64_t sent_bytes; /* of accepted requests */
 	uint64_t queued_bytes, max_queued_bytes;

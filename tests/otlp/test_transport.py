@@ -85,6 +85,36 @@ def compressed(http, stream):
     http.trailers(stream, ("grpc-status", "0"))
 
 
+def rejects(profiles):
+    """What is counted when so many of the four profiles of a small batch, which has 40 samples, are rejected."""
+    return {"accepted_requests": 1, "refused_requests": 0, "retries": 0, "rejected_profiles": profiles,
+            "accepted_events": 40 - 10 * profiles, "refused_events": 10 * profiles}
+
+
+def partial(rejected, message=b"too old!"):
+    """An ExportProfilesServiceResponse whose partial_success rejects so many."""
+    number, digits = rejected % (1 << 64), []
+    while number > 0x7f:
+        digits.append(number & 0x7f | 0x80)
+        number >>= 7
+    inner = (bytes([8, *digits, number]) if rejected else b"") + (b"\x12" + bytes([len(message)]) + message)
+    return b"\x0a" + bytes([len(inner)]) + inner
+
+
+@rows
+def rejected_profiles():
+    """It is what was refused that is counted, not the request, and never more than there was."""
+    for rejected, counted, words in ((0, 0, "0 of 4 profiles of a request rejected: too old!"),
+                                     (1, 1, "1 of 4 profiles of a request rejected: too old!"),
+                                     (3, 3, "refused (3 profiles of accepted requests)"),
+                                     (4, 4, "0 samples accepted"), (5, 4, "5 of 4"), (2**63 - 1, 4, "of 4 profiles"),
+                                     (-1, 0, ""), (-2**63, 0, "")):
+        body = partial(rejected)
+        yield (f"{rejected}", lambda body=body: Grpc(lambda http, stream: http.answer(stream, body)), {},
+               rejects(counted), words)
+        yield f"{rejected}, HTTP", lambda body=body: Http(http_answer("200 OK", body)), HTTP, rejects(counted), words
+
+
 def throttled(http, stream):
     http.headers(stream, ("content-type", "application/grpc"))
     http.trailers(stream, ("grpc-status", "8"), ("grpc-message", "slow down"),
@@ -136,7 +166,7 @@ def grpc_answer():
     yield "exhausted is final without RetryInfo", lambda: Grpc(8), {}, REFUSED, "RESOURCE_EXHAUSTED"
     yield ("exhausted with RetryInfo", lambda: Grpc(throttled, 0), {"retry_initial": "10ms"}, {"retries": 1},
            "RESOURCE_EXHAUSTED: slow down")
-    yield "compressed, of partial success", lambda: Grpc(compressed), {}, {"rejected_profiles": 2}, "too old!"
+    yield "compressed, of partial success", lambda: Grpc(compressed), {}, rejects(2), "2 of 4 profiles"
     yield "trailers only", lambda: Grpc(trailers_only), {}, REFUSED, "INVALID_ARGUMENT: no such?thing"
     yield "without status", lambda: Grpc(no_status), {}, REFUSED, "no grpc-status"
     yield "longer than 4 MiB", lambda: Grpc(too_long, 0), {}, REFUSED, "longer than 4 MiB"
@@ -490,7 +520,8 @@ def http_answers_of_all_forms():
                              (http_answer("202 Accepted", PARTIAL, "Connection: close"), 2),
                              (b"HTTP/1.1 204 No Content\r\n\r\n", 0)):
         result = send(Http(answer).url, "-n", "2", **HTTP)
-        result.all_arrived(retries=0, rejected_profiles=2 * rejected)
+        result.expect(accepted_requests=2, retries=0, rejected_profiles=2 * rejected,
+                      accepted_events=80 - 20 * rejected, refused_events=20 * rejected)
         must(result.log.count("too old!") == (1 if rejected else 0), result.log)
 
 

@@ -48,7 +48,7 @@ struct encoder {
 	/* the request in hand: finished ResourceProfiles, then what is within the present one */
 	struct otlp_wire resources, resource, profiles, samples;
 	struct otlp_wire body, part;
-	uint64_t n_events; /* in the request */
+	uint64_t n_events, n_profiles; /* in the request */
 	uint64_t n_complete, n_named; /* of them those of the profile in hand whose stacks are */
 	uint32_t process, event, period; /* the last is one of groups.period_ns */
 };
@@ -242,6 +242,7 @@ static void end_profile(struct encoder *enc)
 	}
 	put_quality(enc);
 	otlp_put_message(&enc->profiles, SCOPE_PROFILES_PROFILES, &enc->body);
+	enc->n_profiles++;
 	enc->samples.len = 0;
 	enc->n_complete = enc->n_named = 0;
 }
@@ -316,6 +317,7 @@ static int send_request(struct encoder *enc)
 	int r;
 
 	end_resource(enc);
+	request.profiles = enc->n_profiles;
 	enc->part.len = 0;
 	otlp_put_tag(&enc->part, REQUEST_DICTIONARY, OTLP_BYTES);
 	otlp_put_varint(&enc->part, otlp_dictionary_bytes(&enc->dictionary));
@@ -335,7 +337,7 @@ static void begin_request(struct encoder *enc)
 	enc->resources.len = 0;
 	enc->profiles.len = 0;
 	enc->samples.len = 0;
-	enc->n_events = 0;
+	enc->n_events = enc->n_profiles = 0;
 	enc->n_complete = enc->n_named = 0;
 }
 

@@ -62,6 +62,7 @@ struct otlp_request {
 	size_t n_pieces;
 	size_t bytes;	  /* of all */
 	uint64_t samples; /* events */
+	uint64_t profiles;
 };
 
 struct otlp_sink {
