@@ -25,6 +25,10 @@ struct otlp_payload {
 
 #define OTLP_FRAME_BYTES 5
 
+/* Of a call: those of the configuration, and our own. */
+#define OTLP_OWN_HEADERS  1
+#define OTLP_CALL_HEADERS (OTLP_OWN_HEADERS + OTLP_MAX_HEADERS)
+
 /* A header with its value at this moment. */
 struct otlp_header {
 	const char *name, *value;

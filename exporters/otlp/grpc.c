@@ -23,7 +23,7 @@
 #include <sys/queue.h>
 
 #define EXPORT_PATH	"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
-#define FIXED_HEADERS	10
+#define FIXED_HEADERS	9
 #define MAX_HEADER_LIST 16384
 
 enum call_state {
@@ -281,7 +281,6 @@ static size_t write_headers(const struct call *call, const char *timeout, nghttp
 	to[n++] = header(":authority", config->authority);
 	to[n++] = header("te", "trailers");
 	to[n++] = header("content-type", "application/grpc");
-	to[n++] = header("user-agent", config->user_agent);
 	to[n++] = header("grpc-timeout", timeout);
 	to[n++] = header("grpc-accept-encoding", "gzip");
 	if (call->payload->is_gzip)
@@ -293,7 +292,7 @@ static size_t write_headers(const struct call *call, const char *timeout, nghttp
 
 static void submit(struct call *call)
 {
-	nghttp2_nv headers[FIXED_HEADERS + OTLP_MAX_HEADERS];
+	nghttp2_nv headers[FIXED_HEADERS + OTLP_CALL_HEADERS];
 	nghttp2_data_provider provider = {.read_callback = on_read_payload};
 	uint64_t now_ms = uv_now(call->client->loop);
 	char timeout[32];
@@ -549,7 +548,7 @@ static int set_headers(struct call *call, const struct otlp_header *headers, siz
 {
 	size_t bytes = (n + 1) * sizeof(*headers);
 
-	n = EP_MIN(n, (size_t)OTLP_MAX_HEADERS);
+	n = EP_MIN(n, (size_t)OTLP_CALL_HEADERS);
 	for (size_t i = 0; i < n; i++)
 		bytes += strlen(headers[i].name) + strlen(headers[i].value) + 2;
 	call->headers = calloc(1, bytes);

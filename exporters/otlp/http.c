@@ -147,7 +147,6 @@ static int write_head(struct otlp_client *client, const struct otlp_payload *pay
 	otlp_put_raw(head, " HTTP/1.1\r\n", 11);
 	snprintf(length, sizeof(length), "%zu", payload->len - OTLP_FRAME_BYTES);
 	put_header(head, "Host", config->authority);
-	put_header(head, "User-Agent", config->user_agent);
 	put_header(head, "Content-Type", "application/x-protobuf");
 	put_header(head, "Content-Length", length);
 	if (payload->is_gzip)

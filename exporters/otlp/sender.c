@@ -261,22 +261,36 @@ static int ensure_client(struct otlp_sender *sender)
 	return sender->client ? 0 : sender->ops->new (&options, &sender->client);
 }
 
+/*
+ * What gRPC and HTTP send alike. The version of the messages belongs here too, when it is no longer 1,
+ * as it is without otlp-profiles-development-version (docs/versioning-otlp-profiles.md in
+ * open-telemetry/sig-profiling).
+ */
+static size_t own_headers(const struct otlp_config *config,
+			  struct otlp_header headers[OTLP_OWN_HEADERS])
+{
+	headers[0] = (struct otlp_header){"user-agent", config->user_agent};
+	return OTLP_OWN_HEADERS;
+}
+
 /* `values`: those of headers that come from files, NULL when there are none. */
 static void start_call(struct entry *entry, char *const *values)
 {
 	struct otlp_sender *sender = entry->sender;
 	const struct otlp_config *config = sender->config;
-	struct otlp_header headers[OTLP_MAX_HEADERS];
+	struct otlp_header headers[OTLP_CALL_HEADERS];
+	size_t n = own_headers(config, headers);
 	struct otlp_outcome outcome;
 	int r = ensure_client(sender);
 
-	for (uint32_t i = 0; i < config->n_headers; i++) {
-		headers[i].name = config->headers[i].name;
-		headers[i].value = values && values[i] ? values[i] : config->headers[i].value;
-	}
+	for (uint32_t i = 0; i < config->n_headers; i++)
+		headers[n++] = (struct otlp_header){
+			config->headers[i].name,
+			values && values[i] ? values[i] : config->headers[i].value,
+		};
 	if (r == 0)
-		r = sender->ops->call(sender->client, &entry->payload, sender->tls, headers,
-				      config->n_headers, on_outcome, entry);
+		r = sender->ops->call(sender->client, &entry->payload, sender->tls, headers, n,
+				      on_outcome, entry);
 	entry->is_under_way = true;
 	sender->n_under_way++;
 	if (r == 0)

@@ -501,6 +501,17 @@ def http_path_of_ones_own():
 
 
 @case
+def headers_up_to_the_limit():
+    """With our own, which both protocols send."""
+    server, headers = Http(OK), ",".join(f"x-{i}={i}" for i in range(32))
+    send(server.url, headers=headers, **HTTP).all_arrived()
+    sent = server.requests[0].headers
+    must(all(sent.get(f"x-{i}") == str(i) for i in range(32)), str(sent))
+    must(sent["user-agent"].startswith("ebpf-profiler-otlp/"), str(sent))
+    send(Grpc(0).url, headers=headers).all_arrived()
+
+
+@case
 def header_of_a_file():
     path, server = f"{bench.directory}/token.txt", Http(OK)
     with open(path, "w", encoding="utf-8") as file:

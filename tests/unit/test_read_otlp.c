@@ -425,6 +425,46 @@ static void assert_refused(const struct otlp_wire *file, const char *part)
 		fail_msg("\"%s\" does not say \"%s\"", why, part);
 }
 
+/*
+ * The original payload is in fields 9 and 10 of a Profile; it may become a table 8 of the dictionary, to which
+ * fields 12 and 13 refer (opentelemetry-proto, pull request 786, open).
+ */
+EP_TEST(original_payloads_are_passed_over)
+{
+	for (int is_table = 0; is_table < 2; is_table++) {
+		struct otlp_wire *file, *profile, *dictionary;
+		struct ep_batch *b;
+
+		begin();
+		file = new_wire();
+		profile = begin_profile(S_SAMPLES, S_COUNT, 50000000);
+		put_text(profile, is_table ? 14 : PROFILE_PAYLOAD_FORMAT, "jfr");
+		if (is_table) {
+			PACKED(profile, 12, 1);
+			PACKED(profile, 13, 1, 999);
+		} else {
+			put_text(profile, PROFILE_PAYLOAD, "FLR");
+		}
+		put_sample(profile, 1, 0, 3, true);
+		put_resource(file, profile, NULL);
+		dictionary = make_dictionary();
+		if (is_table) {
+			otlp_put_bytes(dictionary, 8, NULL, 0);
+			put_pair(dictionary, 8, 1, 7, 2, 1);
+			put_text(dictionary, 8, "FLR");
+			otlp_put_uint(dictionary, 9, 1);
+		}
+		otlp_put_message(file, REQUEST_DICTIONARY, dictionary);
+		b = read_file(file);
+		assert_int_equal(b->n_samples, 1);
+		assert_int_equal(b->sample_weight_ns[0], 150000000);
+		assert_int_equal(b->stack_location_first[b->sample_stack[0] + 1] -
+					 b->stack_location_first[b->sample_stack[0]],
+				 2);
+		free_wires(NULL);
+	}
+}
+
 EP_TEST(what_refers_to_nothing_is_refused)
 {
 	struct otlp_wire *profile;
