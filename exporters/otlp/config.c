@@ -453,6 +453,7 @@ static int read_resource(struct reader *r)
 	encode->host_arch = config->host_arch;
 	encode->kernel_base = otlp_kernel_base("/proc/kallsyms");
 	encode->modules_path = "/proc/modules";
+	encode->per_cpu = r->host->option_bool(r->options, "profile_per_cpu");
 	encode->max_bytes = (size_t)r->host->option_int(r->options, "max_request_bytes");
 	if (otlp_parse_frame_types(option(r, "frame_type_map"), encode) < 0)
 		return bad(r,

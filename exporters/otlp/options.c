@@ -135,6 +135,13 @@ const struct ep_option_spec otlp_option_specs[] = {
 		.help = "requests under way at once (gRPC)",
 	},
 	{
+		.name = "profile_per_cpu",
+		.type = EP_OPTION_BOOL,
+		.fallback = "false",
+		.help = "a profile for each CPU of a process with its exact period; default: one for "
+			"the process with the mean of them",
+	},
+	{
 		.name = "service_name",
 		.type = EP_OPTION_STRING,
 		.fallback = "",

@@ -205,6 +205,8 @@ def check_group(path):
                 (rules if key in ("devfiler", "max_bytes") else wanted)[key] = int(value)
     counts, judged = judge_all(sorted(glob.glob(path.replace(".expected", "-*.bin"))), **rules)
     lines = [line for one in judged for line in one.lines()] if texts else []
+    about = wanted.pop("about_weight_ns", counts["weight_ns"])  # periods are rounded: half a ns for each event
+    assert abs(counts["weight_ns"] - about) * 2 <= counts["events"], f"{path}: {counts['weight_ns']} ns, not {about}"
     for key, number in wanted.items():
         assert counts[key] == number, f"{path}: {counts[key]} {key}, expected {number}"
     for text in texts:

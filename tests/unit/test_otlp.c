@@ -18,7 +18,7 @@
 static struct requests {
 	uint8_t *data[MAX_REQUESTS];
 	size_t len[MAX_REQUESTS];
-	uint64_t events;
+	uint64_t events, profiles;
 	size_t n;
 } requests;
 
@@ -38,6 +38,7 @@ static int keep_request(void *arg, const struct otlp_request *request)
 	requests.data[requests.n] = to;
 	requests.len[requests.n++] = len;
 	requests.events += request->samples;
+	requests.profiles += request->profiles;
 	return 0;
 }
 
@@ -45,7 +46,7 @@ static void free_requests(void *made)
 {
 	while (requests.n > 0)
 		free(requests.data[--requests.n]);
-	requests.events = 0;
+	requests.events = requests.profiles = 0;
 }
 
 static uint64_t encode(const struct ep_batch *batch, const struct otlp_encode_options *options)
@@ -458,14 +459,56 @@ static uint64_t weigh(struct ep_batch *batch, const uint64_t periods_ns[4])
 	return sum_ns;
 }
 
-/* Each CPU has a period of its own: the batch weighs what its profiles say. */
-EP_TEST(samples_have_their_cpus_period)
+/* Each process is one profile, whose period is the mean of its samples. */
+EP_TEST(a_process_is_one_profile)
 {
 	static const uint64_t periods_ns[] = {52000000, 48000000, 54500000, 45500000};
 	struct ep_batch *batch = new_spread_batch();
 	uint64_t sum_ns = weigh(batch, periods_ns);
 
 	encode(batch, &defaults);
+	assert_int_equal(requests.profiles, 38);
+	expect("events %" PRIu64 "\nabout_weight_ns %" PRIu64 "\nresources 38\nprofiles 38\n",
+	       test_batch_events(batch), sum_ns);
+}
+
+/* Pieces of a batch that is cut have the mean of what is in them. */
+EP_TEST(pieces_have_their_mean_period)
+{
+	static const uint64_t periods_ns[] = {1000, 1001, 1002, 3003};
+	struct otlp_encode_options options = defaults;
+	struct ep_batch *batch = new_spread_batch();
+	uint64_t sum_ns = weigh(batch, periods_ns);
+
+	options.max_bytes = 20000;
+	assert_int_equal(encode(batch, &options), 0);
+	assert_in_range(requests.n, 10, MAX_REQUESTS);
+	expect("about_weight_ns %" PRIu64 "\n", sum_ns);
+}
+
+/* What weighs nothing, because nobody knows what, is no part of a mean. */
+EP_TEST(samples_of_no_weight_have_no_period)
+{
+	static const uint64_t periods_ns[] = {0, 48000000, 0, 45500000};
+	struct ep_batch *batch = new_spread_batch();
+	uint64_t sum_ns = weigh(batch, periods_ns);
+
+	encode(batch, &defaults);
+	/* row 0 is nobody's, and alone */
+	expect("about_weight_ns %" PRIu64 "\nresources 38\nprofiles %u\n", sum_ns, 2 * 37 + 1);
+}
+
+/* Each CPU has a period of its own: the batch weighs what its profiles say. */
+EP_TEST(samples_have_their_cpus_period)
+{
+	static const uint64_t periods_ns[] = {52000000, 48000000, 54500000, 45500000};
+	struct otlp_encode_options options = defaults;
+	struct ep_batch *batch = new_spread_batch();
+	uint64_t sum_ns = weigh(batch, periods_ns);
+
+	options.per_cpu = true;
+	encode(batch, &options);
+	assert_int_equal(requests.profiles, 4 * 38 - 3);
 	/* row 0 is nobody's */
 	expect("events %" PRIu64 "\nweight_ns %" PRIu64 "\nresources 38\nprofiles %u\n",
 	       test_batch_events(batch), sum_ns, 4 * 38 - 3);
@@ -480,6 +523,7 @@ EP_TEST(pieces_have_their_cpus_period)
 	uint64_t sum_ns = weigh(batch, periods_ns);
 
 	options.max_bytes = 20000;
+	options.per_cpu = true;
 	assert_int_equal(encode(batch, &options), 0);
 	assert_in_range(requests.n, 10, MAX_REQUESTS);
 	expect("weight_ns %" PRIu64 "\n", sum_ns);

@@ -122,6 +122,18 @@ EP_TEST(names_of_attributes_are_read)
 	otlp_config_fini(&config);
 }
 
+EP_TEST(a_process_is_one_profile_unless_told)
+{
+	struct otlp_config config;
+
+	assert_int_equal(CONFIG(&config, "protocol=grpc"), 0);
+	assert_false(config.encode.per_cpu);
+	otlp_config_fini(&config);
+	assert_int_equal(CONFIG(&config, "profile_per_cpu=true"), 0);
+	assert_true(config.encode.per_cpu);
+	otlp_config_fini(&config);
+}
+
 EP_TEST(headers_are_read)
 {
 	ep_cleanup(otlp_config_fini) struct otlp_config config;

@@ -49,7 +49,8 @@ struct encoder {
 	struct otlp_wire resources, resource, profiles, samples;
 	struct otlp_wire body, part;
 	uint64_t n_events, n_profiles; /* in the request */
-	uint64_t n_complete, n_named; /* of them those of the profile in hand whose stacks are */
+	/* Of them those of the profile in hand: how many, those whose stacks are so, what they weigh. */
+	uint64_t n_profile_events, n_complete, n_named, weight_ns;
 	uint32_t process, event, period; /* the last is one of groups.period_ns */
 };
 
@@ -187,10 +188,16 @@ static void put_value_type(struct encoder *enc, uint32_t field, enum otlp_own_st
 	otlp_put_message(&enc->body, field, &enc->part);
 }
 
-/* CPU time that an event of the profile in hand stands for; 0: not known, or it is no CPU time. */
-static uint64_t period_ns(const struct encoder *enc)
+/* Whether it is known which CPU time an event of the profile in hand stands for. */
+static bool has_period(const struct encoder *enc)
 {
-	return type_of(enc, enc->event)->has_period ? enc->groups.period_ns[enc->period] : 0;
+	return type_of(enc, enc->event)->has_period && enc->groups.period_ns[enc->period];
+}
+
+/* That CPU time, in the mean of its events; they have one period where each CPU has its profile. */
+static uint64_t mean_period_ns(const struct encoder *enc)
+{
+	return (enc->weight_ns + enc->n_profile_events / 2) / enc->n_profile_events;
 }
 
 /* The fields of the profile that need strings: before its first sample, so that they count. */
@@ -204,7 +211,7 @@ static void begin_profile(struct encoder *enc)
 		(void)otlp_dictionary_own(&enc->dictionary, OTLP_COMPLETE);
 		(void)otlp_dictionary_own(&enc->dictionary, OTLP_NAMED);
 	}
-	if (!period_ns(enc))
+	if (!has_period(enc))
 		return;
 	(void)otlp_dictionary_own(&enc->dictionary, OTLP_CPU);
 	(void)otlp_dictionary_own(&enc->dictionary, OTLP_NANOSECONDS);
@@ -225,6 +232,11 @@ static void put_quality(struct encoder *enc)
 	otlp_put_message(&enc->body, PROFILE_ATTRIBUTES, &enc->part);
 }
 
+static void clear_counts(struct encoder *enc)
+{
+	enc->n_profile_events = enc->n_complete = enc->n_named = enc->weight_ns = 0;
+}
+
 static void end_profile(struct encoder *enc)
 {
 	const struct event_type *type = type_of(enc, enc->event);
@@ -236,15 +248,15 @@ static void end_profile(struct encoder *enc)
 	otlp_put_raw(&enc->body, enc->samples.data, enc->samples.len);
 	otlp_put_fixed64(&enc->body, PROFILE_TIME, enc->start_ns);
 	otlp_put_uint(&enc->body, PROFILE_DURATION, enc->end_ns - enc->start_ns);
-	if (period_ns(enc)) {
+	if (has_period(enc)) {
 		put_value_type(enc, PROFILE_PERIOD_TYPE, OTLP_CPU, OTLP_NANOSECONDS);
-		otlp_put_uint(&enc->body, PROFILE_PERIOD, period_ns(enc));
+		otlp_put_uint(&enc->body, PROFILE_PERIOD, mean_period_ns(enc));
 	}
 	put_quality(enc);
 	otlp_put_message(&enc->profiles, SCOPE_PROFILES_PROFILES, &enc->body);
 	enc->n_profiles++;
 	enc->samples.len = 0;
-	enc->n_complete = enc->n_named = 0;
+	clear_counts(enc);
 }
 
 static void put_scope(struct encoder *enc)
@@ -338,7 +350,7 @@ static void begin_request(struct encoder *enc)
 	enc->profiles.len = 0;
 	enc->samples.len = 0;
 	enc->n_events = enc->n_profiles = 0;
-	enc->n_complete = enc->n_named = 0;
+	clear_counts(enc);
 }
 
 static uint64_t events_of(const struct encoder *enc, uint32_t row)
@@ -353,10 +365,13 @@ static uint64_t events_of(const struct encoder *enc, uint32_t row)
 	return n;
 }
 
-static void count_quality(struct encoder *enc, uint32_t row, uint64_t n)
+static void count_events(struct encoder *enc, uint32_t row, uint64_t n)
 {
 	uint32_t stack = enc->batch->sample_stack[row];
 
+	enc->n_events += n;
+	enc->n_profile_events += n;
+	enc->weight_ns += n * enc->groups.period_ns[enc->groups.period_of[row]];
 	enc->n_complete += enc->batch->stack_error[stack] ? 0 : n;
 	if (enc->view.stack_unnamed)
 		enc->n_named += enc->view.stack_unnamed[stack] ? 0 : n;
@@ -372,8 +387,7 @@ static bool try_sample(struct encoder *enc, uint32_t row, struct range range)
 		begin_profile(enc);
 	put_sample(enc, row, range);
 	if (request_bytes(enc) <= enc->options->max_bytes) {
-		enc->n_events += range.n;
-		count_quality(enc, row, range.n);
+		count_events(enc, row, range.n);
 		return true;
 	}
 	otlp_dictionary_cut(&enc->dictionary, &mark);
@@ -411,6 +425,18 @@ static int add_sample(struct encoder *enc, uint32_t row)
 	return r;
 }
 
+/* Whether samples of this event and period go on with the profile in hand, if the process does. */
+static bool is_same_profile(const struct encoder *enc, uint32_t event, uint32_t period)
+{
+	const uint64_t *period_ns = enc->groups.period_ns;
+
+	if (event != enc->event)
+		return false;
+	if (enc->options->per_cpu)
+		return period == enc->period;
+	return !period_ns[period] == !period_ns[enc->period];
+}
+
 static void enter_group(struct encoder *enc, uint32_t row)
 {
 	uint32_t process = enc->batch->sample_process[row], event = event_of(enc, row);
@@ -419,7 +445,7 @@ static void enter_group(struct encoder *enc, uint32_t row)
 	if (process != enc->process) {
 		end_resource(enc);
 		begin_resource(enc, process);
-	} else if (event != enc->event || period != enc->period) {
+	} else if (!is_same_profile(enc, event, period)) {
 		end_profile(enc);
 	}
 	enc->event = event;

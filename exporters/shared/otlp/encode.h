@@ -43,6 +43,7 @@ struct otlp_encode_options {
 	const char *host_arch;
 	uint64_t kernel_base;	  /* 0: not known */
 	const char *modules_path; /* /proc/modules */
+	bool per_cpu;		  /* a Profile for each CPU of a process (groups.h) */
 	bool devfiler;		  /* no mapping attributes without htlhash */
 	bool is_file;		  /* nothing is left out or replaced (file.h), and max_bytes is no limit */
 	uint32_t n_frame_types;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which rows of samples go into one Profile: those of one process, one event type, and one period.
+ * Which rows of samples go into one Profile: those of one process and one event type, or, with
+ * profile_per_cpu, of one period as well.
  *
- * What a sample weighs is the period of its CPU's clock (docs/sampling.md). A Profile has one
- * period, so each CPU of a process is a Profile of its own. Values beside the timestamps would say
- * it too, but not to the receivers there are: devfiler counts timestamps, and Pyroscope refuses more
- * than one value but multiplies samples/count by the Profile's period (convertSampleBack,
- * grafana/pyroscope pkg/ingester/otlp/convert.go).
+ * What a sample weighs is the period of its CPU's clock (docs/sampling.md), and a Profile has one
+ * period. It is the mean of its samples, so that count times period is the CPU time of the process;
+ * of what ran on some of the CPUs only it is so with a Profile for each CPU. That is not the default
+ * because receivers work on each Profile by itself: Pyroscope pushes them one after the other (export,
+ * grafana/pyroscope pkg/ingester/otlp/ingest_handler.go). Values beside the timestamps would say it
+ * too, but not to the receivers there are: devfiler counts timestamps, and Pyroscope refuses more than
+ * one value but multiplies samples/count by the Profile's period (convertSampleBack, convert.go there).
  */
 #ifndef OTLP_GROUPS_H
 #define OTLP_GROUPS_H
