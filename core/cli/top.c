@@ -281,9 +281,11 @@ static void on_watch(uv_timer_t *timer)
 		end(top);
 		return;
 	}
+	/* Said before the last batch is asked for, which may be there at once, or never. */
+	snprintf(top->view.message, sizeof(top->view.message), "the target has ended: w writes a page, q quits");
 	uv_timer_stop(&top->second);
 	on_second(&top->second);
-	snprintf(top->view.message, sizeof(top->view.message), "the target has ended: w writes a page, q quits");
+	draw(top);
 }
 
 /* --- the page -------------------------------------------------------------------------------- */
