@@ -57,7 +57,7 @@ static __always_inline void leave_trampoline(struct ep_core_record *rec)
 	__u64 instance = read_kernel_u64(utask + ep_config.utask_returns_off), sp, copied;
 
 	copied = walk->pc - read_kernel_u64(utask + ep_config.utask_copy_off);
-	if (walk->interrupted && copied < EP_COPY_BYTES) { /* 0: it has not run yet; else it has, and pc is behind it */
+	if (walk->interrupted && copied < EP_COPY_BYTES) { /* 0: it has not run yet; else pc is after it */
 		walk->pc = read_kernel_u64(utask + ep_config.utask_probed_off) + copied;
 		rec->no_trampoline = walk->pc;
 		return;

@@ -20,9 +20,9 @@ struct ep_renamed {
 	char comm[EP_PROCESS_COMM_BYTES], file[NAME_MAX + 1];
 };
 
-/* Of a filter that asks for no name all is 0. 0 or a negative errno. */
+/* All counts are 0 where the filter asks for no name. 0 or a negative errno. */
 int ep_renamed_find(const struct ep_filter *filter, struct ep_renamed *ret_renamed);
-/* Of one at least: what they are, and that --exe chooses them; without an end. */
+/* Needs one process at least. Says what they are, and that --exe chooses them; the sentence is not ended. */
 void ep_renamed_print(const struct ep_renamed *renamed, char *text, size_t bytes);
 
 #endif

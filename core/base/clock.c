@@ -12,7 +12,7 @@
 #define OFFSETS_PATH "/proc/self/timens_offsets"
 #define OFFSETS_BYTES 256
 
-/* Of the time namespace that we are in, which is one for the process and does not change. */
+/* The offsets of our own time namespace: a process has one, and it does not change. */
 static struct ep_clock_offsets own_offsets;
 static pthread_once_t offsets_are_read = PTHREAD_ONCE_INIT;
 

@@ -135,7 +135,7 @@ static void note_away(struct ep_events *events, const struct cpu_events *cpu)
 
 /*
  * A CPU is back, and has a clock again: until now it was busy without one. /proc/stat tells for how long, by the
- * hundredth of a second. Of those ticks as many are lost samples as there were samples among its ticks.
+ * hundredth of a second. The share of lost samples among those ticks is that of samples among the ticks that came.
  */
 static void count_away(struct ep_events *events, size_t i, uint64_t period_ns)
 {
