@@ -261,19 +261,26 @@ size_t ep_places_find_loaded(const struct ep_vec *places,
 			     struct ep_loaded loaded[EP_MAX_LOADED])
 {
 	const struct ep_place_in_memory *place, **whole;
+	const struct ep_executable *unwanted = NULL; /* the last, which thousands of places may be of */
 	struct wholes wholes = {.n = 0};
 	size_t n = 0;
 	uint64_t va;
 
 	ep_vec_each (places, place) {
-		if (!place->executable || !is_wanted(place->executable))
+		if (!place->executable || place->executable == unwanted)
 			continue;
+		if (!is_wanted(place->executable)) {
+			unwanted = place->executable;
+			continue;
+		}
 		whole = find_whole(&wholes, place->executable);
 		if (!whole && wholes.n < EP_MAX_LOADED)
 			wholes.of[wholes.n++] = place;
 		else if (whole && place->end - place->start > (*whole)->end - (*whole)->start)
 			*whole = place;
 	}
+	if (wholes.n == 0)
+		return 0;
 	ep_vec_each (places, place) {
 		whole = place->executable ? find_whole(&wholes, place->executable) : NULL;
 		if (!whole || n == EP_MAX_LOADED || ep_place_is_part(place, *whole) ||

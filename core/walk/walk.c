@@ -7,6 +7,9 @@
 
 #define WORD_BYTES     sizeof(uint64_t)
 #define MAX_COPY_BYTES (EP_COPY_PAGES * EP_COPY_PAGE_BYTES)
+/* Nothing is mapped below (vm.mmap_min_addr as distributions set it) or above. */
+#define USER_START     0x10000
+#define USER_END       (1ull << 47)
 
 struct ep_walker {
 	struct ep_walker_options options;
@@ -192,20 +195,22 @@ static bool has_room(const struct pieces *pieces)
 }
 
 /*
- * Of an unreadable piece of stack: was it there, and only not copied? It was if the walk has gone on
- * to another stack (behind a signal frame), or if the copy ends because it is full; a shorter one
- * ends where the memory did.
+ * Of an unreadable piece of stack: was it there, and only not copied? It was if the walk has gone
+ * on to another stack (behind a signal frame), if a rule looked at memory elsewhere (for stacks in
+ * the heap), or if the copy ends because it is full; a shorter one ends where the memory did.
  */
 static bool is_behind_copy(const struct pieces *pieces, const struct ep_record *record,
 			   const struct ep_steps_world *world)
 {
 	const struct ep_copy *copy = &pieces->copy;
-	uint64_t skipped = skipped_bytes(copy), first = copy->addr - skipped;
+	uint64_t skipped = skipped_bytes(copy), first = copy->addr - skipped, failed = world->failed_end;
 
 	if (record->walk.regs[EP_REG_SP] - first > MAX_COPY_BYTES)
 		return true;
+	if (failed - first > MAX_COPY_BYTES && failed >= USER_START && failed < USER_END)
+		return true;
 	return (skipped + copy->bytes == MAX_COPY_BYTES || !has_room(pieces)) &&
-	       world->failed_end > copy->addr + copy->bytes;
+	       failed > copy->addr + copy->bytes;
 }
 
 /*

@@ -109,8 +109,8 @@ FIXTURE_TEST(stack_behind_a_switch_may_be_copied_too)
 		EXPECT(fx, 0, AT(WALK_SWITCH), BACK(WALK_CODE + 5), BACK(WALK_ROOT + 9));
 		walk_event_init(&fx->event, WALK_SWITCH, 1);
 		fx->event.copy.regs[EP_REG_FP] = places[i] + 16;
-		EXPECT(fx, EP_ERROR_BAD_READ, AT(WALK_SWITCH),
-					      ERROR(EP_ERROR_BAD_READ, WALK_SWITCH));
+		EXPECT(fx, EP_ERROR_COPY_END, AT(WALK_SWITCH),
+					      ERROR(EP_ERROR_COPY_END, WALK_SWITCH));
 	}
 }
 
@@ -258,6 +258,25 @@ FIXTURE_TEST(stack_behind_another_was_not_copied)
 		put_signal_frame(&fx->event, 0, elsewhere[i], WALK_CODE);
 		EXPECT(fx, EP_ERROR_COPY_END, {NATIVE, EP_FRAME_SIGNAL, WALK_CODE_ID, VA(WALK_SIGNAL)},
 					      AT(WALK_CODE), ERROR(EP_ERROR_COPY_END, WALK_CODE));
+	}
+}
+
+/* A caller's stack that is found through a word elsewhere; of what cannot be a stack nothing was there to copy. */
+FIXTURE_TEST(memory_elsewhere_was_not_copied)
+{
+	const struct {
+		uint64_t word;
+		uint32_t error;
+	} rows[] = {
+		{WALK_STACK - 0x10000, EP_ERROR_COPY_END}, {WALK_STACK + 0x10000, EP_ERROR_COPY_END},
+		{WALK_STACK + 0x1000, EP_ERROR_BAD_READ},  {0, EP_ERROR_BAD_READ},
+		{UINT64_MAX - 4095, EP_ERROR_BAD_READ},	   {1ull << 47, EP_ERROR_BAD_READ},
+	};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		walk_event_init(&fx->event, WALK_DEREF, 1);
+		fx->event.stack[(WALK_SP - WALK_STACK) / 8 + 2] = rows[i].word;
+		assert_int_equal(expect_error(fx, rows[i].error), 2);
 	}
 }
 
