@@ -511,6 +511,8 @@ int ep_session_sample(struct ep_session *session)
 		session->spent[i] = ep_session_spent(session);
 	}
 	session->n_cpus = ep_events_sync_cpus(session->events);
+	if (r == 0)
+		ep_log(EP_LOG_INFO, "sampling at %" PRIu32 " Hz", session->options.freq_hz);
 	return r;
 }
 

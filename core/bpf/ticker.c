@@ -11,6 +11,7 @@
 struct reading {
 	uint64_t count;	     /* of the CPU clock: ns that its timer was armed */
 	uint64_t enabled_ns; /* the same with the time it was throttled */
+	uint64_t running_ns; /* the same, but none where its CPU does not know it any more */
 };
 
 /*
@@ -25,7 +26,7 @@ static int open_clock(uint32_t cpu, uint64_t period_ns)
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = period_ns,
 		.disabled = 1,
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -78,13 +79,17 @@ void ep_ticker_stop(struct ep_ticker *ticker)
 	(void)ioctl(ticker->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
+/*
+ * A CPU that went away, for a moment too, has let go of its events (linux/kernel/events/core.c,
+ * perf_event_exit_cpu_context). One that is enabled only then counts as enabled, but never runs.
+ */
 bool ep_ticker_is_alive(const struct ep_ticker *ticker)
 {
 	struct reading first, second;
 
 	if (!ticker->is_started || !read_clock(ticker, &first) || !read_clock(ticker, &second))
 		return true;
-	return second.enabled_ns > first.enabled_ns;
+	return second.running_ns > first.running_ns;
 }
 
 void ep_ticker_begin_look(struct ep_ticker *ticker, bool throttles)

@@ -291,7 +291,6 @@ static enum ep_exit run(struct agent *agent, uv_loop_t *loop)
 	}
 	start_timers(agent, loop);
 	snprintf(text, sizeof(text), "sampling at %u Hz", agent->config->sampling.freq_hz);
-	ep_log(EP_LOG_INFO, "agent: %s", text);
 	ep_service_ready(&agent->service, loop, text);
 	return EP_EXIT_OK;
 }

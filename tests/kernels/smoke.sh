@@ -157,7 +157,7 @@ counter_below() {
 # Until the agent says that it samples: a busy machine takes its time.
 wait_sampling() {
 	for i in $(seq 60); do
-		! grep -q 'agent: sampling at' "$1" || return
+		! grep -q 'sampling at' "$1" || return
 		sleep 0.5
 	done
 }

@@ -31,13 +31,16 @@ class Case(whole.Case):
             proc.wait()
 
     def start(self, freq, *words):
-        return subprocess.Popen([whole.BINARY, "record", "-a", "-F", str(freq), *words, "-o", self.out, "--force"],
-                                stderr=subprocess.PIPE, text=True)
+        with open(self.messages, "wb") as log:
+            return subprocess.Popen([whole.BINARY, "record", "-v", "-a", "-F", str(freq), *words, "-o", self.out, "--force"],
+                                    stderr=log)
 
     def end(self, profiler):
         """Weight in seconds and count by CPU, samples lost, wall time in seconds."""
-        summary = profiler.communicate(timeout=120)[1]
-        self.assertEqual(profiler.returncode, 0, summary)
+        status = profiler.wait(120)
+        with open(self.messages, encoding="utf-8") as log:
+            summary = log.read()
+        self.assertEqual(status, 0, summary)
         weight, count = collections.Counter(), collections.Counter()
         self.samples = stacks.read_profile(self.out).samples
         for sample in self.samples:
@@ -84,7 +87,7 @@ class Sampling(Case):
         if not os.access(ONLINE, os.W_OK):
             self.skipTest("CPU 1 cannot be taken away here")
         profiler = self.start(99)
-        self.assertTrue(whole.wait_until(lambda: whole.has_begun(profiler)) and whole.wait_used(self.busy[0].pid, 1))
+        self.assertTrue(whole.wait_until(lambda: whole.is_sampling(self.messages)) and whole.wait_used(self.busy[0].pid, 1))
         try:
             with open(ONLINE, "w", encoding="ascii") as file:
                 file.write("0")

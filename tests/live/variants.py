@@ -248,20 +248,21 @@ class Found:
 
 def record(case, kind, programs, seconds, directory):
     """What a recording of the whole machine has of a case."""
-    out = os.path.join(directory, "out.pb.gz")
+    out, log = os.path.join(directory, "out.pb.gz"), os.path.join(directory, "log")
     place = Place(os.path.join(directory, ""), programs, kind)
-    with place.undo:
+    with place.undo, open(log, "wb") as said:
         profiler = subprocess.Popen(
-            [os.environ["EBPF_PROFILER_BINARY"], "record", "-a", "-F", str(FREQ), "-o", out],
-            stderr=subprocess.PIPE, text=True, env=passes.environment())
+            [os.environ["EBPF_PROFILER_BINARY"], "record", "-v", "-a", "-F", str(FREQ), "-o", out],
+            stderr=said, env=passes.environment())
         try:
-            whole.wait_until(lambda: whole.has_begun(profiler) or profiler.poll() is not None)
+            whole.wait_until(lambda: whole.is_sampling(log) or profiler.poll() is not None)
             CASES[case](place, seconds)
         finally:
             profiler.terminate()
-            text = profiler.communicate(timeout=120)[1]
+            profiler.wait(120)
     if profiler.returncode in CANNOT:
-        raise passes.Cannot(text.strip())
+        with open(log, encoding="utf-8", errors="replace") as text:
+            raise passes.Cannot(text.read().strip())
     return Found(stacks.read_profile(out).samples)
 
 

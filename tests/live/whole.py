@@ -6,6 +6,7 @@ EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR say which one. The kit can be
 import contextlib
 import glob
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,13 +38,19 @@ def wait_until(condition, seconds=120):
     return found
 
 
-def has_begun(profiler):
-    """It has its perf events."""
+def has_events(profiler):
+    """It has its perf events, a clock and a side band for each CPU, which need not run yet."""
+    n = 0
     for path in glob.glob(f"/proc/{profiler.pid}/fd/*"):
         with contextlib.suppress(OSError):
-            if "perf_event" in os.readlink(path):
-                return True
-    return False
+            n += "perf_event" in os.readlink(path)
+    return n >= 2 * len(os.sched_getaffinity(0))
+
+
+def is_sampling(log):
+    """The profiler that has -v, and writes into this file, has begun."""
+    with open(log, encoding="utf-8", errors="replace") as file:
+        return "sampling at" in file.read()
 
 
 def wait_used(pid, seconds):
@@ -70,6 +77,7 @@ class Case(unittest.TestCase):
         directory = tempfile.TemporaryDirectory(prefix="ebpf-profiler-test-")
         self.addCleanup(directory.cleanup)
         self.dir, self.out = directory.name, os.path.join(directory.name, "out.pb.gz")
+        self.messages = os.path.join(directory.name, "log")
 
 
     def check_share(self, what, samples, is_right, bar, fewest=50):
@@ -82,6 +90,20 @@ class Case(unittest.TestCase):
 
     def check_whole(self, what, samples, bar, fewest=50):
         self.check_share(what + " is whole", samples, lambda s: not any(map(stacks.is_error, s.frames)), bar, fewest)
+
+    def start_recording(self, *words):
+        """It samples, or has ended. What it says is in self.messages."""
+        with open(self.messages, "wb") as log:
+            profiler = self.start([BINARY, "record", "-v", *words, "-o", self.out], stderr=log)
+        self.assertTrue(wait_until(lambda: profiler.poll() is not None or is_sampling(self.messages)))
+        return profiler
+
+    def end_recording(self, recording):
+        """By Ctrl-C, with a profile."""
+        recording.send_signal(signal.SIGINT)
+        status = recording.wait(250)
+        with open(self.messages, encoding="utf-8", errors="replace") as log:
+            self.assertEqual(status, 0, log.read())
 
     def start(self, command, **options):
         """It is killed at the end of the test."""
