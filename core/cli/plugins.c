@@ -32,7 +32,7 @@
 #define MAX_PROCESSES 64
 #define MAX_COUNTERS  16   /* struct ep_unwinder_ops */
 #define MAX_TEXTS     4096 /* a list without its end mark */
-#define SLOW_PROBE_US 5000 /* one pass over the names of .symtab is paid by the first plugin */
+#define SLOW_PROBE_US 1000
 
 /* --- the list -------------------------------------------------------------------------------- */
 
@@ -161,13 +161,18 @@ static enum ep_exit check_texts(const char *step, const char *const *texts, size
 	return EP_EXIT_OK;
 }
 
+static bool is_refused(int r)
+{
+	return r != 0 && r != EP_CODE_ONLY && r != EP_LAUNCHER;
+}
+
 /* This program is no runtime: a probe that claims it would claim anything. */
 static enum ep_exit check_probe(const struct ep_unwinder_ops *ops)
 {
 	struct ep_elf *elf = NULL;
 	struct ep_elf_file file;
 	void *executable = NULL;
-	uint64_t start_ns, us;
+	uint64_t start_ns, us = UINT64_MAX;
 	int r = ep_elf_open("/proc/self/exe", &elf);
 
 	if (r < 0) {
@@ -175,12 +180,15 @@ static enum ep_exit check_probe(const struct ep_unwinder_ops *ops)
 		return EP_EXIT_FAILED;
 	}
 	ep_elf_file_init(&file, elf, "", "/usr/bin/ebpf-profiler");
-	start_ns = ep_clock_mono_ns();
-	r = ops->probe(ep_unwinder_host_get(), &file.file, &executable);
-	us = (ep_clock_mono_ns() - start_ns) / 1000;
+	/* The first time pays for one pass over the names of .symtab, and for pages that are read: not the plugin's doing. */
+	for (int i = 0; i < 2 && (i == 0 || is_refused(r)); i++) {
+		start_ns = ep_clock_thread_cpu_ns();
+		r = ops->probe(ep_unwinder_host_get(), &file.file, &executable);
+		us = EP_MIN(us, (ep_clock_thread_cpu_ns() - start_ns) / 1000);
+	}
 	ep_elf_file_fini(&file);
 	ep_elf_close(elf);
-	if (r == 0 || r == EP_CODE_ONLY || r == EP_LAUNCHER) {
+	if (!is_refused(r)) {
 		say("fail", "probe", "says that the profiler itself is its runtime, or launches it");
 		if (r != EP_LAUNCHER)
 			ops->unload(executable);
