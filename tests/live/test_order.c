@@ -46,15 +46,22 @@ struct machine {
 	struct stat program;	/* of /bin/true */
 };
 
-static void tell(struct machine *machine, uint32_t pid, char letter)
+/* False: it is no child of ours. */
+static bool tell(struct machine *machine, uint32_t pid, char letter)
 {
+	bool is_child = false;
+
 	for (size_t i = 0; i < machine->n_children; i++) {
 		struct child *child = &machine->children[i];
 		size_t len = strlen(child->told);
 
-		if (child->pid == (pid_t)pid && len + 1 < sizeof(child->told))
+		if (child->pid != (pid_t)pid)
+			continue;
+		is_child = true;
+		if (len + 1 < sizeof(child->told))
 			child->told[len] = letter;
 	}
+	return is_child;
 }
 
 static void on_event(void *arg, const struct ep_event *event, size_t bytes)
@@ -69,7 +76,7 @@ static void on_event(void *arg, const struct ep_event *event, size_t bytes)
 	if (event->type == EP_EVENT_FORK && process.parent_pid == (uint32_t)getpid() &&
 	    machine->n_children < CHILDREN)
 		machine->children[machine->n_children++].pid = (pid_t)process.pid;
-	tell(machine, process.pid, "fex"[event->type - EP_EVENT_FORK]);
+	(void)tell(machine, process.pid, "fex"[event->type - EP_EVENT_FORK]);
 }
 
 static void on_mapping(void *arg, const struct ep_mapping_event *event)
@@ -78,8 +85,8 @@ static void on_mapping(void *arg, const struct ep_mapping_event *event)
 
 	machine->last_ns = event->time_ns;
 	machine->n_own += event->pid == getpid();
-	tell(machine, (uint32_t)event->pid, 'm');
-	if (strcmp(event->name, "/usr/bin/true") != 0 && strcmp(event->name, "/bin/true") != 0)
+	if (!tell(machine, (uint32_t)event->pid, 'm') ||
+	    (strcmp(event->name, "/usr/bin/true") != 0 && strcmp(event->name, "/bin/true") != 0))
 		return;
 	machine->n_known_file +=
 		event->build_id_bytes == 20 ||
