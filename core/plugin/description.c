@@ -27,7 +27,7 @@ static bool is_place(uint8_t place, int32_t value)
 static bool is_row(const struct ep_code_row *row)
 {
 	return row->bytes > 0 && row->bytes <= UINT64_MAX - row->va && row->pad == 0 &&
-	       (row->flags & ~(EP_CODE_KEEPS | EP_CODE_UNKNOWN)) == 0 &&
+	       (row->flags & ~(EP_CODE_KEEPS | EP_CODE_UNKNOWN | EP_CODE_INSTEAD)) == 0 &&
 	       row->cfa_reg <= MAX_REGISTER && is_place(row->ra_place, row->ra) &&
 	       is_place(row->fp_place, row->fp);
 }

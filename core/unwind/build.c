@@ -34,6 +34,7 @@ struct build {
 	uint64_t row_va;   /* where it begins; UINT64_MAX: there is none */
 	uint64_t insns_left; /* bytes of instructions that may still be interpreted */
 	size_t deltas_bound; /* there can be no more than that */
+	struct ep_pack_over *overs; /* rows that hold in place of all else */
 	size_t n_functions;
 	struct ep_region *deltas;
 	int result; /* why it must end early, else 0 */
@@ -447,11 +448,48 @@ static int finish(struct build *b)
 	return 0;
 }
 
+/* Each holds until the next one begins. */
+static void add_over(struct build *b, size_t *n, const struct ep_code_row *row)
+{
+	struct ep_pack_over *over = &b->overs[*n];
+
+	*over = (struct ep_pack_over){
+		.start = row->va, .end = row->va + row->bytes, .rule = ep_run_row(&b->run, row)
+	};
+	if (*n && over[-1].end > over->start)
+		over[-1].end = over->start;
+	b->table->stats.replaced_rows++;
+	*n += 1;
+}
+
+/* A function table is not gone through once: what is put is taken back there. */
+static int fix_rows(struct build *b)
+{
+	const struct ep_build_input *input = b->input;
+	size_t n = 0;
+
+	for (size_t i = 0; i < input->n_rows; i++)
+		n += (input->rows[i].flags & EP_CODE_INSTEAD) != 0;
+	if (input->tab)
+		n = 0;
+	b->overs = n ? calloc(n, sizeof(*b->overs)) : NULL;
+	if (n && !b->overs)
+		return -ENOMEM;
+	for (size_t i = 0, at = 0; i < input->n_rows && at < n; i++) {
+		if (input->rows[i].flags & EP_CODE_INSTEAD)
+			add_over(b, &at, &input->rows[i]);
+	}
+	ep_pack_fix(&b->pack, b->overs, n);
+	return 0;
+}
+
 static int build_table(struct build *b, struct ep_build_input *input)
 {
 	int r;
 
 	r = count_pages(input, b->table);
+	if (r == 0)
+		r = fix_rows(b);
 	if (r < 0)
 		return r;
 	r = map_arrays(b);
@@ -485,6 +523,7 @@ int ep_build(struct ep_build_input *input, struct ep_unwind_table **ret_table)
 	ep_functab_begin(&b->functab, input->tab);
 	ep_run_fast_init(&b->run.fast, input->machine);
 	r = build_table(b, input);
+	free(b->overs);
 	if (r < 0)
 		return r;
 	*ret_table = ep_take(table);

@@ -52,8 +52,55 @@ void ep_pack_turn(struct ep_pack *pack, uint64_t va)
 	open_page(pack, page, EP_ALIGN_DOWN(va, EP_PAGE_BYTES));
 }
 
+/* The next one that is not before `va`, or what is left of it. */
+static void take_over(struct ep_pack *pack, uint64_t va)
+{
+	while (pack->over < pack->n_overs && pack->overs[pack->over].end <= va)
+		pack->over++;
+	pack->is_over = false;
+	pack->fixed_va = pack->over < pack->n_overs ? EP_MAX(pack->overs[pack->over].start, va)
+						    : UINT64_MAX;
+}
+
+void ep_pack_fix(struct ep_pack *pack, const struct ep_pack_over *overs, size_t n)
+{
+	pack->overs = overs;
+	pack->n_overs = n;
+	pack->over = 0;
+	take_over(pack, 0);
+}
+
+/* Writes those that begin at or before va; true when the last one goes on there. */
+static bool write_overs(struct ep_pack *pack, uint64_t va)
+{
+	while (va >= pack->fixed_va) {
+		const struct ep_pack_over *over = &pack->overs[pack->over];
+
+		if (!pack->is_over) {
+			pack->under_rule = pack->held_rule;
+			ep_pack_put_plain(pack, pack->fixed_va, over->rule);
+			pack->is_over = true;
+		}
+		if (va < over->end)
+			return true;
+		ep_pack_put_plain(pack, over->end, pack->under_rule);
+		take_over(pack, over->end);
+	}
+	return false;
+}
+
+void ep_pack_put_under(struct ep_pack *pack, uint64_t va, uint32_t rule)
+{
+	if (write_overs(pack, va))
+		pack->under_rule = rule;
+	else
+		ep_pack_put_plain(pack, va, rule);
+}
+
 void ep_pack_begin_range(struct ep_pack *pack, const struct ep_pack_range *range)
 {
+	if (pack->n_overs)
+		take_over(pack, range->start);
 	pack->rule = EP_RULE_NONE;
 	pack->held_rule = EP_RULE_NONE;
 	pack->held_va = EP_ALIGN_DOWN(range->start, EP_PAGE_BYTES);
@@ -65,6 +112,10 @@ void ep_pack_end_range(struct ep_pack *pack, const struct ep_pack_range *range)
 	uint64_t start = EP_ALIGN_DOWN(range->start, EP_PAGE_BYTES);
 	uint64_t end = EP_ALIGN_UP(range->end, EP_PAGE_BYTES);
 
+	/* An over that goes on behind the range ends with it. */
+	if (range->end && write_overs(pack, range->end - 1))
+		pack->is_over = false;
+	pack->fixed_va = UINT64_MAX;
 	if (range->end < end)
 		ep_pack_put(pack, range->end, EP_RULE_NONE);
 	if (pack->held_rule != pack->rule && pack->held_va < end)

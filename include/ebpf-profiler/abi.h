@@ -12,6 +12,7 @@
  *   1.2  flags of struct ep_name, and of a keeper's struct ep_bpf_image
  *   1.3  the unit of a batch's weights; batches without times; samples that were due; cost
  *   1.4  one more reason why a name is not known
+ *   1.5  rows of code that hold in place of the file's own: EP_CODE_INSTEAD
  */
 #ifndef EP_ABI_H
 #define EP_ABI_H
@@ -20,7 +21,7 @@
 #include <stdint.h>
 
 #define EP_ABI_MAJOR 1
-#define EP_ABI_MINOR 4
+#define EP_ABI_MINOR 5
 
 /* True when `ptr` points at a struct that is long enough to hold `member`, and it is not zero. */
 #define EP_HAS(ptr, member)                                                                        \

@@ -88,6 +88,13 @@ enum ep_code_flag {
 	 * and is no longer than 15 bytes is padding, which goes on with the rule before it.
 	 */
 	EP_CODE_UNKNOWN = 1 << 1,
+	/*
+	 * In place of what the file itself says of this code. For code whose own rules tell the truth to
+	 * a debugger of the whole program, but not to a walk of one of its stacks: a runtime that copies
+	 * stacks away and back leaves another's words behind the frame where a stack begins. A
+	 * host before 1.5 refuses such rows (-EINVAL).
+	 */
+	EP_CODE_INSTEAD = 1 << 2,
 };
 
 struct ep_code_row {
@@ -290,7 +297,7 @@ struct ep_unwinder_host {
 
 	/* --- 5. what a file does not say of its code: during describe, as often as wanted --- */
 	/*
-	 * In any order. The file's own rules win where it has some; of rows that overlap each holds
+	 * In any order. The file's own rules win where it has some, but for EP_CODE_INSTEAD; of rows that overlap each holds
 	 * until the next one begins. What lies outside its code is of no use, and no error. 0,
 	 * -EINVAL (no bytes, or past the end of all addresses; a place, flag or register that there
 	 * is not: none of these rows was taken), -E2BIG, -ENOMEM.

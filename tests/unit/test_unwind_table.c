@@ -345,6 +345,49 @@ EP_TEST(rows_fill_what_the_file_leaves_open)
 	assert_int_equal(table->stats.described_bytes, 0x30 + 0x20 + 8 + 0xa0 + 0x10 + 0x21 + 0x10 + 0x10);
 }
 
+/* The root of a stack, in place of what the file says. */
+#define ROW_ROOT(at, n) {.va = (at), .bytes = (n), .cfa_reg = 7, .cfa_off = 8, .ra_place = EP_CODE_LOST, .flags = EP_CODE_INSTEAD}
+
+EP_TEST(rows_hold_in_place_of_what_the_file_says)
+{
+	static const struct ep_code_row rows[] = {
+		ROW_ROOT(0xf00, 0x108),	  /* its end is in the text */
+		ROW_ROOT(0x1110, 8),	  /* within an FDE */
+		ROW_SP(0x1130, 8, 48),	  /* not in place of anything */
+		ROW_ROOT(0x1200, 0x20),	  /* all of an FDE */
+		ROW_ROOT(0x1280, 0x40),	  /* over the end of one and the begin of the next */
+		ROW_ROOT(0x1300, 0x20),	  /* cut where the next begins */
+		ROW_ROOT(0x1310, 4),
+		ROW_ROOT(0x1340, 0x10),	  /* where nothing is said */
+		ROW_ROOT(0x1ff0, 0x1020), /* over a page */
+		ROW_ROOT(0x4ff0, 0x80),	  /* its begin is in the text */
+		ROW_ROOT(0x9000, 0x80),	  /* behind it */
+	};
+	struct bytes insns = BYTES("\x44\x0e\x10\x4c\x0e\x18\x50\x0e\x20"); /* +4: 16, +16: 24, +32: 32 */
+	struct image *image = new_eh_frame();
+	struct ep_unwind_table *table;
+
+	add_fde(image, 0x1100, 0x40, insns);
+	add_fde(image, 0x1200, 0x20, insns);
+	add_fde(image, 0x1240, 0x60, insns);
+	add_fde(image, 0x12a0, 0x40, insns);
+	add_fde(image, 0x1300, 0x40, BYTES(""));
+	add_fde(image, 0x2000, 0x40, insns);
+	table = build_rows(image, rows, EP_LEN(rows));
+	assert_rules(table, {0x1000, EP_RULE_STOP}, {0x1007, EP_RULE_STOP}, {0x1008, NONE}, {0x1100, SP(8)},
+			    {0x1104, SP(16)}, {0x110f, SP(16)}, {0x1110, EP_RULE_STOP},
+			    {0x1117, EP_RULE_STOP}, {0x1118, SP(24)}, {0x1120, SP(32)}, {0x113f, SP(32)});
+	assert_rules(table, {0x1140, NONE}, {0x1200, EP_RULE_STOP}, {0x121f, EP_RULE_STOP}, {0x1220, NONE},
+			    {0x1240, SP(8)}, {0x127f, SP(32)}, {0x1280, EP_RULE_STOP},
+			    {0x12bf, EP_RULE_STOP}, {0x12c0, SP(32)}, {0x12df, SP(32)}, {0x12e0, NONE});
+	assert_rules(table, {0x1300, EP_RULE_STOP}, {0x1313, EP_RULE_STOP}, {0x1314, SP(8)}, {0x133f, SP(8)},
+			    {0x1340, EP_RULE_STOP}, {0x134f, EP_RULE_STOP}, {0x1350, NONE},
+			    {0x1fef, NONE}, {0x1ff0, EP_RULE_STOP}, {0x2020, EP_RULE_STOP},
+			    {0x300f, EP_RULE_STOP}, {0x3010, NONE});
+	assert_rules(table, {0x4fef, NONE}, {0x4ff0, EP_RULE_STOP}, {0x4fff, EP_RULE_STOP}, {0x5000, NONE});
+	assert_int_equal(table->stats.replaced_rows, 10);
+}
+
 /* Text of many ranges, each with all of one row: there is room for what that takes. */
 EP_TEST(a_row_may_go_through_many_ranges)
 {
@@ -363,6 +406,13 @@ EP_TEST(a_row_may_go_through_many_ranges)
 	assert_int_equal(table->n_pages, EP_BUILD_MAX_RANGES);
 	for (size_t i = 0; i < input.n_ranges; i++) {
 		assert_rules(table, {0x1000f + i * 0x3000, NONE}, {0x10017 + i * 0x3000, SP(16)},
+				    {0x10018 + i * 0x3000, NONE});
+	}
+	rows[0].flags |= EP_CODE_INSTEAD;
+	rows[0].ra_place = EP_CODE_LOST;
+	table = build_input(&input, NULL, 0);
+	for (size_t i = 0; i < input.n_ranges; i++) {
+		assert_rules(table, {0x1000f + i * 0x3000, NONE}, {0x10017 + i * 0x3000, EP_RULE_STOP},
 				    {0x10018 + i * 0x3000, NONE});
 	}
 }
