@@ -145,7 +145,7 @@ static int probe(struct py_executable *exe, const struct ep_file *file)
 
 	if (host->file_symbol(file, "_PyRuntime", &runtime) < 0 &&
 	    !file_va(host, file, "_PyThreadState_Current"))
-		return EP_NOT_MINE;
+		return py_greenlet_find(host, file, &exe->greenlet) ? EP_CODE_ONLY : EP_NOT_MINE;
 	/* PEP 523: 3.6 is the first that has it. */
 	if (host->file_symbol(file, "_PyEval_EvalFrameDefault", &eval) < 0 || eval.bytes == 0)
 		return EP_NOT_MINE;
@@ -173,12 +173,32 @@ int py_probe(const struct ep_unwinder_host *host, const struct ep_file *file, vo
 		return -ENOMEM;
 	exe->host = host;
 	r = probe(exe, file);
-	if (r != 0) {
+	if (r != 0 && r != EP_CODE_ONLY) {
 		free(exe);
 		return r;
 	}
 	*ret_executable = exe;
-	return 0;
+	return r;
+}
+
+/* Where greenlets begin their stacks end; the file's own rules lead on to whatever lies there. */
+int py_describe(void *executable, const struct ep_file *file, struct ep_description *description)
+{
+	const struct py_executable *exe = executable;
+	const struct py_greenlet *greenlet = &exe->greenlet;
+	struct ep_code_row rows[PY_MAX_GREENLET_PARTS];
+
+	(void)file;
+	for (uint32_t i = 0; i < greenlet->n_parts; i++)
+		rows[i] = (struct ep_code_row){
+			.va = greenlet->parts[i].va,
+			.bytes = (uint32_t)greenlet->parts[i].bytes,
+			.flags = EP_CODE_INSTEAD,
+			.cfa_reg = 7, /* rsp */
+			.cfa_off = 8,
+			.ra_place = EP_CODE_LOST,
+		};
+	return greenlet->n_parts ? exe->host->add_rows(description, rows, greenlet->n_parts) : 0;
 }
 
 void py_unload(void *executable)

@@ -52,6 +52,7 @@ static const struct ep_unwinder_ops ops = {
 	.keeps_all = 1,
 	.detach = py_detach,
 	.unload = py_unload,
+	.describe = py_describe,
 	.frame_type = "cpython",
 	.keeper = &keeper,
 };

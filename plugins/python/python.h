@@ -3,6 +3,7 @@
  * The parts of the plugin that belong to a process and to an executable.
  *
  *	probe.c		an ELF file: is it CPython, which one, offsets, where its globals are
+ *	greenlet.c	an extension module: where stacks of greenlets end
  *	attach.c	a process: what BPF needs to know of it
  *	python.c	the descriptor
  */
@@ -10,6 +11,7 @@
 #define PY_PYTHON_H
 
 #include "ebpf-profiler/unwinder.h"
+#include "plugins/python/greenlet.h"
 #include "plugins/python/offsets.h"
 #include "plugins/python/python_shared.h"
 #include "plugins/python/symbolize/code.h"
@@ -31,10 +33,12 @@ struct py_executable {
 	uint32_t n_code;
 	uint32_t jit;	    /* enum py_jit: what it may have */
 	bool debug_offsets; /* the offsets are those of the file's own _Py_DebugOffsets */
+	struct py_greenlet greenlet; /* of the extension module alone, which has nothing else of this */
 };
 
 int py_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
 	     void **ret_executable);
+int py_describe(void *executable, const struct ep_file *file, struct ep_description *description);
 void py_unload(void *executable);
 
 int py_attach(void *executable, struct ep_target *target, void **ret_instance);
