@@ -169,6 +169,20 @@ static struct group *get_group(struct ep_namer *namer, struct queue *queue, cons
 	return add_group(namer, queue, key, hash, first, now_ns);
 }
 
+/*
+ * Code of no file has no name. All of a region is one function, named by where that begins: thousands of
+ * addresses of one JIT would be as many rows of each table.
+ */
+static void take_raw_frame(const struct ep_namer *namer, struct ep_frames *frames, uint32_t id,
+			   const struct ep_frame *frame)
+{
+	struct ep_frame_line line = {
+		.start_va = ep_processes_region(namer->options.processes, frame->program,
+						ep_frame_lookup_addr(frame))};
+
+	ep_frames_resolve(frames, id, &line, line.start_va ? 1 : 0, NULL);
+}
+
 /* False: no memory. */
 static bool take_frame(struct ep_namer *namer, struct queue *queue, uint32_t id, uint64_t now_ns)
 {
@@ -185,6 +199,9 @@ static bool take_frame(struct ep_namer *namer, struct queue *queue, uint32_t id,
 		key.program = frame.program;
 	} else if (frame.kind == EP_FRAME_NATIVE && frame.aux && namer->options.native) {
 		key.executable = frame.aux;
+	} else if (frame.kind == EP_FRAME_NATIVE && !frame.aux) {
+		take_raw_frame(namer, queue->frames, id, &frame);
+		return true;
 	} else {
 		ep_frames_resolve(queue->frames, id, NULL, 0, NULL);
 		return true;

@@ -298,3 +298,19 @@ struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t 
 
 	return i < places->len && at(places, i)->start <= addr ? at(places, i) : NULL;
 }
+
+static bool is_region(const struct ep_place_in_memory *a, const struct ep_place_in_memory *b)
+{
+	return a->end == b->start && a->executable == b->executable && a->state == b->state;
+}
+
+uint64_t ep_places_region(const struct ep_vec *places, uint64_t addr)
+{
+	const struct ep_place_in_memory *first = at(places, 0), *place = ep_places_find(places, addr);
+
+	if (!place)
+		return 0;
+	while (place > first && is_region(place - 1, place))
+		place--;
+	return place->start;
+}

@@ -78,6 +78,11 @@ size_t ep_places_behind(const struct ep_vec *places, uint64_t addr);
  */
 bool ep_place_is_part(const struct ep_place_in_memory *part, const struct ep_place_in_memory *whole);
 struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr);
+/*
+ * Where the region of an address begins: its place with those that touch it, of the same file or of none. A JIT maps
+ * its memory, or makes it executable, piece by piece. 0: the address is in no place.
+ */
+uint64_t ep_places_region(const struct ep_vec *places, uint64_t addr);
 
 #define EP_MAX_LOADED (2 * EP_MAX_LANGUAGES)
 

@@ -33,6 +33,13 @@ struct ep_executable *ep_processes_executable(struct ep_processes *processes, ui
 	return ep_executables_find(processes->executables, id);
 }
 
+uint64_t ep_processes_region(const struct ep_processes *processes, struct ep_program program, uint64_t addr)
+{
+	const struct ep_process *process = ep_table_find(&processes->table, program);
+
+	return process && process->places.len > 0 ? ep_places_region(&process->places, addr) : 0;
+}
+
 /*
  * It says something new rarely (REFRESH_REST_NS of instance.c), and does not wait: copies of stacks
  * make good for rows that come late, but not for a language.

@@ -119,6 +119,9 @@ const struct ep_identity *ep_processes_identity(const struct ep_processes *proce
 struct ep_executables *ep_processes_executables(struct ep_processes *processes);
 struct ep_executable *ep_processes_executable(struct ep_processes *processes, uint32_t id);
 
+/* Where the region of a program's code begins that has this address (ep_places_region); 0: it is not known. */
+uint64_t ep_processes_region(const struct ep_processes *processes, struct ep_program program, uint64_t addr);
+
 /* A language has something new to tell BPF of a process. */
 void ep_processes_on_language(struct ep_processes *processes, pid_t pid);
 /* The language of this slot in a program, for the names of its frames; NULL: none, or long gone. */

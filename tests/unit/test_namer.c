@@ -61,6 +61,12 @@ struct ep_instance *__wrap_ep_processes_language(struct ep_processes *processes,
 	return (struct ep_instance *)(void *)&world.spent_ns[i];
 }
 
+/* Code of an old program is in regions of 64 KiB. */
+uint64_t __wrap_ep_processes_region(const struct ep_processes *processes, struct ep_program program, uint64_t addr)
+{
+	return program.start_ns == OLD ? addr & ~0xffffull : 0;
+}
+
 uint64_t __wrap_ep_instance_spent_ns(const struct ep_instance *instance)
 {
 	return *(const uint64_t *)(const void *)instance;
@@ -547,6 +553,37 @@ EP_TEST_WITH(frame_of_a_language_comes_back_when_there_is_memory, set_up, tear_d
 	assert_true(run(id, 2000, EP_NAMER_DUE));
 	assert_int_equal(world.n_asked, 2);
 	assert_true(has_name(id));
+}
+
+/* A caller's last byte is looked for, not the address that is returned to. */
+EP_TEST_WITH(code_of_no_file_is_one_function_for_each_region, set_up, tear_down)
+{
+	static const struct {
+		uint64_t address, start_ns, region;
+		uint32_t flags;
+	} rows[] = {
+		{0x7f0000011234, OLD, 0x7f0000010000, 0},
+		{0x7f0000015678, OLD, 0x7f0000010000, 0},
+		{0x7f0000020000, OLD, 0x7f0000020000, 0},
+		{0x7f0000020000, OLD, 0x7f0000010000, EP_FRAME_RETURN_ADDRESS},
+		{0x7f0000011234, OLD + 1, 0, 0}, /* nobody knows its mappings */
+	};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		const struct ep_frame_name *names;
+		struct ep_program program = {.start_ns = rows[i].start_ns, .pid = 7};
+		uint32_t id, module;
+		size_t n;
+
+		assert_int_equal(ep_frames_add(world.frames, EP_FRAME_HEADER(EP_FRAME_NATIVE, rows[i].flags, 1, 0),
+					       &rows[i].address, program, &id), 0);
+		ep_namer_run(world.namer, world.frames, EP_NAMER_DUE);
+		assert_int_equal(ep_frames_state(world.frames, id), EP_FRAME_RESOLVED);
+		assert_int_equal(ep_frames_unnamed(world.frames, id), EP_UNNAMED_NO_FILE);
+		n = ep_frames_names(world.frames, id, &names, &module);
+		assert_int_equal(n, rows[i].region ? 1 : 0);
+		assert_true(n == 0 || (names[0].start_va == rows[i].region && !names[0].function));
+	}
 }
 
 EP_TEST_WITH(frames_that_nobody_can_name_say_why, set_up, tear_down)

@@ -127,6 +127,32 @@ PLACES_TEST(place_in_the_middle_leaves_both_ends)
 	assert_int_equal(new.refs, 99);
 }
 
+PLACES_TEST(a_region_begins_where_what_touches_it_does)
+{
+	struct ep_executable e = executable(EP_EXECUTABLE_READY);
+	static const uint64_t rows[][2] = {
+		/* address, region */
+		{0x0fff, 0}, {0x1000, 0x1000}, {0x2fff, 0x1000}, {0x3000, 0x1000}, {0x3fff, 0x1000},
+		{0x4000, 0x4000}, {0x4fff, 0x4000}, {0x5000, 0x5000}, {0x6000, 0}, {0x7000, 0x7000},
+		{0x8000, 0x8000}, {0x9000, 0},
+	};
+
+	assert_int_equal(ep_places_region(places, 0x1000), 0);
+	assert_int_equal(ep_places_insert(places, place(0x1000, 0x2000, NULL)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x2000, 0x3000, NULL)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x3000, 0x4000, NULL)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x4000, 0x5000, &e)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x5000, 0x6000, NULL)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x7000, 0x8000, NULL)), 0);
+	assert_int_equal(ep_places_insert(places, place(0x8000, 0x9000, NULL)), 0);
+	ep_places_find(places, 0x8000)->state = EP_PLACE_GONE;
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		if (ep_places_region(places, rows[i][0]) != rows[i][1])
+			fail_msg("0x%" PRIx64 ": 0x%" PRIx64, rows[i][0], ep_places_region(places, rows[i][0]));
+	}
+	ep_places_clear(places);
+}
+
 PLACES_TEST(anonymous_places_are_bounded)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);

@@ -488,6 +488,39 @@ EP_TEST(a_stack_says_why_it_is_not_fully_named)
 	}
 }
 
+/* The address stays with the location, which has one: what reads it may look there. */
+STORE_TEST(code_of_one_region_is_one_function)
+{
+	static const uint64_t address[] = {0x7f0000011234, 0x7f0000015678, 0x7f0000021234, 0x7f0000031234};
+	static const uint64_t region[] = {0x7f0000010000, 0x7f0000010000, 0x7f0000020000, 0};
+	uint32_t function[EP_LEN(address)];
+	struct ep_batch *batch;
+
+	event_init(&event, EP_EVENT_TRACE, 1, 7);
+	for (size_t i = 0; i < EP_LEN(address); i++)
+		event_user(&event, EP_FRAME_NATIVE, 0, 0, address[i]);
+	add_event(store, &event);
+	for (uint32_t i = 0; i < EP_LEN(address); i++) {
+		struct ep_frame_line line = {.start_va = region[i]};
+
+		resolve(store, i + 1, &line, region[i] ? 1 : 0, NULL);
+	}
+	batch = finish(store);
+	for (uint32_t i = 0; i < EP_LEN(address); i++) {
+		uint32_t at = location_in(batch, 0, i);
+
+		assert_int_equal(batch->location_address[at], address[i]);
+		assert_int_equal(batch->location_unnamed[at], EP_UNNAMED_NO_FILE);
+		assert_int_equal(batch->location_flags[at] & EP_LOCATION_UNNAMED, EP_LOCATION_UNNAMED);
+		function[i] = batch->line_function[batch->location_line_first[at]];
+	}
+	assert_int_equal(function[0], function[1]);
+	assert_string_equal(text_in(batch, batch->function_name[function[0]]), "0x7f0000010000");
+	assert_string_equal(text_in(batch, batch->function_name[function[2]]), "0x7f0000020000");
+	assert_string_equal(text_in(batch, batch->function_name[function[3]]), "0x7f0000031234");
+	assert_true(ep_batch_has_raw_code(batch, batch->sample_stack[0]));
+}
+
 /* Ten frames at ten addresses and in two processes, of which four differ in what they say. */
 STORE_TEST(equal_frames_of_a_language_are_one_location)
 {
