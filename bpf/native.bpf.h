@@ -193,6 +193,17 @@ static __always_inline bool plan_table_fp(struct ep_core_record *rec, const stru
 	return true;
 }
 
+/* The next frame is that of the function which this code runs in; what is between them is not known. */
+static __always_inline __u32 plan_outer(struct ep_core_record *rec, const struct ep_rule *rule,
+					struct ep_plan *plan)
+{
+	plan->pc = (__u32)rule->ra_off + rec->row.start - rec->row.va;
+	rec->has_gap = 1;
+	return ep_push_words(&rec->record, EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, EP_ERROR_BAD_FRAME_POINTER), 0, 0, 0, 0)
+		       ? STEP_AGAIN
+		       : EP_ERROR_TOO_DEEP;
+}
+
 /* A rule that did not fit into its delta. */
 static __always_inline __u32 plan_table(struct ep_core_record *rec, __u32 number, struct ep_plan *plan)
 {
@@ -216,6 +227,8 @@ static __always_inline __u32 plan_table(struct ep_core_record *rec, __u32 number
 	plan->switches = rule->others >> 7;
 	if (rule->base_slot)
 		plan->base_addr = plan->cfa - 8 * (__u64)rule->base_slot;
+	if (rule->ra_kind == EP_REG_IS_CODE)
+		return plan_outer(rec, rule, plan);
 	if (rule->ra_kind != EP_REG_IN_REG)
 		plan->pc_addr = plan->cfa + (__s64)rule->ra_off;
 	else if (!get_reg(&rec->walk, rule->ra_reg, &plan->pc))

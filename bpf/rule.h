@@ -57,6 +57,11 @@ enum ep_reg_rule {
 	EP_REG_UNDEFINED = 3, /* for the return address: the root of the stack */
 	EP_REG_AT_REG = 4,    /* fp only: saved at fp_reg + fp_off */
 	EP_REG_IS_CFA = 5,    /* value is CFA + off (DW_CFA_val_offset) */
+	/*
+	 * The return address only: ra_off, unsigned, is a virtual address of the rule's file. The code runs within the
+	 * frame of another function (core/unwind/outer.h): its own frames are elsewhere, and a gap stands for them.
+	 */
+	EP_REG_IS_CODE = 6,
 };
 
 #endif

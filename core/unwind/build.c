@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/unwind/build.h"
 #include "core/unwind/functab.h"
+#include "core/unwind/outer.h"
 #include "core/unwind/run.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ struct build {
 	uint64_t row_va;   /* where it begins; UINT64_MAX: there is none */
 	uint64_t insns_left; /* bytes of instructions that may still be interpreted */
 	size_t deltas_bound; /* there can be no more than that */
+	uint8_t *code; /* of text without rules, OUTER_CODE bytes at a time */
 	struct ep_pack_over *overs; /* rows that hold in place of all else */
 	size_t n_functions;
 	struct ep_region *deltas;
@@ -78,6 +80,50 @@ void ep_build_sort_ranges(struct ep_build_input *input)
 	input->n_ranges = n;
 }
 
+#define OUTER_CODE ((size_t)64 << 10)
+
+/* The rule of code that runs in another function's frame, while rsp is `by` bytes below where that has put it. */
+static uint32_t outer_rule(struct build *b, uint8_t by)
+{
+	struct ep_rule rule = {
+		.cfa_kind = EP_CFA_REG, .cfa_reg = b->input->machine->sp_reg, .cfa_off = by,
+		.ra_kind = EP_REG_IS_CODE, .ra_off = (int32_t)(uint32_t)b->input->outer_va,
+		.others = EP_OTHERS_SWITCH,
+	};
+
+	return ep_rule_set_add(&b->table->rule_set, &rule);
+}
+
+/* Code of [from, to) without rules. */
+static void put_outer(struct build *b, uint64_t from, uint64_t to)
+{
+	struct ep_outer_call call;
+
+	ep_pack_put(&b->pack, from, outer_rule(b, 0));
+	while (from < to && b->result == 0) {
+		size_t bytes = (size_t)EP_MIN(to - from, (uint64_t)OUTER_CODE), at = 0;
+
+		b->result = ep_work_take(b->input->work, bytes);
+		if (b->result < 0 || !b->input->read_code(b->input->read_code_arg, from, b->code, bytes))
+			return;
+		while (ep_outer_next_call(b->code, bytes, at, &call)) {
+			ep_pack_put(&b->pack, from + call.begin, outer_rule(b, call.by));
+			ep_pack_put(&b->pack, from + call.end, outer_rule(b, 0));
+			at = call.end;
+		}
+		/* What the end of this piece cuts is found in the next one. */
+		from += bytes == OUTER_CODE ? EP_MAX(at, bytes - EP_OUTER_CALL_BYTES) : bytes;
+	}
+}
+
+static void put_nothing(struct build *b, uint64_t from, uint64_t to)
+{
+	if (b->code)
+		put_outer(b, from, to);
+	else
+		ep_pack_put(&b->pack, from, EP_RULE_NONE);
+}
+
 /* What to say of [b->end, to), which no source describes. */
 static inline void put_gap(struct build *b, uint64_t to)
 {
@@ -88,12 +134,12 @@ static inline void put_gap(struct build *b, uint64_t to)
 		return;
 	if (entry >= b->end && entry < to && entry) {
 		stop = EP_MIN(entry + MAX_ENTRY_BYTES, to);
-		ep_pack_put(&b->pack, b->end, EP_RULE_NONE);
+		put_nothing(b, b->end, entry);
 		ep_pack_put(&b->pack, entry, EP_RULE_STOP);
 		if (stop < to)
-			ep_pack_put(&b->pack, stop, EP_RULE_NONE);
+			put_nothing(b, stop, to);
 	} else if (to - b->end > MAX_PADDING) {
-		ep_pack_put(&b->pack, b->end, EP_RULE_NONE);
+		put_nothing(b, b->end, to);
 	}
 	b->end = to;
 }
@@ -357,7 +403,7 @@ static size_t max_deltas(struct build *b)
 	b->table->stats.section_bytes = bytes;
 	b->insns_left = bytes;
 	return (size_t)(bytes / 2) + (size_t)((b->functab.end - b->functab.start) / 4) + 2 * (b->input->n_rows + b->input->n_ranges) +
-	       b->table->n_pages + 16;
+	       b->table->n_pages + (b->code ? (size_t)(b->table->stats.text_bytes / 4) : 0) + 16;
 }
 
 /* Every page and delta of a table is written, so what an older table left does no harm. */
@@ -490,6 +536,11 @@ static int build_table(struct build *b, struct ep_build_input *input)
 	r = count_pages(input, b->table);
 	if (r == 0)
 		r = fix_rows(b);
+	if (r == 0 && input->outer_va && input->read_code) {
+		b->code = malloc(OUTER_CODE);
+		b->table->stats.outer_va = input->outer_va;
+		r = b->code ? 0 : -ENOMEM;
+	}
 	if (r < 0)
 		return r;
 	r = map_arrays(b);
@@ -524,6 +575,7 @@ int ep_build(struct ep_build_input *input, struct ep_unwind_table **ret_table)
 	ep_run_fast_init(&b->run.fast, input->machine);
 	r = build_table(b, input);
 	free(b->overs);
+	free(b->code);
 	if (r < 0)
 		return r;
 	*ret_table = ep_take(table);

@@ -37,6 +37,7 @@ struct ep_build_input {
 	/* Reads code at va into buf. True when all of it could be read. NULL: no code at hand. */
 	bool (*read_code)(void *arg, uint64_t va, uint8_t *buf, size_t bytes);
 	void *read_code_arg;
+	uint64_t outer_va; /* what code without rules runs in (outer.h); 0: nothing is known */
 	struct ep_work *work; /* NULL: nobody counts */
 	struct ep_build_memory *memory; /* outlives the table; NULL: the table has its own */
 };

@@ -233,12 +233,44 @@ static void others_to_rule(struct x86 *x)
 		x->rule.others |= EP_OTHERS_KEEPS_CALLEE;
 }
 
-/* The caller's rsp is the CFA; a row may say just that, but nothing else. */
-static bool sp_is_cfa(const struct ep_cfi_row *row)
+/* How far the caller's rsp is from the CFA. False: it is somewhere else. */
+static bool find_sp(const struct x86 *x, int64_t *ret_off)
 {
-	const struct ep_cfi_col *sp = &row->cols[EP_COL_SP];
+	const struct ep_cfi_col *sp = &x->row->cols[EP_COL_SP];
+	struct ep_expr expr;
 
-	return sp->kind == EP_COL_SAME || (sp->kind == EP_COL_IS_CFA && sp->value == 0);
+	*ret_off = sp->kind == EP_COL_IS_CFA ? sp->value : 0;
+	if (sp->kind == EP_COL_SAME || sp->kind == EP_COL_IS_CFA)
+		return true;
+	if (sp->kind != EP_COL_VAL_EXPR || ep_expr_parse(sp->expr, 1, X86_RA, &expr) < 0 ||
+	    expr.kind != EP_EXPR_REG)
+		return false;
+	*ret_off = expr.reg == EP_EXPR_REG_CFA ? expr.add : expr.add - x->rule.cfa_off;
+	return expr.reg == EP_EXPR_REG_CFA || (x->rule.cfa_kind == EP_CFA_REG && expr.reg == x->rule.cfa_reg);
+}
+
+/*
+ * The caller's rsp is the CFA of a rule. A row may say that it is so far from its own CFA, as GHC's StgRun does
+ * (rts/StgCRun.c, "Unwinding foreign exports on x86-64"): then all is that far from the rule's.
+ */
+static void sp_to_rule(struct x86 *x)
+{
+	struct ep_rule *rule = &x->rule;
+	int64_t off;
+
+	if (!find_sp(x, &off) || (off && rule->cfa_kind != EP_CFA_REG)) {
+		fail(x, &x->counts->bad_sp);
+		return;
+	}
+	if (!off)
+		return;
+	rule->cfa_off = to_s32(x, rule->cfa_off + off);
+	if (rule->ra_kind == EP_REG_AT_CFA)
+		rule->ra_off = to_s32(x, rule->ra_off - off);
+	if (rule->fp_kind == EP_REG_AT_CFA || rule->fp_kind == EP_REG_IS_CFA)
+		rule->fp_off = to_s32(x, rule->fp_off - off);
+	rule->base_slot = 0;
+	rule->others = 0;
 }
 
 static uint32_t x86_rule(const struct ep_cfi_row *row, bool signal, struct ep_rule_set *set,
@@ -254,8 +286,7 @@ static uint32_t x86_rule(const struct ep_cfi_row *row, bool signal, struct ep_ru
 	ra_to_rule(&x);
 	fp_to_rule(&x);
 	others_to_rule(&x);
-	if (!sp_is_cfa(row))
-		fail(&x, &counts->bad_sp);
+	sp_to_rule(&x);
 	return x.failed ? EP_RULE_UNSUPPORTED : ep_rule_set_add(set, &x.rule);
 }
 

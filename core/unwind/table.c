@@ -4,6 +4,7 @@
 #include "core/elf/file.h"
 #include "core/pclntab/pclntab.h"
 #include "core/unwind/build.h"
+#include "core/unwind/outer.h"
 #include "core/unwind/source.h"
 
 #include <errno.h>
@@ -186,6 +187,19 @@ static int retry_with_debugdata(struct sources *sources, struct ep_unwind_table 
 	return build(sources, table);
 }
 
+/* An eighth of the text and more has no rules: it may run in the frame of a function that has. */
+static int retry_with_outer(struct sources *sources, struct ep_unwind_table **table)
+{
+	struct ep_build_input *input = &sources->input;
+
+	if ((*table)->stats.covered_bytes >= (*table)->stats.text_bytes / 8 * 7 || sources->tab ||
+	    ep_elf_machine(sources->elf) != EM_X86_64 ||
+	    !(sources->opened & (EP_UNWIND_EH_FRAME_HDR | EP_UNWIND_EH_FRAME)))
+		return 0;
+	input->outer_va = ep_outer_find(input, &sources->eh.list, *table);
+	return input->outer_va ? build(sources, table) : ep_work_result(input->work);
+}
+
 static int build_from(struct sources *sources, const struct ep_elf *debug,
 		      struct ep_unwind_table **table)
 {
@@ -204,6 +218,8 @@ static int build_from(struct sources *sources, const struct ep_elf *debug,
 		r = retry_by_scan(sources, table);
 	if (r == 0)
 		r = retry_with_debugdata(sources, table);
+	if (r == 0)
+		r = retry_with_outer(sources, table);
 	return r;
 }
 

@@ -51,6 +51,7 @@ struct ep_unwind_stats {
 	uint64_t bad_functions; /* the same without rules */
 	uint64_t covered_bytes; /* of text, in FDEs and functions that gave rules */
 	uint64_t described_bytes; /* of the others, in rows that were described */
+	uint64_t outer_va;	/* what code without rules runs in (outer.h), 0: nothing */
 	uint64_t replaced_rows;	/* of these, those that hold in place of the file's own rules */
 };
 

@@ -65,7 +65,7 @@ static void check_rules(const struct ep_unwind_table *table)
 	for (size_t i = 0; i < table->n_rules; i++) {
 		const struct ep_rule *rule = &table->rules[i];
 
-		CHECK(rule->cfa_kind <= EP_CFA_PLT && rule->cfa_reg < 16);
+		CHECK(rule->cfa_kind <= EP_CFA_DEREF_TWICE && rule->cfa_reg < 16);
 		CHECK(rule->ra_kind == EP_REG_AT_CFA || rule->ra_kind == EP_REG_IN_REG);
 		CHECK(rule->ra_reg < 16 && rule->fp_reg < 16 && rule->fp_kind <= EP_REG_IS_CFA);
 		CHECK((rule->others & ~(EP_OTHERS_KEEPS | EP_OTHERS_INTERRUPTED | EP_OTHERS_SWITCH)) < 16);

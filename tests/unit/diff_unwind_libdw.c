@@ -456,7 +456,8 @@ static bool is_by_name(const struct compare *c, uint32_t rule)
 static void compare_callers(struct compare *c, uint64_t pc, uint32_t rule, const struct caller *ours,
 			    const struct caller *libdw)
 {
-	if (!same(ours->cfa, libdw->cfa))
+	/* Of a rule the CFA is the caller's rsp, which a row may say is elsewhere. */
+	if (!same(ours->cfa, libdw->cfa) && same(libdw->sp, libdw->cfa))
 		difference(c, pc, rule, "CFA");
 	else if (!same(ours->sp, libdw->sp))
 		difference(c, pc, rule, "rsp");
@@ -570,8 +571,8 @@ static void compare_gap(struct compare *c, uint64_t start, uint64_t end)
 {
 	uint64_t run_end;
 
-	if (end - start <= PADDING || has_functions(c))
-		return; /* a function goes on to the next one */
+	if (end - start <= PADDING || has_functions(c) || c->table->stats.outer_va)
+		return; /* a function goes on to the next one, or all of it runs in another's frame */
 	for (uint64_t pc = start; pc < end; pc = run_end) {
 		uint32_t rule = ep_unwind_table_run(c->table, pc, &run_end);
 		bool at_entry = c->entry >= start && pc >= c->entry && pc < c->entry + 64;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of many functions to one table: ranges, signal frames, several sources, what is described, pages. */
+#include "core/unwind/outer.h"
 #include "tests/unit/unwind_build.h"
 
 /* ---- ranges ---- */
@@ -433,6 +434,93 @@ EP_TEST(a_row_at_the_entry_holds)
 	table = build_input(&input, NULL, 0);
 	assert_rule(table, 0x2010, SP(16));
 	assert_rule(table, 0x3010, EP_RULE_STOP);
+}
+
+/* ---- code that runs in the frame of a function ---- */
+
+/* GHC 9.0.2's StgRun, and the same as one sub and with a direct jump to behind it. */
+static const struct bytes stg_run = BYTES(
+	"\x48\x83\xec\x30\x48\x89\xe0\x48\x81\xec\x00\x40\x00\x00\x48\x89\x18\x48\x89\x68\x08\x4c\x89\x60\x10"
+	"\x4c\x89\x68\x18\x4c\x89\x70\x20\x4c\x89\x78\x28\x49\x89\xf5\x48\x89\xf8\xff\xe0\x48\x89\xd8\xc3\x90\x90\x90");
+static const struct bytes plain_run = BYTES(
+	"\x48\x81\xec\x48\x20\x00\x00\x48\x89\x9c\x24\x00\x20\x00\x00\x48\x89\xac\x24\x08\x20\x00\x00"
+	"\x4c\x89\xa4\x24\x10\x20\x00\x00\x4c\x89\xac\x24\x18\x20\x00\x00\x4c\x89\xb4\x24\x20\x20\x00\x00"
+	"\x4c\x89\xbc\x24\x28\x20\x00\x00\x48\x89\xfd\xe9\x00\x10\x00\x00\x90\x90\x90\x90");
+static const struct bytes short_run = BYTES(
+	"\x48\x81\xec\x48\x20\x00\x00\x48\x89\x18\x48\x89\x28\x4c\x89\x20\x4c\x89\x28\x4c\x89\x30\x4c\x89\x38"
+	"\xeb\x30\x90\x90\x90\x90\x90\x90\x90\x90");
+
+EP_TEST(a_function_that_others_run_in_is_told_by_its_code)
+{
+	static const struct {
+		const char *label;
+		const struct bytes *code;
+		size_t at;
+		uint8_t byte;
+		size_t want;
+	} cases[] = {
+		{"StgRun", &stg_run, 0, 0x48, 0x2d}, {"little room", &stg_run, 11, 0x0f, 0},
+		{"rbx is not saved", &stg_run, 16, 0x10, 0}, {"r15 is not saved", &stg_run, 35, 0x60, 0},
+		{"no jump", &stg_run, 44, 0xd0, 0}, {"a register is no memory", &stg_run, 16, 0xd8, 0},
+		{"a plain one", &plain_run, 0, 0x48, 0x3f}, {"a jump within", &plain_run, 60, 0, 0},
+		{"a short jump within", &plain_run, 58, 0xeb, 0},
+		{"a call", &plain_run, 58, 0xe8, 0}, {"a short jump", &short_run, 0, 0x48, 27},
+		{"a short jump backwards", &short_run, 26, 0x80, 27}, {"within", &short_run, 26, 0xf0, 0},
+	};
+
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		uint8_t code[128] = {0};
+
+		memcpy(code, cases[i].code->data, cases[i].code->len);
+		code[cases[i].at] = cases[i].byte;
+		if (ep_outer_match(code, cases[i].code->len) != cases[i].want)
+			fail_msg("%s: 0x%zx", cases[i].label, ep_outer_match(code, cases[i].code->len));
+		for (size_t n = 0; n < cases[i].want; n++)
+			assert_int_equal(ep_outer_match(code, n), 0);
+	}
+}
+
+/* At 0x2000 and over the edge of a piece that is read: sub $8,%rsp; call; add $8,%rsp. */
+static bool read_outer(void *arg, uint64_t va, uint8_t *buf, size_t bytes)
+{
+	static const uint8_t call[] = {0x48, 0x83, 0xec, 0x08, 0xe8, 0, 0, 0, 0, 0x48, 0x83, 0xc4, 0x08};
+	static const uint64_t at[] = {0x2000, 0x1120 + 0xfffb};
+
+	(void)arg;
+	memset(buf, 0x90, bytes);
+	for (size_t i = 0; i < EP_LEN(at); i++) {
+		for (size_t n = 0; n < sizeof(call); n++) {
+			if (at[i] + n - va < bytes)
+				buf[at[i] + n - va] = call[n];
+		}
+	}
+	return true;
+}
+
+EP_TEST(code_without_rules_runs_in_the_frame_of_a_function)
+{
+	struct ep_build_input input = asm_input();
+	struct image *image = new_eh_frame();
+	struct ep_unwind_table *table;
+	const struct ep_rule *rule;
+
+	add_fde(image, 0x1100, 0x20, BYTES(""));
+	add_fde(image, 0x11128, 0x20, BYTES(""));
+	input.ranges[0].end = 0x12000;
+	input.outer_va = 0x1110;
+	input.read_code = read_outer;
+	table = build_input(&input, &image, 1);
+	assert_int_equal(table->n_rules, 2);
+	rule = &table->rules[0];
+	assert_int_equal(rule->ra_kind, EP_REG_IS_CODE);
+	assert_int_equal(rule->ra_off, 0x1110);
+	assert_int_equal(rule->cfa_off, 0);
+	assert_int_equal(rule->others, EP_OTHERS_SWITCH);
+	assert_int_equal(table->rules[1].cfa_off, 8);
+	assert_rules(table, {0x1000, TABLE}, {0x10ff, TABLE}, {0x1100, SP(8)}, {0x1120, TABLE}, {0x2003, TABLE},
+			    {0x2004, TABLE + 1}, {0x200c, TABLE + 1}, {0x200d, TABLE}, {0x1111e, TABLE});
+	assert_rules(table, {0x1111f, TABLE + 1}, {0x11127, TABLE + 1}, {0x11128, SP(8)}, {0x11148, TABLE});
+	assert_int_equal(table->stats.outer_va, 0x1110);
 }
 
 /* ---- pages ---- */

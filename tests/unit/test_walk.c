@@ -125,6 +125,34 @@ FIXTURE_TEST(rules_may_lead_to_a_lower_stack)
 	EXPECT(fx, 0, AT(WALK_FP), BACK(WALK_CODE + 5), BACK(WALK_ROOT + 9));
 }
 
+/* Its own frames are elsewhere: a gap stands for them, and the function that jumped to it comes next. */
+FIXTURE_TEST(code_may_run_in_the_frame_of_another_function)
+{
+	const uint64_t want[] = {
+		EP_FRAME_HEADER(NATIVE, 0, 1, WALK_CODE_ID), VA(WALK_OUTER),
+		EP_FRAME_HEADER(EP_FRAME_GAP, 0, 0, EP_ERROR_BAD_FRAME_POINTER),
+		EP_FRAME_HEADER(NATIVE, RETURN, 1, WALK_CODE_ID), VA(WALK_OUTER_OF),
+		EP_FRAME_HEADER(NATIVE, RETURN, 1, WALK_CODE_ID), VA(WALK_ROOT + 9),
+	};
+
+	walk_event_init(&fx->event, WALK_OUTER, 1);
+	fx->event.copy.regs[EP_REG_SP] = WALK_SP - 8;
+	walk_event_return(&fx->event, 0, WALK_ROOT + 9);
+	assert_int_equal(expect_error(fx, 0), 4);
+	assert_int_equal(((const struct ep_sample *)fx->out.data)->n_words, EP_LEN(want));
+	assert_memory_equal((const uint8_t *)fx->out.data + sizeof(struct ep_sample), want, sizeof(want));
+}
+
+/* It calls C, which calls it, and so on: as often as stacks may change, and in a circle no longer than it takes. */
+FIXTURE_TEST(code_in_the_frame_of_itself_ends)
+{
+	walk_event_init(&fx->event, WALK_OUTER, 1);
+	fx->event.copy.regs[EP_REG_SP] = WALK_SP - 8;
+	for (uint32_t n = 0; n < 200; n++)
+		fx->event.stack[n] = WALK_OUTER + 1;
+	assert_int_equal(expect_error(fx, EP_ERROR_NO_PROGRESS), 3 * EP_MAX_SWITCHES + 3);
+}
+
 FIXTURE_TEST(switches_in_a_circle_end)
 {
 	walk_event_init(&fx->event, WALK_SWITCH, 1);

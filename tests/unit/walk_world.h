@@ -100,6 +100,8 @@ static inline struct ep_delta_store_segment walk_put_text(struct walk_world *wor
 #define WALK_UNSUPPORTED (WALK_TABLES + 0xc00)
 #define WALK_SWITCH   (WALK_TABLES + 0xd00) /* CFA = fp + 16, on any stack, fp at CFA - 16 */
 #define WALK_VFORK    (WALK_TABLES + 0xe00) /* CFA = sp, return address in rdi */
+#define WALK_OUTER    (WALK_TABLES + 0xf00) /* CFA = sp + 8, within the frame of the next: */
+#define WALK_OUTER_OF (WALK_CODE + 0x123)   /* CFA = sp + 16 */
 
 static inline struct ep_delta_store_segment walk_put_invented(struct walk_world *world)
 {
@@ -117,15 +119,18 @@ static inline struct ep_delta_store_segment walk_put_invented(struct walk_world 
 		 .others = EP_OTHERS_INTERRUPTED},
 		{.cfa_reg = EP_REG_FP, .cfa_off = 16, .ra_kind = EP_REG_AT_CFA, .ra_off = -8,
 		 .fp_kind = EP_REG_AT_CFA, .fp_off = -16, .others = EP_OTHERS_SWITCH},
+		{.cfa_reg = EP_REG_SP, .cfa_off = 8, .ra_kind = EP_REG_IS_CODE,
+		 .ra_off = WALK_OUTER_OF - WALK_CODE + WALK_VA, .others = EP_OTHERS_SWITCH},
 	};
 	static uint32_t deltas[] = {
 		EP_DELTA(0, EP_RULE_IMM(0, 0, 16)), EP_DELTA(0x800, EP_RULE_STOP),
 		EP_DELTA(0, 16), EP_DELTA(0x200, 17), EP_DELTA(0x400, 18), EP_DELTA(0x600, 19),
 		EP_DELTA(0x800, EP_RULE_IMM(1, 2, 16)), EP_DELTA(0x900, 21), EP_DELTA(0xa00, EP_RULE_NONE),
 		EP_DELTA(0xc00, EP_RULE_UNSUPPORTED), EP_DELTA(0xd00, 22), EP_DELTA(0xe00, 20),
+		EP_DELTA(0xf00, 23),
 	};
 	static uint64_t pages[] = {EP_PAGE(0, EP_RULE_IMM(0, 0, 16)), EP_PAGE(2, 0),
-				   EP_PAGE(0, EP_RULE_SIGNAL), EP_PAGE(10, 2)};
+				   EP_PAGE(0, EP_RULE_SIGNAL), EP_PAGE(11, 2)};
 	static struct ep_unwind_segment segment = {.va = WALK_VA, .n_pages = 4};
 	struct ep_unwind_table table = {
 		.segments = &segment, .n_segments = 1, .pages = pages, .n_pages = 4,
