@@ -23,7 +23,8 @@ struct frame {
 	uint32_t key_first; /* into keys */
 	uint32_t line_first;
 	uint32_t module; /* string */
-	uint8_t n_key;
+	uint8_t n_key : 6;
+	uint8_t age : 2; /* EP_FRAMES_OLD at most */
 	uint8_t n_lines;
 	uint8_t state : 2; /* enum ep_frame_state */
 	uint8_t tries : 6;
@@ -32,6 +33,7 @@ struct frame {
 };
 
 _Static_assert(sizeof(struct frame) == 16, "there are many of them");
+_Static_assert(KEY_MAX < 1 << 6 && EP_FRAMES_OLD < 1 << 2, "their bits");
 _Static_assert((int)EP_FRAME_TYPE_COUNT <= 16 && (int)EP_UNNAMED_COUNT <= 16, "both in four bits");
 
 struct ep_frames {
@@ -212,7 +214,7 @@ static int append(struct ep_frames *f, uint64_t hash, const uint64_t *key, size_
 {
 	uint8_t state = has_fixed_name(EP_FRAME_KIND(key[0])) ? EP_FRAME_RESOLVED : EP_FRAME_PENDING;
 	struct frame frame = {
-		.key_first = (uint32_t)f->keys.len, .n_key = (uint8_t)n_key, .state = state};
+		.key_first = (uint32_t)f->keys.len, .n_key = n_key & 0x3f, .state = state};
 	uint32_t owner;
 	int r = find_owner(f, EP_FRAME_KIND(key[0]), program, &owner);
 
@@ -605,6 +607,87 @@ enum ep_unnamed ep_frames_unnamed(const struct ep_frames *f, uint32_t id)
 
 	return frame->state == EP_FRAME_RESOLVED || frame->unnamed ? (enum ep_unnamed)frame->unnamed
 								   : EP_UNNAMED_PENDING;
+}
+
+/* --- what is used ---------------------------------------------------------------------------- */
+
+void ep_frames_use(struct ep_frames *f, const uint32_t *ids, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		frame_at(f, ids[i])->age = 0;
+}
+
+uint32_t ep_frames_age(struct ep_frames *f)
+{
+	struct frame *frame;
+	uint32_t n = 0;
+
+	ep_vec_each(&f->frames, frame) {
+		frame->age += frame->age < EP_FRAMES_OLD;
+		n += frame->age < EP_FRAMES_OLD;
+	}
+	return n;
+}
+
+static struct ep_program owner_program(const struct ep_frames *f, const struct frame *frame)
+{
+	uint32_t owner = owner_of(f, frame);
+
+	return owner == EP_QUOTA_NOBODY ? (struct ep_program){0} : ep_quotas_at(&f->quotas, owner)->program;
+}
+
+/* Where one has no name since there was no room for it, there may be now. */
+static void copy_names(const struct ep_frames *f, const struct frame *frame, struct ep_frames *to, uint32_t id)
+{
+	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
+
+	if (frame->state != EP_FRAME_RESOLVED || frame->unnamed == EP_UNNAMED_LIMIT)
+		return;
+	for (size_t i = 0; i < frame->n_lines; i++) {
+		const struct ep_frame_name *name = ep_vec_at(&f->lines, struct ep_frame_name, frame->line_first + i);
+
+		lines[i] = (struct ep_frame_line){
+			.function = ep_strings_get(f->strings, name->function),
+			.system_name = ep_strings_get(f->strings, name->system_name),
+			.file = ep_strings_get(f->strings, name->file),
+			.line = name->line,
+			.column = name->column,
+			.start_line = name->start_line,
+			.flags = name->flags,
+			.start_va = name->start_va,
+		};
+	}
+	frame_at(to, id)->type = frame->type;
+	(void)resolve(to, id, (enum ep_unnamed)frame->unnamed, lines, frame->n_lines,
+		      frame->module ? ep_strings_get(f->strings, frame->module) : NULL);
+}
+
+/* What its program has no share for any more is added when it is seen again, or not. */
+int ep_frames_renew(const struct ep_frames *f, struct ep_frames **ret_frames)
+{
+	struct ep_frames *to;
+	const struct frame *frame;
+	int r = ep_frames_new((uint32_t)f->frames.max, f->max_string_bytes,
+			      f->lines.max * sizeof(struct ep_frame_name), &to);
+
+	if (r < 0)
+		return r;
+	ep_vec_each(&f->frames, frame) {
+		const uint64_t *key = ep_vec_at(&f->keys, uint64_t, frame->key_first);
+		uint32_t id;
+
+		if (frame->age >= EP_FRAMES_OLD || has_fixed_name(EP_FRAME_KIND(key[0])))
+			continue;
+		r = ep_frames_add(to, key[0], key + 1, owner_program(f, frame), &id);
+		if (r == -ENOMEM) {
+			ep_frames_unref(to);
+			return r;
+		}
+		if (r == 0)
+			copy_names(f, frame, to, id);
+	}
+	*ret_frames = to;
+	return 0;
 }
 
 enum ep_frame_state ep_frames_state(const struct ep_frames *f, uint32_t id)

@@ -7,10 +7,11 @@
  * drop their address.
  *
  * Ids are dense from 1 and never change. Ids 1 .. EP_ERROR_COUNT - 1 are the error frames.
- * The table is bounded and never shrinks; when it fills up, the store starts a new one at the next
- * seal and the old one lives on as long as an interval or a resolver holds a reference. No program
- * fills it: frames and their names are booked on the program that had them first, and each has a
- * share (quotas.h). Kernel frames are nobody's.
+ * The table is bounded and never shrinks. When it fills up, the store starts a new one at the next
+ * seal; when most of it was not used for minutes, it starts one that has only what was. The old one
+ * lives on as long as an interval or a resolver holds a reference. No program fills it: frames and
+ * their names are booked on the program that had them first, and each has a share (quotas.h). Kernel
+ * frames are nobody's.
  *
  * Reference counted, loop's thread only. Workers get copies of what they resolve.
  */
@@ -78,6 +79,16 @@ uint32_t ep_frames_count(const struct ep_frames *frames); /* ids are 1 .. count 
  * little of it that one alone, whatever its names are, is refused by a table only that is all but full.
  */
 bool ep_frames_is_full(const struct ep_frames *frames);
+/* Each frame has an age, which is how often ep_frames_age was called since it was added or used. */
+void ep_frames_use(struct ep_frames *frames, const uint32_t *ids, size_t n);
+/* How many frames are younger than EP_FRAMES_OLD now. */
+uint32_t ep_frames_age(struct ep_frames *frames);
+#define EP_FRAMES_OLD 3
+/*
+ * A table with the same limits that has the frames which are younger, with their names; those that have none yet are
+ * PENDING. 0, -ENOMEM.
+ */
+int ep_frames_renew(const struct ep_frames *frames, struct ep_frames **ret_frames);
 /* Names that were refused since their program had its share. */
 uint64_t ep_frames_names_over_share(const struct ep_frames *frames);
 size_t ep_frames_bytes(const struct ep_frames *frames);

@@ -454,6 +454,11 @@ struct ep_frames *ep_interval_frames(const struct ep_interval *iv)
 	return iv->frames;
 }
 
+void ep_interval_use_frames(const struct ep_interval *iv)
+{
+	ep_frames_use(iv->frames, iv->frame_ids.data, iv->frame_ids.len);
+}
+
 bool ep_interval_is_named(const struct ep_interval *iv)
 {
 	return ep_frames_first_unresolved(iv->frames) > iv->last_frame;

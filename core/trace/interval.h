@@ -75,6 +75,8 @@ void ep_interval_begin(struct ep_interval *interval, uint64_t start_ns);
 void ep_interval_seal(struct ep_interval *interval, uint64_t end_ns);
 
 struct ep_frames *ep_interval_frames(const struct ep_interval *interval); /* borrowed */
+/* Says of all its frames that they are used. */
+void ep_interval_use_frames(const struct ep_interval *interval);
 /* True when all frames of a sealed interval have the names they will get. Amortized O(1). */
 bool ep_interval_is_named(const struct ep_interval *interval);
 /* The trace of a hash and program: its id, 0 when absent. */

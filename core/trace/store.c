@@ -8,6 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
+/* Frames get older so often: with intervals of a minute at each seal. */
+#define AGE_NS ((uint64_t)50 * 1000 * 1000 * 1000)
+/* A table is renewed when it has so many more than twice what is used. */
+#define MANY_UNUSED 2048
 /* Kernel frames, user frames of one word at least each, and the error frame behind them. */
 #define MAX_FRAMES (EP_MAX_KERNEL + EP_MAX_WORDS + 1)
 
@@ -18,6 +22,7 @@ struct ep_store {
 	struct ep_interval *current;  /* a reference */
 	struct ep_interval *previous; /* a reference; NULL before the first seal */
 	const struct ep_kernel_code *kernel_code; /* NULL: not followed */
+	uint64_t aged_ns; /* when its frames became older */
 	/* of the event in hand: */
 	bool has_languages;   /* frames of languages to be merged */
 	uint32_t first_error; /* of its error frames, 0: none */
@@ -42,6 +47,7 @@ int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns,
 	if (!store)
 		return -ENOMEM;
 	store->limits = *limits;
+	store->aged_ns = start_ns;
 	r = new_frames(limits, &store->frames);
 	if (r == 0)
 		r = ep_interval_new(store->frames, limits->max_interval_bytes, start_ns,
@@ -454,10 +460,25 @@ const struct ep_interval *ep_store_current(const struct ep_store *store)
 	return store->current;
 }
 
-static int next_frames(struct ep_store *store, struct ep_frames **ret_frames)
+/* The frames of the current interval are used; most others may be of programs that are gone. */
+static bool has_many_unused(struct ep_store *store, uint64_t now_ns)
+{
+	if (now_ns < store->aged_ns + AGE_NS)
+		return false;
+	store->aged_ns = now_ns;
+	return ep_frames_count(store->frames) > 2 * ep_frames_age(store->frames) + MANY_UNUSED;
+}
+
+/* Without memory for a new one the old one goes on. */
+static int next_frames(struct ep_store *store, uint64_t now_ns, struct ep_frames **ret_frames)
 {
 	if (ep_frames_is_full(store->frames))
 		return new_frames(&store->limits, ret_frames);
+	ep_interval_use_frames(store->current);
+	if (has_many_unused(store, now_ns) && ep_frames_renew(store->frames, ret_frames) == 0) {
+		store->counters.renewals++;
+		return 0;
+	}
 	*ret_frames = ep_frames_ref(store->frames);
 	return 0;
 }
@@ -479,7 +500,7 @@ int ep_store_seal(struct ep_store *store, uint64_t now_ns, struct ep_interval **
 	struct ep_frames *frames = NULL;
 	int r;
 
-	r = next_frames(store, &frames);
+	r = next_frames(store, now_ns, &frames);
 	if (r == 0)
 		r = next_interval(store, frames, now_ns, &interval);
 	if (r < 0) {

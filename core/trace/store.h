@@ -7,6 +7,9 @@
  * then be known of the previous interval only, so the store keeps that one; a hash found in
  * neither becomes a stack of one error frame (EP_ERROR_LOST), so that CPU time never vanishes.
  *
+ * What an interval has not used for some minutes goes from the frame table: a machine on which programs
+ * come and go keeps the names of those that run.
+ *
  * No program takes more than its share of frames, names and traces (core/trace/quotas.h). A stack
  * whose next frame would be more than that ends in EP_ERROR_SHARE, and where its trace would be, that
  * is all of it.
@@ -49,6 +52,7 @@ struct ep_store_counters {
 	uint64_t over_share;  /* stacks cut or lost: their process had its share of frames or traces */
 	uint64_t names_over_share; /* names that were left out: the same of names; of tables before this one */
 	uint64_t resets;      /* times the frame table was replaced */
+	uint64_t renewals;    /* of these by one that has what is still used */
 };
 
 /* `start_ns`: CLOCK_MONOTONIC, where the first interval begins. 0, -ENOMEM. */

@@ -670,3 +670,105 @@ STORE_TEST(intervals_are_used_again_when_released)
 	assert_int_equal(ep_interval_samples(ep_store_current(store)), 0); /* the second one, anew */
 	assert_int_equal(ep_interval_complete(ep_store_current(store)), 0);
 }
+
+#define MINUTE_NS ((uint64_t)60 * 1000 * 1000 * 1000)
+#define STAYS	  7 /* pid of a program that goes on */
+
+/* The name of a frame is its address. */
+static void name_all(struct ep_frames *frames)
+{
+	uint32_t id;
+
+	while ((id = ep_frames_take(frames)) != 0) {
+		struct ep_frame frame;
+		char name[32];
+		struct ep_frame_line line = {.function = name, .file = "main.c", .line = 3, .start_line = 2};
+
+		ep_frames_get(frames, id, &frame);
+		snprintf(name, sizeof(name), "at_%llx", (unsigned long long)frame.words[0]);
+		ep_frames_resolve(frames, id, &line, 1, frame.kind == EP_FRAME_KERNEL ? "module" : NULL);
+	}
+}
+
+/* A minute in which so many programs come, have frames of their own and go, and one goes on; sealed. */
+static void pass_minute(struct ep_store *store, uint64_t minute, uint32_t n_programs)
+{
+	add_trace(store, 1, STAYS, 0x1000);
+	for (uint32_t i = 0; i < n_programs; i++) {
+		uint32_t pid = (uint32_t)(1000 + minute * n_programs + i);
+
+		event_init(&event, EP_EVENT_TRACE, pid, pid);
+		for (uint64_t k = 1; k <= 20; k++)
+			event_user(&event, EP_FRAME_NATIVE, 0, 0, pid * 64 + k);
+		add_event(store, &event);
+	}
+	name_all(ep_store_frames(store));
+	ep_test_release(seal(store, minute * MINUTE_NS));
+}
+
+EP_TEST(frames_of_programs_that_are_gone_go)
+{
+	struct ep_store *store = new_store(0, NULL);
+	size_t early = 0, late = 0;
+
+	for (uint64_t minute = 1; minute <= 60; minute++) {
+		pass_minute(store, minute, 50);
+		if (minute <= 10)
+			early = EP_MAX(early, ep_store_bytes(store));
+		else
+			late = EP_MAX(late, ep_store_bytes(store));
+	}
+	assert_in_range(late, 1, early + early / 8);
+	for (uint64_t minute = 61; minute <= 70; minute++)
+		pass_minute(store, minute, 0);
+	assert_int_equal(ep_store_counters(store)->unknown, 0);
+	assert_true(ep_frames_count(ep_store_frames(store)) < 2 * 2048);
+}
+
+/* A frame of a language, of the kernel, one without a name, one that waits for its name, and one that is looked for. */
+EP_TEST(frames_that_are_used_go_on_in_a_new_table_with_their_names)
+{
+	const struct ep_frame_line inlined[] = {{.function = "inner", .file = "a.h", .line = 8, .column = 5},
+						{.function = "outer", .system_name = "_outer", .start_va = 0x100}};
+	struct ep_frames *frames = new_frames(100000, 1 << 20, 1 << 20), *renewed = NULL;
+	uint32_t language = add_frame(frames, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + 2, 4, 1, 9), 0x10, 5);
+	uint32_t kernel = add_frame(frames, EP_FRAME_HEADER(EP_FRAME_KERNEL, 0, 1, 0), 0xffffffff81000010, 0);
+	uint32_t nameless = add_native_frame(frames, 3, 0x2000, 5), old = add_native_frame(frames, 3, 0x3000, 5), id;
+	uint32_t waiting, taken = add_native_frame(frames, 3, 0x4000, 5), module;
+	const struct ep_frame_name *names;
+
+	ep_frames_resolve_as(frames, language, EP_FRAME_TYPE_GO, inlined, EP_LEN(inlined));
+	ep_frames_resolve(frames, kernel, inlined, 1, "ext4");
+	ep_frames_resolve_unnamed(frames, nameless, EP_UNNAMED_GONE, NULL, 0);
+	ep_frames_resolve(frames, old, inlined, 1, NULL);
+	assert_int_equal(ep_frames_take(frames), taken);
+	waiting = add_native_frame(frames, 3, 0x5000, 5);
+	for (int i = 0; i < EP_FRAMES_OLD; i++) {
+		for (id = EP_ERROR_COUNT; id <= ep_frames_count(frames); id++)
+			if (id != old)
+				ep_frames_use(frames, &id, 1);
+		assert_int_equal(ep_frames_age(frames), 5 + (i < EP_FRAMES_OLD - 1) * EP_ERROR_COUNT);
+	}
+	assert_int_equal(ep_frames_renew(frames, &renewed), 0);
+	ep_test_owns(renewed, ep_frames_unref_made);
+	assert_int_equal(ep_frames_count(renewed), EP_ERROR_COUNT - 1 + 5);
+	assert_int_equal(ep_frames_unresolved(renewed), 2);
+	id = add_frame(renewed, EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + 2, 4, 1, 9), 0x10, 5);
+	assert_int_equal(ep_frames_count(renewed), EP_ERROR_COUNT - 1 + 5);
+	assert_int_equal(ep_frames_type(renewed, id), EP_FRAME_TYPE_GO);
+	assert_int_equal(ep_frames_names(renewed, id, &names, &module), 2);
+	assert_string_equal(ep_strings_get(ep_frames_strings(renewed), names[0].file), "a.h");
+	assert_int_equal(names[0].line, 8);
+	assert_int_equal(names[0].column, 5);
+	assert_string_equal(ep_strings_get(ep_frames_strings(renewed), names[1].function), "outer");
+	assert_string_equal(ep_strings_get(ep_frames_strings(renewed), names[1].system_name), "_outer");
+	assert_int_equal(names[1].start_va, 0x100);
+	id = add_frame(renewed, EP_FRAME_HEADER(EP_FRAME_KERNEL, 0, 1, 0), 0xffffffff81000010, 0);
+	assert_int_equal(ep_frames_names(renewed, id, &names, &module), 1);
+	assert_string_equal(ep_strings_get(ep_frames_strings(renewed), module), "ext4");
+	assert_int_equal(ep_frames_unnamed(renewed, add_native_frame(renewed, 3, 0x2000, 5)), EP_UNNAMED_GONE);
+	assert_int_equal(ep_frames_state(renewed, add_native_frame(renewed, 3, 0x4000, 5)), EP_FRAME_PENDING);
+	assert_int_equal(ep_frames_state(renewed, add_native_frame(renewed, 3, 0x5000, 5)), EP_FRAME_PENDING);
+	assert_int_equal(ep_frames_count(renewed), EP_ERROR_COUNT - 1 + 5);
+	assert_int_equal(waiting, ep_frames_count(frames));
+}
