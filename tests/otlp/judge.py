@@ -10,6 +10,7 @@
     samples     times in [time, time + duration); values and times of equal number, or one of them; one shape in a
                 profile; no two of equal identity
     devfiler    frame types of its list, htlhash on a mapping with attributes (if asked for)
+    profcheck   what OpenTelemetry's own checker asks for (profcheck.py)
 
     judge.py TEST_OTLP          what its tests encode (tests/unit/test_otlp.c), and what they expect of it
 """
@@ -22,6 +23,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 from messages import parse, value_of  # noqa: E402
+import profcheck  # noqa: E402
 
 DEVFILER = set("native kernel jvm perl cpython php phpjit ruby dotnet v8js beam go abort-marker".split())
 TABLES = ("mapping", "location", "function", "link", "string", "attribute", "stack")
@@ -47,6 +49,7 @@ class Judge:
             unused = len(self.tables[name]) - len(used)
             assert unused == 0, f"{name}: nothing refers to {unused}"
         self.counts["stacks"] = len(self.tables["stack"])
+        profcheck.check(self.data)
 
     def use(self, name, index):
         assert 0 <= index < len(self.tables[name]), f"{name} {index} of {len(self.tables[name])}"
@@ -232,6 +235,63 @@ CHANGES = {
 }
 
 
+def mapping_twice(data):
+    """Its attributes in another order."""
+    table = data.dictionary.mapping_table
+    row = next(row for row in table if len(row.attribute_indices) > 1)
+    table.add().CopyFrom(row)
+    indices = reversed(row.attribute_indices)
+    del table[-1].attribute_indices[:]
+    table[-1].attribute_indices.extend(indices)
+    location = data.dictionary.location_table
+    location.add().CopyFrom(location[1])
+    location[-1].mapping_index = len(table) - 1
+    data.dictionary.stack_table[1].location_indices.append(len(location) - 1)
+
+
+def key_by_index(data):
+    """A string that a resource alone refers to."""
+    data.dictionary.string_table.append("only here")
+    pair = data.resource_profiles[0].resource.attributes.add()
+    pair.key_strindex = len(data.dictionary.string_table) - 1
+    pair.value.int_value = 1
+
+
+# The same of profcheck's rules alone, those that it shares with the judge among them.
+PROFCHECK_CHANGES = {
+    **{name: CHANGES[name] for name in ("unused string", "mapping upside down", "late begin", "stack of nowhere", "key twice",
+                                        "value without time")},
+    "no resources": lambda data: data.ClearField("resource_profiles"),
+    "no scopes": lambda data: data.resource_profiles[0].ClearField("scope_profiles"),
+    "no profiles": lambda data: data.resource_profiles[0].scope_profiles[0].ClearField("profiles"),
+    "type of nowhere": lambda data: setattr(first_of(data).sample_type, "type_strindex", -1),
+    "link of nowhere": lambda data: setattr(first_of(data).samples[0], "link_index", 9),
+    "sample of nothing": lambda data: first_of(data).samples[0].ClearField("timestamps_unix_nano"),
+    "first string": lambda data: data.dictionary.string_table.__setitem__(0, "text"),
+    "first stack": lambda data: data.dictionary.stack_table[0].location_indices.append(1),
+    "no links": lambda data: data.dictionary.ClearField("link_table"),
+    "short link": lambda data: data.dictionary.link_table.add(trace_id=b"short"),
+    "string twice": lambda data: data.dictionary.string_table.append(data.dictionary.string_table[1]),
+    "negative line": lambda data: setattr(next(row for row in data.dictionary.location_table if row.lines).lines[0], "line", -1),
+    "negative start": lambda data: setattr(data.dictionary.function_table[1], "start_line", -1),
+    "unused location": lambda data: data.dictionary.location_table.add(address=1),
+    "mapping twice": mapping_twice,
+    "key by index": key_by_index,
+}
+
+
+def check_profcheck(path):
+    for name, change in PROFCHECK_CHANGES.items():
+        data = parse(path)
+        profcheck.check(data)
+        change(data)
+        try:
+            profcheck.check(data)
+        except AssertionError:
+            continue
+        raise AssertionError(f"profcheck: {name} was not found")
+
+
 def check_judge(path):
     for name, change in CHANGES.items():
         data = parse(path)
@@ -252,6 +312,7 @@ def main():
         for group in groups:
             check_group(group)
         check_judge(f"{directory}/0-0.bin")
+        check_profcheck(f"{directory}/0-0.bin")
         requests = len(glob.glob(f"{directory}/*.bin"))
     assert len(groups) > 15, groups
     print(f"{requests} requests keep the rules")
