@@ -498,6 +498,7 @@ void ep_namer_sweep(struct ep_namer *namer)
 	}
 	if (n_kernel == 0)
 		ep_kernel_names_rest(namer->kernel, ep_clock_mono_ns());
+	ep_native_names_sweep(namer->native, ep_clock_mono_ns());
 }
 
 int ep_namer_new(const struct ep_namer_options *options, struct ep_namer **ret_namer)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/agent/native_names.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/vec.h"
 #include "core/plugin/job.h"
@@ -18,6 +19,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* A table that was not asked for so long is built again when it is. */
+#define UNUSED_NS (120 * EP_NS_PER_SEC)
 
 struct ep_native_names {
 	struct ep_native_names_options options;
@@ -247,6 +251,11 @@ int ep_native_names_start(struct ep_native_names *names, struct ep_frames *frame
 	names->busy++;
 	++*names->options.name_jobs;
 	return 0;
+}
+
+void ep_native_names_sweep(struct ep_native_names *names, uint64_t now_ns)
+{
+	ep_native_symbols_drop_unused(names->symbols, now_ns - EP_MIN(now_ns, UNUSED_NS));
 }
 
 void ep_native_names_let_go(struct ep_native_names *names, uint32_t executable)

@@ -41,6 +41,8 @@ void ep_native_names_stop(struct ep_native_names *names);
 int ep_native_names_start(struct ep_native_names *names, struct ep_frames *frames, uint32_t executable,
 			  const struct ep_vec *ids);
 /* Nobody maps the executable any more, and all its frames were asked for. */
+/* Symbol tables that were not asked for some minutes go. */
+void ep_native_names_sweep(struct ep_native_names *names, uint64_t now_ns);
 void ep_native_names_let_go(struct ep_native_names *names, uint32_t executable);
 
 size_t ep_native_names_busy(const struct ep_native_names *names); /* jobs under way */

@@ -9,6 +9,7 @@
  */
 #include "core/symbol/native.h"
 
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/map.h"
 #include "core/elf/debug_file.h"
@@ -41,6 +42,7 @@ enum entry_state {
 struct entry {
 	TAILQ_ENTRY(entry) lru;
 	uint64_t key;
+	uint64_t used_ns;
 	struct ep_functions *functions; /* NULL: no such table; else the two below are */
 	struct ep_symtab *symtab; /* NULL: the executable has no symbols */
 	struct ep_starts *starts; /* of nameless functions; NULL: it has names, or no such table */
@@ -132,12 +134,14 @@ static struct entry *entry_get(struct ep_native_symbols *symbols, uint64_t key, 
 	struct entry *entry;
 
 	*ret_new = !slot;
-	if (!slot)
-		return entry_add(symbols, key);
-	entry = (struct entry *)(uintptr_t)*slot;
-	entry->refs++;
-	TAILQ_REMOVE(&symbols->lru, entry, lru);
-	TAILQ_INSERT_HEAD(&symbols->lru, entry, lru);
+	entry = slot ? (struct entry *)(uintptr_t)*slot : entry_add(symbols, key);
+	if (slot) {
+		entry->refs++;
+		TAILQ_REMOVE(&symbols->lru, entry, lru);
+		TAILQ_INSERT_HEAD(&symbols->lru, entry, lru);
+	}
+	if (entry)
+		entry->used_ns = ep_clock_mono_ns();
 	return entry;
 }
 
@@ -421,6 +425,17 @@ int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep
 	if (job.beside)
 		entry_release(symbols, job.beside);
 	return r;
+}
+
+void ep_native_symbols_drop_unused(struct ep_native_symbols *symbols, uint64_t since_ns)
+{
+	struct entry *entry;
+
+	pthread_mutex_lock(&symbols->lock);
+	while ((entry = TAILQ_LAST(&symbols->lru, entry_list)) != NULL && entry->used_ns < since_ns &&
+	       entry->state != ENTRY_BUILDING)
+		entry_uncache(symbols, entry);
+	pthread_mutex_unlock(&symbols->lock);
 }
 
 static void forget(struct ep_native_symbols *symbols, uint64_t key)

@@ -55,6 +55,8 @@ int ep_native_symbols_resolve(struct ep_native_symbols *symbols, const struct ep
 
 /* Nobody maps it any more: what was built of it goes, unless no file is open for it. */
 void ep_native_symbols_let_go(struct ep_native_symbols *symbols, uint64_t key);
+/* Tables that nobody has asked since a time (CLOCK_MONOTONIC) go. O(1) where there are none. */
+void ep_native_symbols_drop_unused(struct ep_native_symbols *symbols, uint64_t since_ns);
 /* The executable is gone for good. */
 void ep_native_symbols_forget(struct ep_native_symbols *symbols, uint64_t key);
 size_t ep_native_symbols_bytes(struct ep_native_symbols *symbols);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbols of files as they are kept, over the files of test_elf_samples.sh (first argument: their directory). */
+#include "core/base/clock.h"
 #include "core/symbol/native.h"
 #include "core/trace/lines.h"
 #include "tests/unit/elf_samples.h"
@@ -172,6 +173,33 @@ EP_TEST(cache_tries_again_after_a_failed_open)
 	ep_lines_fini(&lines);
 	opener.error = 0;
 	assert_true(is_named(symbols, &file, va, "main"));
+}
+
+EP_TEST(cache_drops_what_was_not_asked_for_a_while)
+{
+	struct opener openers[2] = {{.path = own_path("full")}, {.path = own_path("full")}};
+	struct ep_native_file old = native_file(1, &openers[0]), young = native_file(2, &openers[1]);
+	struct ep_native_symbols *symbols = new_symbols(1 << 20);
+	uint64_t between_ns;
+	size_t bytes;
+
+	touch(symbols, &old);
+	bytes = ep_native_symbols_bytes(symbols);
+	touch(symbols, &young);
+	touch(symbols, &old);
+	between_ns = ep_clock_mono_ns();
+	while (ep_clock_mono_ns() == between_ns)
+		;
+	touch(symbols, &young);
+	ep_native_symbols_drop_unused(symbols, between_ns + 1);
+	assert_int_equal(ep_native_symbols_bytes(symbols), bytes);
+	touch(symbols, &young);
+	touch(symbols, &old);
+	assert_int_equal(openers[0].opened, 2);
+	assert_int_equal(openers[1].opened, 1);
+	ep_native_symbols_drop_unused(symbols, UINT64_MAX);
+	touch(symbols, &young);
+	assert_int_equal(openers[1].opened, 2);
 }
 
 EP_TEST(cache_drops_the_least_recently_used)
