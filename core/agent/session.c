@@ -117,6 +117,8 @@ static void on_tick(void *arg)
 			   EP_MAX(KEEP_GONE_NS, session->options.keep_gone_ns));
 	ep_session_finish_seals(session);
 	ep_namer_sweep(session->namer);
+	for (size_t i = 0; i < session->n_stores; i++)
+		ep_store_rest(session->stores[i], ep_clock_mono_ns());
 	control->patient = ep_languages_patient(session->languages, ep_clock_mono_ns());
 	control->keeping = ep_languages_keeping(session->languages, ep_clock_mono_ns());
 	if (ep_processes_busy(session->processes) > 0 || ep_namer_busy(session->namer) > 0)

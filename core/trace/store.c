@@ -12,6 +12,8 @@
 #define AGE_NS ((uint64_t)50 * 1000 * 1000 * 1000)
 /* A table is renewed when it has so many more than twice what is used. */
 #define MANY_UNUSED 2048
+/* So long after its end samples of an interval may come: those that waited (core/process/held.h), and a little. */
+#define LATE_NS ((uint64_t)5 * 1000 * 1000 * 1000)
 /* Kernel frames, user frames of one word at least each, and the error frame behind them. */
 #define MAX_FRAMES (EP_MAX_KERNEL + EP_MAX_WORDS + 1)
 
@@ -521,6 +523,15 @@ int ep_store_seal(struct ep_store *store, uint64_t now_ns, struct ep_interval **
 	return 0;
 }
 
+/* It keeps its own memory for the next interval; one that is in use is looked at again. */
+void ep_store_rest(struct ep_store *store, uint64_t now_ns)
+{
+	struct ep_interval *previous = store->previous;
+
+	if (previous && ep_interval_frames(previous) != store->frames && now_ns >= ep_interval_end_ns(previous) + LATE_NS)
+		(void)ep_interval_reset(previous, store->frames, now_ns);
+}
+
 struct ep_frames *ep_store_frames(struct ep_store *store)
 {
 	return store->frames;
@@ -531,10 +542,18 @@ const struct ep_store_counters *ep_store_counters(const struct ep_store *store)
 	return &store->counters;
 }
 
+size_t ep_store_frames_bytes(const struct ep_store *store)
+{
+	size_t bytes = ep_frames_bytes(store->frames);
+
+	if (store->previous && ep_interval_frames(store->previous) != store->frames)
+		bytes += ep_frames_bytes(ep_interval_frames(store->previous));
+	return bytes;
+}
+
 size_t ep_store_bytes(const struct ep_store *store)
 {
-	size_t bytes =
-		sizeof(*store) + ep_frames_bytes(store->frames) + ep_interval_bytes(store->current);
+	size_t bytes = sizeof(*store) + ep_store_frames_bytes(store) + ep_interval_bytes(store->current);
 
 	if (store->previous)
 		bytes += ep_interval_bytes(store->previous);

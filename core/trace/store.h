@@ -82,10 +82,17 @@ const struct ep_interval *ep_store_current(const struct ep_store *store);
  */
 int ep_store_seal(struct ep_store *store, uint64_t now_ns, struct ep_interval **ret_interval);
 
+/*
+ * Once a second or so: what the interval before this one held is given back when no sample of it can come any more and
+ * its batch has been made. Its table of frames may be one that was replaced.
+ */
+void ep_store_rest(struct ep_store *store, uint64_t now_ns);
+
 /* The table frames are added to now, for eager resolvers; borrowed until the next seal. */
 struct ep_frames *ep_store_frames(struct ep_store *store);
 const struct ep_store_counters *ep_store_counters(const struct ep_store *store);
-/* Heap in use: both intervals and the frame table. */
+/* Heap in use: both intervals and their frame tables. */
 size_t ep_store_bytes(const struct ep_store *store);
+size_t ep_store_frames_bytes(const struct ep_store *store); /* of it in frame tables */
 
 #endif

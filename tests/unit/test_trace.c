@@ -725,6 +725,26 @@ EP_TEST(frames_of_programs_that_are_gone_go)
 	assert_true(ep_frames_count(ep_store_frames(store)) < 2 * 2048);
 }
 
+EP_TEST(a_table_that_was_replaced_goes_before_the_next_interval_ends)
+{
+	struct ep_store *store = new_store(0, NULL);
+	uint64_t minute = 0;
+	size_t with_old;
+
+	while (ep_store_counters(store)->renewals == 0)
+		pass_minute(store, ++minute, 50);
+	with_old = ep_store_bytes(store);
+	event_init(&known, EP_EVENT_KNOWN, 1, STAYS);
+	ep_store_rest(store, minute * MINUTE_NS + 1); /* samples of before may come */
+	assert_int_equal(ep_store_bytes(store), with_old);
+	add_event(store, &known);
+	assert_int_equal(ep_store_counters(store)->copied, 1);
+	ep_store_rest(store, minute * MINUTE_NS + MINUTE_NS / 2);
+	assert_true(ep_store_bytes(store) < with_old * 3 / 4);
+	add_event(store, &known);
+	assert_int_equal(ep_interval_samples(seal(store, (minute + 1) * MINUTE_NS)), 2);
+}
+
 /* A frame of a language, of the kernel, one without a name, one that waits for its name, and one that is looked for. */
 EP_TEST(frames_that_are_used_go_on_in_a_new_table_with_their_names)
 {
