@@ -10,6 +10,7 @@
 #include "core/unwind/delta_store.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@
 #define MAX_EVICTED 64 /* tables at once */
 /* A quarter of the limit may be tables of programs that do not run, for when they come back. */
 #define IDLE_SHARE 4
+/* And for so long: a compiler comes back at once, a job that runs each hour is analysed anew. */
+#define IDLE_NS (180 * EP_NS_PER_SEC)
 /* When memory is short, a language forgets what it remembers of processes that are so long idle. */
 #define LANGUAGE_IDLE_NS (10 * EP_NS_PER_SEC)
 /* So much of it may always be held for files that are read, as tables of others make room for it. */
@@ -26,6 +29,9 @@
 /* Descriptors: 128 for names, 128 for files that are looked at, the others for exporters and languages. */
 #define RESERVED_FILES 448
 #define LEAST_FILES    64
+/* The heap is looked through for pages that nobody uses each minute, if so much of it is free. */
+#define TRIM_TICKS 120
+#define TRIM_BYTES ((size_t)1 << 20)
 
 /* proc(5), statm: pages in all, and those in memory. 0: nobody knows. */
 static size_t resident_bytes(void)
@@ -69,7 +75,7 @@ void ep_session_keep_limit(struct ep_session *session)
 	size_t used = ep_delta_store_used_bytes(session->deltas);
 	struct ep_executables *executables = ep_processes_executables(session->processes);
 
-	ep_executables_trim_idle(executables, ep_clock_mono_ns(), limit / IDLE_SHARE);
+	ep_executables_trim_idle(executables, ep_clock_mono_ns(), IDLE_NS, limit / IDLE_SHARE);
 	if (bytes > limit)
 		ep_languages_rest(session->languages, ep_clock_mono_ns(), LANGUAGE_IDLE_NS);
 	for (unsigned int i = 0; i < MAX_EVICTED; i++) {
@@ -96,11 +102,23 @@ struct ep_store_limits ep_session_store_limits(size_t memory_bytes)
 	};
 }
 
+/*
+ * What is freed of the heap lies between what is used, and glibc gives the system only its end. That takes a
+ * millisecond or some: a worker's.
+ */
+static void trim_heap(void)
+{
+	if (mallinfo2().fordblks >= TRIM_BYTES)
+		(void)malloc_trim(0);
+}
+
 static void collect_work(void *arg)
 {
 	struct ep_session *session = arg;
 
 	ep_delta_store_collect(session->deltas);
+	if (session->trimming)
+		trim_heap();
 }
 
 static void collect_after(void *arg)
@@ -112,7 +130,10 @@ static void collect_after(void *arg)
 
 void ep_session_collect(struct ep_session *session)
 {
-	if (!session->collecting && ep_delta_store_has_freed(session->deltas))
+	if (session->collecting)
+		return;
+	session->trimming = session->ticks % TRIM_TICKS == 0;
+	if (session->trimming || ep_delta_store_has_freed(session->deltas))
 		session->collecting = ep_job_run(session->options.loop, collect_work,
 						 collect_after, session) == 0;
 }

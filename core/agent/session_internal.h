@@ -62,6 +62,7 @@ struct ep_session {
 	uv_timer_t breaking; /* loads of programs off, after the end of sampling */
 	bool is_breaking;    /* it was started; closed when the session closes */
 	bool handles_ready, sampling, collecting, lengthening;
+	bool trimming; /* while it is collecting: so is the heap */
 	bool draining; /* names are all that is still looked for */
 	unsigned int preparing; /* ep_session_prepare, not done yet */
 	bool cancelled;		/* it closes: workers need not find anything more; atomic */

@@ -57,7 +57,7 @@ static struct survey look_at_all(const struct ep_executables *executables, uint6
 	return survey;
 }
 
-static void evict(struct ep_executables *executables, struct ep_executable *executable)
+static void drop_tables(struct ep_executables *executables, struct ep_executable *executable)
 {
 	struct ep_delta_store_text *text = ep_take(executable->text);
 
@@ -65,6 +65,11 @@ static void evict(struct ep_executables *executables, struct ep_executable *exec
 	executable->retry_ns = ep_clock_mono_ns() + EP_EXECUTABLE_RETRY_NS;
 	executables->changed(executables->arg, executable);
 	ep_delta_store_drop_text(executables->store, text);
+}
+
+static void evict(struct ep_executables *executables, struct ep_executable *executable)
+{
+	drop_tables(executables, executable);
 	executables->stats.evicted++;
 }
 
@@ -72,12 +77,18 @@ static void evict(struct ep_executables *executables, struct ep_executable *exec
  * There may be as many as there are executables: a look at all of them is for those that are idle for more than half as
  * long as the one that is idle longest.
  */
-void ep_executables_trim_idle(struct ep_executables *executables, uint64_t now_ns,
+void ep_executables_trim_idle(struct ep_executables *executables, uint64_t now_ns, uint64_t max_idle_ns,
 			      size_t max_bytes)
 {
 	struct ep_executable *executable;
 	struct survey survey;
 
+	ep_map_each (&executables->by_id, executable) {
+		if (!is_idle(executable, now_ns) || idle_ns_of(executable, now_ns) < max_idle_ns)
+			continue;
+		drop_tables(executables, executable);
+		executables->stats.aged++;
+	}
 	while ((survey = look_at_all(executables, now_ns)).idle_bytes > max_bytes) {
 		ep_map_each (&executables->by_id, executable) {
 			if (!is_idle(executable, now_ns) || idle_ns_of(executable, now_ns) < survey.idle_ns / 2 ||

@@ -740,6 +740,17 @@ void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, u
 	}
 }
 
+size_t ep_executables_bytes(const struct ep_executables *executables)
+{
+	size_t bytes = sizeof(*executables) + ep_map_bytes(&executables->by_id) + ep_map_bytes(&executables->by_file) +
+		       executables->stats.described_bytes;
+	const struct ep_executable *executable;
+
+	ep_map_each (&executables->by_id, executable)
+		bytes += sizeof(*executable) + strlen(executable->path) + 1;
+	return bytes;
+}
+
 const struct ep_executables_stats *ep_executables_stats(struct ep_executables *executables)
 {
 	executables->stats.closed = executables->files.closed;

@@ -9,8 +9,9 @@
  * unwind tables into the delta store, where equal tables are one. It stays known when the last
  * process has let go of it, since programs come back: a compiler at once, a cron job the next day.
  * Its file is closed soon, so that it keeps no deleted file on the disk and no file system busy;
- * its tables go when memory is wanted, those nobody maps first; it is forgotten when it has no
- * tables and batches do not name it any more, or when there are 65 536 of them and nobody maps it.
+ * its tables go when memory is wanted, those nobody maps first, and those that nobody has mapped for
+ * minutes; it is forgotten when it has no tables and batches do not name it any more, or when there
+ * are 65 536 of them and nobody maps it.
  *
  * Loop's thread only, but for what workers do on their own copies.
  */
@@ -85,6 +86,7 @@ struct ep_executable {
 
 struct ep_executables_stats {
 	uint64_t analysed, failed, evicted;
+	uint64_t aged;	     /* tables that nobody has mapped for long */
 	uint64_t stopped;    /* analyses that nobody wanted any more */
 	uint64_t put_off;    /* until others gave memory back */
 	uint64_t closed;     /* files for which there were no descriptors */
@@ -153,8 +155,11 @@ struct ep_executable *ep_executables_get_current(struct ep_executables *executab
 void ep_executables_let_go(struct ep_executables *executables, uint64_t now_ns);
 /* The same, and forgets entries without tables that were idle for `idle_ns`. */
 void ep_executables_sweep(struct ep_executables *executables, uint64_t now_ns, uint64_t idle_ns);
-/* Tables of executables nobody maps may hold so many bytes; those go that are idle long. */
-void ep_executables_trim_idle(struct ep_executables *executables, uint64_t now_ns,
+/*
+ * Tables of executables nobody maps stay for `max_idle_ns`, and may hold so many bytes; of more those go that are idle
+ * longest.
+ */
+void ep_executables_trim_idle(struct ep_executables *executables, uint64_t now_ns, uint64_t max_idle_ns,
 			      size_t max_bytes);
 /* Drops the tables of the least recently hit executable. False when there is none to drop. */
 bool ep_executables_evict_one(struct ep_executables *executables);
@@ -165,6 +170,7 @@ bool ep_executables_evict_one(struct ep_executables *executables);
  */
 void ep_executables_restore_one(struct ep_executables *executables, uint64_t now_ns);
 
+size_t ep_executables_bytes(const struct ep_executables *executables); /* of the heap */
 const struct ep_executables_stats *ep_executables_stats(struct ep_executables *executables);
 
 /* ELF virtual address of a mapping's start. 0, or -ENODATA when no segment covers it. */

@@ -46,14 +46,34 @@ ROOM_TEST(tables_that_are_idle_for_long_go_together)
 		all[i]->idle_since_ns = now_ns - idle_ns[i];
 	}
 	young_bytes = ep_delta_store_text_bytes(all[1]->text);
-	ep_executables_trim_idle(room->executables, now_ns, bytes);
+	ep_executables_trim_idle(room->executables, now_ns, UINT64_MAX, bytes);
 	assert_int_equal(ep_executables_stats(room->executables)->evicted, 0);
-	ep_executables_trim_idle(room->executables, now_ns, young_bytes);
+	ep_executables_trim_idle(room->executables, now_ns, UINT64_MAX, young_bytes);
 	assert_null(all[0]->text);
 	assert_non_null(all[1]->text);
 	assert_null(all[2]->text);
-	ep_executables_trim_idle(room->executables, now_ns, 0);
+	ep_executables_trim_idle(room->executables, now_ns, UINT64_MAX, 0);
 	assert_int_equal(ep_executables_stats(room->executables)->evicted, EP_LEN(all));
+}
+
+/* However little memory they take: programs that do not come back leave nothing. */
+ROOM_TEST(tables_that_nobody_has_mapped_for_minutes_go)
+{
+	struct ep_executable *all[3];
+	uint64_t now_ns = ep_clock_mono_ns() + 2 * AGE_NS;
+
+	map_files(room, all, EP_LEN(all));
+	for (size_t i = 0; i < 2; i++) {
+		ep_executable_unref(all[i]);
+		all[i]->idle_since_ns = now_ns - AGE_NS + i;
+	}
+	ep_executables_trim_idle(room->executables, now_ns, AGE_NS, SIZE_MAX);
+	assert_null(all[0]->text);
+	assert_non_null(all[1]->text);
+	assert_non_null(all[2]->text);
+	assert_int_equal(ep_executables_stats(room->executables)->aged, 1);
+	assert_int_equal(ep_executables_stats(room->executables)->evicted, 0);
+	ep_executable_unref(all[2]);
 }
 
 /* The other one's would go for nothing. */
