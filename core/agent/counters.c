@@ -3,6 +3,7 @@
 #include "core/agent/kernel_records.h"
 #include "core/bpf/order.h"
 #include "core/agent/namer.h"
+#include "core/process/executables.h"
 #include "core/process/language.h"
 #include "core/process/processes.h"
 #include "core/base/clock.h"
@@ -56,7 +57,6 @@ static void print_stores(const struct ep_session *session, FILE *out)
 		ep_put_count(out, "names left out since their process has its share of them",
 			     c->names_over_share +
 				     ep_frames_names_over_share(ep_store_frames(session->stores[i])));
-		ep_put_count(out, "bytes of traces and names", ep_store_bytes(session->stores[i]));
 	}
 }
 
@@ -74,11 +74,48 @@ static void print_records(const struct ep_session *session, FILE *out)
 	ep_put_count(out, "times it was woken for mappings of processes that are not recorded", session->watch.peeks);
 }
 
+/* A row for each owner of the heap, and one for the rest: libraries, plugins, exporters, what runs on workers. */
+static void print_heap(struct ep_session *session, FILE *out)
+{
+	struct ep_processes_bytes processes = ep_processes_bytes(session->processes);
+	struct mallinfo2 info = mallinfo2();
+	struct row {
+		const char *text;
+		size_t bytes;
+	} rows[] = {
+		{"bytes of frames and their names", 0},
+		{"bytes of traces and samples", 0},
+		{"bytes of symbol tables", ep_namer_bytes(session->namer)},
+		{"bytes of executables", ep_executables_bytes(ep_processes_executables(session->processes))},
+		{"bytes of lists of unwind tables", ep_delta_store_heap_bytes(session->deltas)},
+		{"bytes of processes", processes.programs},
+		{"bytes of their mappings", processes.places},
+		{"bytes of language runtimes", ep_languages_bytes(session->languages)},
+		{"bytes of samples waiting", ep_processes_waiting_bytes(session->processes)},
+		{"bytes of the order of records", ep_kernel_records_bytes(session->records)},
+	};
+	size_t rest = info.uordblks + info.hblkhd;
+
+	for (size_t i = 0; i < session->n_stores; i++) {
+		size_t names = ep_store_frames_bytes(session->stores[i]);
+
+		rows[0].bytes += names;
+		rows[1].bytes += ep_store_bytes(session->stores[i]) - names;
+	}
+	ep_put_count(out, "bytes of heap", rest);
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		ep_put_count_of(out, "heap", rows[i].text, rows[i].bytes);
+		rest -= EP_MIN(rest, rows[i].bytes);
+	}
+	ep_put_count_of(out, "heap", "bytes of all others", rest);
+	ep_put_count_of(out, "heap", "bytes that are free", info.fordblks);
+}
+
 static void print_memory(struct ep_session *session, FILE *out)
 {
 	struct ep_memory memory = ep_session_memory(session);
 
-	ep_put_count(out, "bytes of heap", memory.heap_bytes);
+	print_heap(session, out);
 	ep_put_count(out, "bytes of BPF memory", memory.bpf_bytes);
 	ep_put_count(out, "bytes of it in unwind tables",
 		     ep_delta_store_used_bytes(session->deltas));
@@ -87,7 +124,6 @@ static void print_memory(struct ep_session *session, FILE *out)
 	ep_put_count(out, "times that they were too many", atomic_load(&session->files.refused));
 	ep_put_count(out, "requests to readers, for what may never come", ep_readers_stats().requests);
 	ep_put_count(out, "processes and file systems that did not answer them", ep_readers_stats().late);
-	ep_put_count(out, "bytes of symbol tables", ep_namer_bytes(session->namer));
 	ep_put_count(out, "ms of CPU used by the agent", ep_clock_cpu_ns() / EP_NS_PER_MS);
 }
 

@@ -172,6 +172,11 @@ bool ep_kernel_records_had_births(const struct ep_kernel_records *records)
 	return __atomic_load_n(&ep_bpf_control(records->bpf)->births, __ATOMIC_ACQUIRE) != records->births[1];
 }
 
+size_t ep_kernel_records_bytes(const struct ep_kernel_records *records)
+{
+	return sizeof(*records) + ep_order_bytes(records->order);
+}
+
 void ep_kernel_records_get_stats(const struct ep_kernel_records *records, struct ep_order_stats *ret_stats)
 {
 	ep_order_get_stats(records->order, ret_stats);

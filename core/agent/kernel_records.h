@@ -48,6 +48,7 @@ void ep_kernel_records_look_for_lost(struct ep_kernel_records *records);
 bool ep_kernel_records_are_waiting(const struct ep_kernel_records *records);
 /* Did BPF count new processes since the drain before the last one? */
 bool ep_kernel_records_had_births(const struct ep_kernel_records *records);
+size_t ep_kernel_records_bytes(const struct ep_kernel_records *records); /* of the heap */
 void ep_kernel_records_get_stats(const struct ep_kernel_records *records, struct ep_order_stats *ret_stats);
 
 /* For poll: the ring, and the one that only wakes us. */

@@ -467,3 +467,12 @@ void ep_order_flush(struct ep_order *order)
 	(void)ep_order_drain_to(order, UINT64_MAX);
 	order->known_ns = EP_MAX(known_ns, order->last_ns);
 }
+
+size_t ep_order_bytes(const struct ep_order *order)
+{
+	const struct ep_timeline *timeline = &order->timeline;
+
+	return sizeof(*order) + 2 * order->options.max_waiting_bytes + order->sources.cap * order->sources.elem_bytes +
+	       (order->floods ? sizeof(*order->floods) : 0) +
+	       (timeline->moments.cap + timeline->scratch.cap) * sizeof(struct ep_moment);
+}

@@ -89,6 +89,7 @@ void ep_order_flush(struct ep_order *order);
 
 /* Records that wait for the next drain: nobody is woken for them. */
 size_t ep_order_waiting(const struct ep_order *order);
+size_t ep_order_bytes(const struct ep_order *order); /* of the heap */
 void ep_order_get_stats(const struct ep_order *order, struct ep_order_stats *ret_stats);
 
 #endif

@@ -138,6 +138,16 @@ size_t ep_languages_attaching(const struct ep_languages *languages)
 	return languages->attaching;
 }
 
+size_t ep_languages_bytes(const struct ep_languages *languages)
+{
+	const struct ep_instance *instance;
+	size_t bytes = sizeof(*languages) + languages->kept_bytes;
+
+	LIST_FOREACH (instance, &languages->instances, link)
+		bytes += sizeof(*instance) + instance->told.ranges.cap * instance->told.ranges.elem_bytes;
+	return bytes;
+}
+
 size_t ep_languages_bpf_bytes(const struct ep_languages *languages)
 {
 	return languages->maps ? ep_language_maps_bytes(languages->maps) : 0;

@@ -80,6 +80,8 @@ uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns);
  */
 uint32_t ep_languages_keeping(const struct ep_languages *languages, uint64_t now_ns);
 void ep_languages_print_counters(const struct ep_languages *languages, FILE *out);
+/* Heap of runtimes in processes, without what plugins hold, and of what names are made of. */
+size_t ep_languages_bytes(const struct ep_languages *languages);
 size_t ep_languages_bpf_bytes(const struct ep_languages *languages);
 /* Nothing is sampled any more, and what has no name yet may cost so much CPU time: see purse.h. */
 void ep_languages_drain(struct ep_languages *languages, uint64_t cpu_ns);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 
 #define CHECKS 512
 /* There may be thousands of executables, and none of them is in a hurry to go. */
@@ -148,6 +149,40 @@ size_t ep_processes_busy(const struct ep_processes *processes)
 	       ep_executables_stats(processes->executables)->busy;
 }
 
+size_t ep_processes_waiting_bytes(const struct ep_processes *processes)
+{
+	return ep_held_bytes(processes->held);
+}
+
+/* Who shares what he is with others has a part of it. */
+static void add_bytes(const struct ep_process *process, struct ep_processes_bytes *bytes)
+{
+	const struct ep_identity *identity = process->identity;
+
+	bytes->programs += sizeof(*process);
+	bytes->places += process->places.cap * process->places.elem_bytes;
+	if (identity)
+		bytes->programs += (sizeof(*identity) + identity->environment_bytes + strlen(identity->comm) +
+				    strlen(identity->exe_path) + strlen(identity->container_id)) /
+				   identity->refs;
+}
+
+struct ep_processes_bytes ep_processes_bytes(const struct ep_processes *processes)
+{
+	const struct ep_table *table = &processes->table;
+	const struct ep_ended_list *lists[] = {&table->recent, &table->lingering, &table->kept};
+	struct ep_processes_bytes bytes = {.programs = ep_map_bytes(&table->live) + ep_map_bytes(&table->ended)};
+	const struct ep_process *process;
+
+	ep_map_each (&table->live, process)
+		add_bytes(process, &bytes);
+	for (size_t i = 0; i < EP_LEN(lists); i++) {
+		TAILQ_FOREACH (process, lists[i], ended)
+			add_bytes(process, &bytes);
+	}
+	return bytes;
+}
+
 void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 {
 	const struct ep_reads_stats *reads = &p->reads.stats;
@@ -180,7 +215,6 @@ void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 	ep_put_count(out, "samples of processes nobody knows", held->unknown);
 	ep_put_count(out, "samples that could not wait: too many", held->pushed_out);
 	ep_put_count(out, "samples dropped there: malformed, or no memory", held->dropped);
-	ep_put_count(out, "bytes of samples waiting", ep_held_bytes(p->held));
 	ep_put_count(out, "times that nothing known was trusted", p->stats.doubts);
 	ep_put_count(out, "times that a process mapped more than can be followed", p->stats.floods);
 	ep_put_count(out, "times that such a process took records of others with it", p->stats.crowded);
@@ -195,6 +229,7 @@ void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 	ep_put_count(out, "executables analysed", files->analysed);
 	ep_put_count(out, "executables that are no ELF file we can read", files->failed);
 	ep_put_count(out, "executables whose tables were dropped for memory", files->evicted);
+	ep_put_count(out, "executables whose tables were dropped since nobody mapped them for minutes", files->aged);
 	ep_put_count(out, "executables whose tables did not fit", files->over_limit);
 	ep_put_count(out, "executables whose described names did not fit", files->nameless);
 }

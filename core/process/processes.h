@@ -135,6 +135,12 @@ uint64_t ep_processes_age_ns(const struct ep_processes *processes, struct ep_pro
 void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns);
 /* Reads or analyses under way or queued. */
 size_t ep_processes_busy(const struct ep_processes *processes);
+size_t ep_processes_waiting_bytes(const struct ep_processes *processes); /* of samples */
+/* Heap of all programs, running and ended, and of their mappings. */
+struct ep_processes_bytes {
+	size_t programs, places;
+};
+struct ep_processes_bytes ep_processes_bytes(const struct ep_processes *processes);
 void ep_processes_print_counters(const struct ep_processes *processes, FILE *out);
 
 #endif

@@ -612,6 +612,26 @@ size_t ep_delta_store_bytes(const struct ep_delta_store *store)
 	return (size_t)store->n_chunks * EP_CHUNK_BYTES;
 }
 
+static size_t vec_bytes(const struct ep_vec *vec)
+{
+	return vec->cap * vec->elem_bytes;
+}
+
+size_t ep_delta_store_heap_bytes(struct ep_delta_store *store)
+{
+	const struct ep_delta_store_text *text;
+	size_t bytes;
+
+	pthread_mutex_lock(&store->lock);
+	bytes = sizeof(*store) + vec_bytes(&store->blocks.free) + vec_bytes(&store->fresh) + vec_bytes(&store->rested) +
+		vec_bytes(&store->fresh_rules) + vec_bytes(&store->rested_rules);
+	LIST_FOREACH (text, &store->texts, link)
+		bytes += sizeof(*text) + vec_bytes(&text->segments) + vec_bytes(&text->blocks) +
+			 vec_bytes(&text->rules);
+	pthread_mutex_unlock(&store->lock);
+	return bytes;
+}
+
 size_t ep_delta_store_used_bytes(const struct ep_delta_store *store)
 {
 	return store->used_words * 4;

@@ -80,6 +80,8 @@ void ep_delta_store_collect(struct ep_delta_store *store);
  */
 const void *ep_delta_store_chunk(const struct ep_delta_store *store, uint32_t index);
 
+/* Bytes of the heap: what is where. */
+size_t ep_delta_store_heap_bytes(struct ep_delta_store *store);
 /* Bytes of all chunks and of the rule table. */
 size_t ep_delta_store_bytes(const struct ep_delta_store *store);
 /* Bytes of blocks in use. */

@@ -63,8 +63,8 @@ def report(agent):
     measure.row("highest RSS so far", status["VmHWM"] / MIB, "MiB")
     measure.row("RSS: anonymous", status["RssAnon"] / MIB, "MiB")
     measure.row("RSS: of files", (status["RssFile"] + status.get("RssShmem", 0)) / MIB, "MiB")
-    for name in ("bytes of heap", "bytes of it in unwind tables", "bytes of symbol tables",
-                 "bytes of traces and names"):
+    for name in ("bytes of heap", "bytes of it in unwind tables",
+                 *(name for name in counters if name.startswith("heap: "))):
         measure.row("agent's counter: " + name, counters[name] / MIB, "MiB")
     for name in ("processes known", "executables known"):
         measure.row("agent's counter: " + name, counters[name], "")

@@ -206,11 +206,11 @@ class Agent:
     def wait_sampling(self):
         self.wait_for(r"sampling at \d+ Hz", 20)
 
-    def counters(self):
+    def counters(self, seconds=10):
         """Its own counters, now."""
         size = len(self.text())
         self.proc.send_signal(signal.SIGUSR1)
-        end = time.monotonic() + 10
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             text = self.text()[size:]
             if "CPU used by the agent" in text:
