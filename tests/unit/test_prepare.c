@@ -66,9 +66,9 @@ ROOM_TEST(test_it_is_kept_until_its_time_is_over)
 	assert_true(executable->file.fd >= 0 && executable->text);
 	ep_executables_sweep(room->executables, now_ns + 60 * EP_NS_PER_SEC, 20 * EP_NS_PER_SEC);
 	assert_int_equal(executable->file.fd, -1); /* its tables stay until memory is wanted */
-	ep_executables_trim_idle(room->executables, now_ns + 60 * EP_NS_PER_SEC, 64u << 20);
+	ep_executables_trim_idle(room->executables, now_ns + 60 * EP_NS_PER_SEC, UINT64_MAX, 64u << 20);
 	assert_non_null(executable->text);
-	ep_executables_trim_idle(room->executables, now_ns, 0); /* it is still awaited then */
+	ep_executables_trim_idle(room->executables, now_ns, UINT64_MAX, 0); /* it is still awaited then */
 	assert_non_null(executable->text);
 	assert_true(ep_executables_evict_one(room->executables));
 	ep_executables_sweep(room->executables, now_ns + 60 * EP_NS_PER_SEC, 20 * EP_NS_PER_SEC);
