@@ -14,14 +14,13 @@ Flat: the highest RSS of the last quarter beside that of minutes 10 to 20, or of
 """
 import argparse
 import os
-import shutil
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
+import fleet
 import loads
 import measure
 from bench_memory import rss_of_maps
@@ -41,58 +40,7 @@ interval = "5s"
 endpoint = "{url}"
 """
 
-# A program of some tenths of a second, and one that runs on with new functions and mostly sleeps.
-LANGUAGES = {
-    "python3": ("import json, re, decimal\nfor i in range(300): json.dumps([re.sub('a', str(i), 'xay')] * 99)", """
-import itertools, time
-for i in itertools.count():
-    exec(f"def made_{i}(n):\\n    return sum(x * x for x in range(n))")
-    globals()[f"made_{i}"](200000)
-    del globals()[f"made_{i}"]
-    time.sleep(0.2)
-"""),
-    "perl": ("use POSIX; for (1..30000) { $_ = 'xaaay' x 50; s/a+/b/g }", """
-for (my $i = 0; ; $i++) {
-    eval "sub made_$i { my \\$s = 0; \\$s += \\$_ * 3 for 1 .. 200000; \\$s } made_$i(); undef &made_$i;";
-    select(undef, undef, undef, 0.2);
-}
-"""),
-    "ruby": ("require 'json'; 3000.times { |i| JSON.dump([i.to_s * 9] * 9) }", """
-i = 0
-loop do
-  i += 1
-  eval "def made_#{i}(n) (1..n).sum { |x| x * x } end; made_#{i}(100000)"
-  sleep 0.2
-end
-"""),
-    "php": ("for ($i = 0; $i < 100000; $i++) { preg_replace('/a+/', 'b', str_repeat('xaaay', 9)); }", """
-for ($i = 0; ; $i++) {
-    $f = eval("return function (\\$n) { \\$s = 0; for (\\$j = 0; \\$j < \\$n; \\$j++) \\$s += \\$j; return \\$s; };");
-    $f(1000000);
-    usleep(200000);
-}
-"""),
-    "node": ("for (let i = 0; i < 3000; i++) JSON.stringify(Array(99).fill(`${i}`.repeat(9)))", """
-let i = 0;
-setInterval(() => {
-    i++;
-    const made = new Function("n", `let made_${i} = 0; for (let j = 0; j < n; j++) made_${i} += j * ${i}; return made_${i}`);
-    made(2000000);
-}, 200);
-"""),
-}
-EVAL = {"python3": "-c", "perl": "-e", "ruby": "-e", "php": "-r", "node": "-e"}
-JAVA = """public class Churn { public static void main(String[] a) throws Exception {
-    for (int i = 0; a.length == 0 || i < 30; i++) {
-        java.util.TreeMap<String, Integer> m = new java.util.TreeMap<>();
-        for (int j = 0; j < 20000; j++) m.merge("k" + j % 999, 1, Integer::sum);
-        if (a.length == 0) Thread.sleep(200); } } }"""
-GO = """package main
-import ("fmt"; "sort"; "time")
-func main() { for i := 0; i < 30; i++ { x := []string{}
-    for j := 0; j < 20000; j++ { x = append(x, fmt.Sprint(j * 7919 % 20000)) }
-    sort.Strings(x); time.Sleep(time.Millisecond) } }"""
-# $1: the number of the program; 60 functions with names of their own.
+# 60 functions with names of their own.
 UNSEEN = """i=0
 while :; do
     i=$((i + 1))
@@ -108,34 +56,15 @@ done"""
 TOOLS = "while :; do i=0; while [ $i -lt 40 ]; do i=$((i + 1)); /bin/true; done; ls -lR /etc | sort | wc; sleep 1; done"
 
 
-def again(command, pause):
-    return f"while :; do {command}; sleep {pause}; done"
-
-
 def scripts_of(directory):
     """Shell texts, each of which runs until it is killed."""
     project = os.path.join(directory, "project")
     os.makedirs(project)
     loads.write_project(project)
-    yield again(f"make -s -C {project} clean program", 1)
+    yield fleet.again(f"make -s -C {project} clean program", 1)
     yield UNSEEN.format(directory=directory)
     yield TOOLS
-    for name, (short, long) in LANGUAGES.items():
-        if not shutil.which(name):
-            continue
-        for kind, text in (("short", short), ("long", long)):
-            loads.write(os.path.join(directory, f"{kind}-{name}"), ("<?php " if name == "php" else "") + text)
-        yield again(f"{name} {directory}/short-{name}", 1)
-        yield f"exec {name} {directory}/long-{name}"
-    if shutil.which("javac"):
-        loads.write(os.path.join(directory, "Churn.java"), JAVA)
-        subprocess.run(["javac", "-d", directory, os.path.join(directory, "Churn.java")], check=True)
-        yield again(f"java -Xmx64m -cp {directory} Churn short", 3)
-        yield f"exec java -Xmx64m -cp {directory} Churn"
-    if shutil.which("go"):
-        loads.write(os.path.join(directory, "churn.go"), GO)
-        os.environ.setdefault("GOCACHE", os.path.join(directory, "cache"))
-        yield again(f"go build -o {directory}/churn {directory}/churn.go && {directory}/churn", 3)
+    yield from fleet.churn(directory)
 
 
 class Load:
