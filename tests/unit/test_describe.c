@@ -48,7 +48,7 @@ DESCRIPTION_TEST(rows_that_cannot_be_are_refused)
 		bad[i] = good;
 	bad[0].bytes = 0;
 	bad[1].va = UINT64_MAX - 15;
-	bad[2].flags = 4;
+	bad[2].flags = 8;
 	bad[3].cfa_reg = 16;
 	bad[4].ra_place = EP_CODE_LOST + 1;
 	bad[5].fp_place = EP_CODE_LOST + 1;
