@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of the plugin that belong to a process and to an executable.
+ *
+ *	probe.c		an ELF file: is CoreCLR in it? which?
+ *	layout.c	where its structures have their fields	(fields.def, descriptor.c)
+ *	attach.c	a process: does the layout hold? state and ranges for BPF
+ *	symbolize/	the map of code, methods, metadata: names of frames
+ *	dotnet.c	the descriptor
+ */
+#ifndef DOTNET_H
+#define DOTNET_H
+
+#include "ebpf-profiler/unwinder.h"
+#include "plugins/dotnet/dotnet_shared.h"
+#include "plugins/dotnet/layout.h"
+
+/* Constant from probe on. ELF virtual addresses; 0: absent. */
+struct dotnet_executable {
+	const struct ep_unwinder_host *host;
+	uint32_t major, minor; /* 0: not found */
+	uint64_t table_va;	/* g_dacTable */
+	uint64_t descriptor_va; /* DotNetRuntimeContractDescriptor */
+	bool is_host;		/* a single-file program: images lie in the executable itself */
+};
+
+int dotnet_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable);
+void dotnet_unload(void *executable);
+
+int dotnet_attach(void *executable, struct ep_target *target, void **ret_instance);
+int dotnet_refresh(void *instance);
+int dotnet_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
+void dotnet_detach(void *instance);
+
+#endif

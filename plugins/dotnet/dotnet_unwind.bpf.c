@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Walks managed frames of CoreCLR. It is entered at the first frame in code that the runtime made or
+ * mapped, and goes on as long as it can without the native unwinder.
+ *
+ *	pc ─┬─ remembered: words and rule ────────────────────────────────────┐
+ *	    ├─ a remembered native frame ──► its caller                        ├─► push, caller ─┐
+ *	    ├─ in the runtime's map ──► function ──► UNWIND_INFO ──► rule ─────┘                  │
+ *	    │    code.bpf.h               └ a stub: [rsp]     unwind.bpf.h                        │
+ *	    └─ else ──► ep_go_native                                                            │
+ *	 ▲   interrupted: prologue, epilogue, stub	leaf.bpf.h                               │
+ *	 └───────────────────────────────────────────────────────────────────────────────────────┘
+ *
+ * rbp alone is wrong here: small methods keep none, and code of on-stack replacement has its rbp lead to
+ * the frame that it has replaced.
+ */
+#include "plugins/dotnet/bpf/check.bpf.h"
+#include "plugins/dotnet/bpf/leaf.bpf.h"
+#include "plugins/dotnet/bpf/unwind.bpf.h"
+
+EP_UNWINDER();
+
+/* Of code that called. */
+static __always_inline void step_called(const struct dotnet_walk *w)
+{
+	find_code(w, w->rec->walk.pc - w->rec->walk.return_address);
+	EP_MEET();
+	if (w->s->at.is == DOTNET_IS_OUTSIDE)
+		return;
+	if (w->s->at.is != DOTNET_IS_CODE) {
+		fail(w, w->s->at.is == DOTNET_IS_STUB ? DOTNET_ERROR_STUB : DOTNET_ERROR_CODE);
+		return;
+	}
+	if (!find_rule(w))
+		guess_rule(w);
+	EP_MEET();
+	if (w->s->at.is_kept)
+		remember(w);
+}
+
+static __always_inline void step_stub(const struct dotnet_walk *w)
+{
+	if (find_stub_caller(w, STUB_DEPTHS))
+		return;
+	EP_MEET();
+	if (!find_native_caller(w))
+		fail(w, DOTNET_ERROR_STUB);
+}
+
+/* Of code that was interrupted. */
+static __always_inline void step_leaf(const struct dotnet_walk *w)
+{
+	find_code(w, w->rec->walk.pc);
+	EP_MEET();
+	if (w->s->at.is == DOTNET_IS_CODE) {
+		find_leaf_rule(w);
+	} else if (w->s->at.is == DOTNET_IS_STUB) {
+		step_stub(w);
+	} else if (w->s->at.is == DOTNET_IS_LOST) {
+		fail(w, DOTNET_ERROR_CODE);
+	} else if (find_stub_caller(w, 1)) {
+		be_stub(w, DOTNET_STUB_NO_RANGE);
+	}
+}
+
+static __always_inline void push(const struct dotnet_walk *w)
+{
+	struct dotnet_frame_at *at = &w->s->at;
+	__u64 flags = at->kind << DOTNET_FRAME_SHIFT;
+	__u32 n = at->kind == DOTNET_FRAME_COLLECTIBLE ? 2 : 1;
+
+	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, 0), n, at->words[0], at->words[1], 0))
+		w->s->error = EP_ERROR_TOO_DEEP;
+}
+
+static __always_inline void set_caller(const struct dotnet_walk *w)
+{
+	w->rec->walk.known_regs = EP_KNOWN_ALWAYS;
+	ep_enter_set_caller(w, w->s->exit.pc, w->s->exit.sp, w->s->exit.fp, 0);
+	w->rec->walk.by_pointer = (__u32)w->s->at.by_pointer;
+}
+
+static __always_inline __u32 ep_enter_step(const struct dotnet_walk *w, bool may_be_leaf)
+{
+	struct dotnet_frame_at *at = &w->s->at;
+	__u32 done;
+
+	w->s->error = 0;
+	at->by_pointer = 0;
+	if (may_be_leaf && w->rec->walk.interrupted) {
+		step_leaf(w);
+	} else if (!recall(w)) {
+		EP_MEET();
+		done = ep_step_native(w->rec);
+		if (done != EP_STEP_UNKNOWN)
+			return done;
+		EP_MEET();
+		step_called(w);
+	}
+	EP_MEET();
+	if (w->s->error)
+		return w->s->error;
+	if (at->is == DOTNET_IS_OUTSIDE)
+		return EP_STEP_UNKNOWN;
+	if (at->is == DOTNET_IS_CODE)
+		follow_rule(w);
+	EP_MEET();
+	if (at->kind == DOTNET_FRAME_COLLECTIBLE)
+		add_check(w);
+	EP_MEET();
+	push(w);
+	EP_MEET();
+	if (w->s->error)
+		return w->s->error;
+	set_caller(w);
+	EP_MEET();
+	return w->s->error;
+}
+
+static __always_inline void ep_enter_begin(const struct dotnet_walk *w, bool is_new)
+{
+	(void)is_new;
+	note_process(w);
+}
+
+static __always_inline bool ep_enter_find_exit(const struct dotnet_walk *w)
+{
+	(void)w;
+	return false;
+}
+
+SEC("perf_event")
+int dotnet_unwind(struct bpf_perf_event_data *ctx)
+{
+	return ep_enter(ctx);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a MethodDesc to the row of metadata that names it:
+ *
+ *	MethodDesc ──► chunk (in front of its first one) ──► MethodTable ──► Module, rid of the type
+ *	  └ rid of the method: its low bits, the others are the chunk's
+ */
+#ifndef DOTNET_METHODS_H
+#define DOTNET_METHODS_H
+
+#include "plugins/dotnet/dotnet_shared.h"
+#include "plugins/dotnet/symbolize/ranges.h"
+
+struct dotnet_method {
+	uint64_t words;	     /* the first ones: tokens, chunk index, flags */
+	uint32_t kind;	     /* enum dotnet_method_kind */
+	uint32_t rid;	     /* of MethodDef; 0: none */
+	uint64_t table;	     /* MethodTable of its owner */
+	uint32_t type_rid;   /* of TypeDef; 0: none */
+	uint64_t module;     /* of the definition */
+	uint64_t table_words[DOTNET_TABLE_WORDS];
+};
+
+/* 0; -EFAULT, -ESRCH; -EBADMSG: this is none. Of a dynamic method the owner is not looked at. */
+int dotnet_method_read(const struct dotnet_reader *reader, uint64_t method, struct dotnet_method *ret);
+
+/* The name of a DynamicMethod, or of a stub that was made of IL; cut. *ret_addr: may be NULL. */
+int dotnet_method_dynamic_name(const struct dotnet_reader *reader, uint64_t method, char *buf, size_t size,
+			       uint64_t *ret_addr);
+
+/*
+ * The MethodDesc whose code begins at `entry`, by the map of entry points that the runtime has of an
+ * image (ReadyToRunInfo::m_entryPointToMethodDescMap): all code that ran is in it. -ENODATA: it is not.
+ */
+int dotnet_method_of_entry(const struct dotnet_reader *reader, uint64_t info, uint64_t entry, uint64_t *ret);
+
+/*
+ * The same for an address in a function of an image, which may be a funclet: its method is one before
+ * it, among the 64 next ones. Its unwind information has been read then, too.
+ */
+int dotnet_method_of_function(const struct dotnet_reader *reader, const struct dotnet_range *range,
+			      uint64_t addr, uint64_t *ret);
+
+/*
+ * Reads each page of an image's table of functions once. BPF cannot read pages of a file that the
+ * process has not touched, and a read from outside brings them into its memory.
+ */
+void dotnet_functions_see(const struct dotnet_reader *reader, const struct dotnet_range *range);
+
+/* The ReadyToRunInfo that has an image's functions: its own, or that of the composite it is in. */
+int dotnet_module_r2r(const struct dotnet_reader *reader, uint64_t module, uint64_t *ret_info);
+
+/* What BPF put into the frame of such a method; 0: it cannot be read. */
+uint64_t dotnet_method_check(const struct dotnet_reader *reader, uint64_t method);
+
+#endif

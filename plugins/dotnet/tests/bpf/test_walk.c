@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The walk of managed frames (dotnet_unwind.bpf.c), compiled for user space, over the runtime that
+ * unit/made_dotnet.h makes up. Frames are said as "KIND: WORDS", words of code and data by their names.
+ */
+#define EP_SHIM_OBJECT "test"
+#include "plugins/dotnet/dotnet_unwind.bpf.c"
+
+#define WORLD_STATE struct dotnet_state
+#include "core/base/util.h"
+#include "plugins/dotnet/tests/unit/made_dotnet.h"
+#include "tests/kit/world.h"
+
+#define SLOT   7u
+#define STACK  0x7f1000000000ull
+#define SP     (STACK + 0x100)
+#define FP     (STACK + 0x200)
+#define NATIVE 0x500000ull /* remembered nowhere */
+#define UNWIND (MADE_START + 0x100 - MADE_CODE) /* in the code, of the first method */
+
+static struct made_dotnet made;
+
+static void put_unwind(uint32_t at, uint32_t prologue, uint32_t frame, const uint16_t *slots, uint32_t n)
+{
+	const uint8_t head[] = {1, (uint8_t)prologue, (uint8_t)n, (uint8_t)frame};
+
+	memcpy(made.code + at, head, sizeof(head));
+	memcpy(made.code + at + 4, slots, 2 * n);
+}
+
+/* A slot: behind which byte, what, with which number. */
+#define CODE(off, op, info) ((uint16_t)((off) | (op) << 8 | (info) << 12))
+/* push rbp; sub rsp, 20h; lea rbp, [rsp + 20h]: the last one has no code */
+static const uint16_t usual[] = {CODE(5, 2, 3), CODE(1, 0, 5)};
+
+static int begin_of(uint32_t major)
+{
+	static struct dotnet_scratch scratch;
+	static struct dotnet_known memo[1u << DOTNET_MEMO_SHIFT];
+	void *instance;
+
+	made_init(&made, major);
+	assert_int_equal(dotnet_attach(&made.exe, &made.host.target, &instance), 0);
+	dotnet_detach(instance);
+	world_begin(SLOT, DOTNET_MAX_FRAMES_PER_RUN);
+	world_add_memory(STACK, 4096);
+	fake_memory_add(&world.memory, MADE_DATA, made.data, sizeof(made.data));
+	fake_memory_add(&world.memory, MADE_CODE, made.code, sizeof(made.code));
+	world_add_map("&ep_scratch", &scratch, sizeof(scratch), 1);
+	world_add_map("&dotnet_known", memo, sizeof(memo[0]), 1u << DOTNET_MEMO_SHIFT);
+	world.state = made.state;
+	put_unwind(UNWIND, 5, 0, usual, 2);
+	return 0;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	return begin_of(10);
+}
+
+static void begin_sample(uint64_t pc, bool interrupted)
+{
+	world_begin_sample();
+	WALK->core.entered = EP_ENTERED;
+	WALK->known_regs = EP_KNOWN_ALL;
+	WALK->return_address = !interrupted;
+	WALK->interrupted = interrupted;
+	WALK->pc = pc;
+	WALK->regs[EP_REG_SP] = SP;
+	WALK->regs[EP_REG_FP] = FP;
+}
+
+static void say_frame(uint64_t header, const __u64 *words)
+{
+	static const char *const kinds[] = {"jit", "collectible", "r2r", "stub"};
+	uint32_t kind = DOTNET_FRAME(EP_FRAME_FLAGS(header));
+	uint64_t word = words[0];
+
+	if (word >= MADE_CODE)
+		world_add_text("%s: code+%llx\n", kinds[kind], (unsigned long long)(word - MADE_CODE));
+	else if (word >= MADE_IMAGE)
+		world_add_text("%s: image+%llx\n", kinds[kind], (unsigned long long)(word - MADE_IMAGE));
+	else if (word >= made_method(&made, 0))
+		world_add_text("%s: method %u\n", kinds[kind], (uint32_t)(word - made_method(&made, 0)) / 0x40);
+	else
+		world_add_text("%s: %llu\n", kinds[kind], (unsigned long long)word);
+}
+
+/* Walks until native code is to be walked, which is at NATIVE; its sp and fp are compared. */
+static const char *walk(uint64_t sp, uint64_t fp)
+{
+	assert_int_equal(world_run(dotnet_unwind), EP_SLOT_NATIVE);
+	assert_int_equal(WALK->pc, NATIVE);
+	assert_int_equal(WALK->regs[EP_REG_SP], sp);
+	assert_int_equal(WALK->regs[EP_REG_FP], fp);
+	world_check_hash();
+	return world_say(say_frame);
+}
+
+static void put_code(uint64_t at, const void *bytes, size_t n)
+{
+	memcpy(made.code + (at - MADE_CODE), bytes, n);
+}
+
+EP_TEST_WITH(a_frame_is_walked_by_its_unwind_codes, begin, NULL)
+{
+	begin_sample(MADE_START + 0x30, false);
+	world_put(SP + 0x20, 0x1111);
+	world_put(SP + 0x28, NATIVE);
+	assert_string_equal(walk(SP + 0x30, 0x1111), "jit: method 0\n");
+	/* Once more: what is remembered needs one read, of the stack. */
+	begin_sample(MADE_START + 0x30, false);
+	world.memory.n_reads = 0;
+	assert_int_equal(world_run(dotnet_unwind), EP_SLOT_NATIVE);
+	assert_string_equal(world_say(say_frame), "jit: method 0\n");
+	assert_int_equal(WALK->regs[EP_REG_SP], SP + 0x30);
+	/* and what asks about native code: the range map, to its first empty entry */
+	assert_in_range(world.memory.n_reads, 1, 1 + DOTNET_MAP_LEVELS);
+}
+
+/* Another process, in which the same address is something else. */
+EP_TEST_WITH(what_is_remembered_is_of_a_process, begin, NULL)
+{
+	static const uint16_t none[1];
+
+	begin_sample(MADE_START + 0x30, false);
+	world_put(SP + 0x28, NATIVE);
+	walk(SP + 0x30, 0);
+	put_unwind(UNWIND, 0, 0, none, 0);
+	begin_sample(MADE_START + 0x30, false);
+	REC->sample.image = 1;
+	world_put(SP, NATIVE);
+	assert_string_equal(walk(SP + 8, FP), "jit: method 0\n");
+}
+
+/* Where it is interrupted in front of its first instruction, behind push rbp, and behind all of it. */
+EP_TEST_EACH(a_prologue_is_undone_as_far_as_it_was_done, int, i, 3)
+{
+	static const uint32_t offs[] = {0, 1, 0x20};
+
+	begin(NULL);
+	world_put(SP, i == 1 ? 0x1111 : NATIVE);
+	world_put(SP + 8, i == 1 ? NATIVE : 0);
+	world_put(SP + 0x20, 0x1111);
+	world_put(SP + 0x28, i == 2 ? NATIVE : 0);
+	begin_sample(MADE_START + offs[i], true);
+	assert_string_equal(walk(SP + (i == 0 ? 8 : i == 1 ? 0x10 : 0x30), i ? 0x1111 : FP), "jit: method 0\n");
+}
+
+/* JIT_StackProbe is called in it. */
+EP_TEST_WITH(a_caller_may_be_in_its_prologue, begin, NULL)
+{
+	put_unwind(UNWIND, 0x40, 0, usual, 2);
+	begin_sample(MADE_START + 3, false);
+	world_put(SP, 0x1111);
+	world_put(SP + 8, NATIVE);
+	assert_string_equal(walk(SP + 0x10, 0x1111), "jit: method 0\n");
+}
+
+struct epilogue {
+	const char *bytes;
+	uint32_t len;
+	uint64_t sp, fp; /* of the caller: offsets to SP, or to FP where is_fp */
+	bool is_fp;
+};
+
+/* At each of its instructions the return address is where these lead. */
+static const struct epilogue epilogues[] = {
+	{"\x48\x83\xc4\x20\x5d\xc3", 6, 0x30, 0x20, false},
+	{"\x5d\xc3", 2, 0x10, 0, false},
+	{"\xc3", 1, 8, UINT64_MAX, false},
+	{"\x48\x8d\x65\xf0\x5b\x41\x5c\x5d\xc3", 9, 0x10, 0, true},		      /* lea rsp, [rbp-10h] */
+	{"\xc5\xf8\x77\x48\x81\xc4\x20\0\0\0\x5d\xff\x25\0\0\0\0", 17, 0x30, 0x20, false}, /* jmp [rip] */
+	{"\x5d\x48\xff\xe0", 4, 0x10, 0, false},				      /* rex.W jmp rax */
+	{"\x5d\xe9\0\x10\0\0", 6, 0x10, 0, false},				      /* jmp out of it */
+	/* None: a jump within, a switch: its frame is there */
+	{"\x5d\xeb\x10", 3, 0x30, 0x20, false},
+	{"\xff\xe0", 2, 0x30, 0x20, false},
+};
+
+EP_TEST_EACH(an_epilogue_is_read_forward, int, i, (int)EP_LEN(epilogues))
+{
+	const struct epilogue *epilogue = &epilogues[i];
+	uint64_t base = epilogue->is_fp ? FP : SP;
+
+	begin(NULL);
+	put_code(MADE_START + 0x50, epilogue->bytes, epilogue->len);
+	world_put(base + epilogue->sp - 8, NATIVE);
+	if (epilogue->fp != UINT64_MAX)
+		world_put(base + epilogue->fp, 0x2222);
+	begin_sample(MADE_START + 0x50, true);
+	assert_string_equal(walk(base + epilogue->sp, epilogue->fp == UINT64_MAX ? FP : 0x2222), "jit: method 0\n");
+}
+
+/*
+ * Code of on-stack replacement: what the frame that it took over has done stands at offset 0, and its
+ * own registers are saved by moves. A frame register, and one whose offset takes two slots more.
+ */
+EP_TEST_WITH(codes_of_all_kinds_are_understood, begin, NULL)
+{
+	static const uint16_t osr[] = {CODE(0x18, 4, 3), 13, CODE(9, 2, 3), CODE(5, 2, 0), CODE(0, 2, 10), CODE(0, 0, 5)};
+	static const uint16_t set[] = {CODE(8, 3, 0), CODE(5, 1, 0), 0x100 / 8, CODE(1, 0, 5)};
+	static const uint16_t far[] = {CODE(8, 11, 0), 0x2, 0, CODE(5, 1, 1), 0x800, 0, CODE(1, 0, 5)};
+
+	put_unwind(UNWIND, 0x18, 0, osr, 6);
+	begin_sample(MADE_START + 0x30, false);
+	world_put(SP + 0x80, 0x1111);
+	world_put(SP + 0x88, NATIVE);
+	assert_string_equal(walk(SP + 0x90, 0x1111), "jit: method 0\n");
+	begin(NULL);
+	put_unwind(UNWIND, 8, 5 | 1 << 4, set, 4);
+	begin_sample(MADE_START + 0x30, false);
+	world_put(FP - 0x10 + 0x100, 0x1111);
+	world_put(FP - 0x10 + 0x108, NATIVE);
+	assert_string_equal(walk(FP - 0x10 + 0x110, 0x1111), "jit: method 0\n");
+	begin(NULL);
+	put_unwind(UNWIND, 8, 5 | 15 << 4, far, 7);
+	begin_sample(MADE_START + 0x30, false);
+	world_put(FP - 0x20 + 0x800, 0x1111);
+	world_put(FP - 0x20 + 0x808, NATIVE);
+	assert_string_equal(walk(FP - 0x20 + 0x810, 0x1111), "jit: method 0\n");
+}
+
+/* Codes that nobody has seen, or that cannot be read: rbp, and the frame behind says so. */
+EP_TEST_WITH(what_is_not_understood_is_a_guess, begin, NULL)
+{
+	static const uint16_t unknown[] = {CODE(1, 10, 0)};
+
+	put_unwind(UNWIND, 1, 0, unknown, 1);
+	begin_sample(MADE_START + 0x30, false);
+	world_put(FP, 0x1111);
+	world_put(FP + 8, NATIVE);
+	assert_string_equal(walk(FP + 0x10, 0x1111), "jit: method 0\n");
+	assert_int_equal(WALK->by_pointer, 1);
+	assert_int_equal(world.counters[DOTNET_COUNT_POINTER], 1);
+	begin_sample(MADE_START + 0x30, false);
+	WALK->regs[EP_REG_FP] = 5;
+	world_run(dotnet_unwind);
+	assert_int_equal(REC->sample.error, WORLD_FIRST_ERROR + DOTNET_ERROR_UNWIND);
+}
+
+/* From 10 on a word that a method fills says where it begins. */
+EP_TEST_WITH(both_nibble_maps_are_read, begin, NULL)
+{
+	made_code(&made, 0, MADE_CODE + 0x380, 0x900);
+	put_unwind(0x380 + 0x900, 5, 0, usual, 2);
+	memset(made.data + AT_NIBBLES, 0, 16);
+	memcpy(made.code + 0x38, made.code + 0x378, 8);
+	made_nibble(&made, 0x380);
+	begin_sample(MADE_CODE + 0xb30, false);
+	world_put(SP + 0x28, NATIVE);
+	assert_string_equal(walk(SP + 0x30, 0), "jit: method 0\n");
+	made_int(&made, AT_NIBBLES + 4 * 0xb, 0x380 | (9 + 0));
+	memset(made.data + AT_NIBBLES, 0, 16);
+	REC->sample.image++;
+	begin_sample(MADE_CODE + 0xb34, false);
+	assert_string_equal(walk(SP + 0x30, 0), "jit: method 0\n");
+}
+
+EP_TEST_WITH(code_of_an_image_is_found_in_its_table, begin, NULL)
+{
+	const uint64_t unwind = MADE_IMAGE - MADE_DATA + 0x700;
+
+	made_int(&made, AT_FUNCTIONS + 8, 0x700);
+	made.data[unwind] = 1;
+	made.data[unwind + 1] = 1;
+	made.data[unwind + 2] = 1;
+	made.data[unwind + 5] = 0x50; /* push rbp, of offset 0 */
+	begin_sample(MADE_IMAGE + MADE_FUNCTION + 0x10, false);
+	world_put(SP, 0x1111);
+	world_put(SP + 8, NATIVE);
+	assert_string_equal(walk(SP + 0x10, 0x1111), "r2r: image+400\n");
+	/* Behind it is nothing. */
+	begin_sample(MADE_IMAGE + MADE_FUNCTION + 0x41, false);
+	world_run(dotnet_unwind);
+	assert_int_equal(REC->sample.error, WORLD_FIRST_ERROR + DOTNET_ERROR_CODE);
+}
+
+/* A resolve stub has pushed a word; what called it is behind a call. */
+EP_TEST_WITH(a_stub_has_its_return_address_at_rsp_or_above, begin, NULL)
+{
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+	uint64_t kind = 7;
+
+	put_code(MADE_START + 0x60, call, sizeof(call));
+	put_code(MADE_OTHER - 8, &kind, 8);
+	begin_sample(MADE_OTHER + 4, true);
+	world_put(SP, 0x1234);
+	world_put(SP + 8, MADE_START + 0x65);
+	world_put(SP + 0x10 + 0x28, NATIVE);
+	assert_string_equal(walk(SP + 0x40, 0), "stub: 7\njit: method 0\n");
+}
+
+/* Executable memory in no range: a helper of the runtime, if managed code called it. */
+EP_TEST_WITH(memory_of_no_range_is_a_stub_that_managed_code_called, begin, NULL)
+{
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+
+	put_code(MADE_START + 0x60, call, sizeof(call));
+	begin_sample(0x123456000ull, true);
+	world_put(SP, MADE_START + 0x65);
+	world_put(SP + 8 + 0x28, NATIVE);
+	assert_string_equal(walk(SP + 0x38, 0), "stub: 16\njit: method 0\n");
+	begin_sample(0x123456000ull, true);
+	world_put(SP, NATIVE);
+	assert_int_equal(world_run(dotnet_unwind), EP_SLOT_NATIVE);
+	assert_int_equal(world.entered[0], EP_GIVEN_BACK);
+	assert_int_equal(REC->sample.n_frames, 0);
+}
+
+/* The check is the one that naming makes, of each kind of method. */
+EP_TEST_EACH(collectible_code_is_checked, int, i, 2)
+{
+	const struct dotnet_reader reader = {{fake_memory_read, &made.host.memory}, &made.layout, 0};
+	uint64_t start = i ? MADE_OTHER : MADE_START;
+
+	begin(NULL);
+	made_int(&made, AT_RANGES + made.layout.range_flags, DOTNET_RANGE_HEAP | DOTNET_RANGE_COLLECTIBLE);
+	put_unwind((uint32_t)(start - MADE_CODE) + (i ? 0x80 : 0x100), 5, 0, usual, 2);
+	begin_sample(start + 0x30, false);
+	world_put(SP + 0x28, NATIVE);
+	assert_string_equal(walk(SP + 0x30, 0), i ? "collectible: method 1\n" : "collectible: method 0\n");
+	assert_int_equal(REC->words[2], dotnet_method_check(&reader, made_method(&made, (uint32_t)i)));
+}
