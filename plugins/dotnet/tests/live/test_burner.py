@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The judge of .NET's stacks can fail: true stacks, changed in each way that a profiler could be wrong."""
+import unittest
+
+import burner
+import stacks
+
+ROOT = [stacks.Frame("coreclr_execute_assembly", "libcoreclr.so"), stacks.Frame("_start", "Burner")]
+TRUE = ["Burner.Leaf.Spin", "Burner.Scenarios.Small", "Burner.Scenarios.Calls", "Burner.Program.Loop", "Burner.Program.Main"]
+SAID = "STACK\tcalls\t" + ";".join(reversed(TRUE)) + "\nCPU\t1.5\n"
+
+
+def frames(names):
+    return [stacks.Frame(name, "") for name in names] + ROOT
+
+
+class Burner(unittest.TestCase):
+    def setUp(self):
+        self.judge = burner.Judge(burner.Said(SAID))
+
+    def test_true_stacks_are_true(self):
+        self.assertIsNone(self.judge.why_wrong(frames(TRUE)))
+        self.assertEqual(self.judge.seen, {"calls"})
+        self.assertIsNone(self.judge.why_wrong(frames(["System.GC.Collect", *TRUE[2:]])))
+        self.assertIsNone(self.judge.why_wrong(ROOT))
+
+    def test_a_stack_that_is_cut_off_is_seen(self):
+        self.assertIsNone(burner.why_incomplete(frames(TRUE)))
+        self.assertIsNone(burner.why_incomplete([*frames(TRUE)[:-1], stacks.Frame("Burner+0x7190", "Burner")]))
+        self.assertIsNotNone(burner.why_incomplete(frames(TRUE)[:-1]))
+        self.assertIsNotNone(burner.why_incomplete([*frames(TRUE)[:3], stacks.Frame("[truncated: out of tail calls]", "")]))
+
+    def test_a_caller_that_is_missing_is_seen(self):
+        for at in range(1, len(TRUE)):
+            self.assertIsNotNone(self.judge.why_wrong(frames(TRUE[:at] + TRUE[at + 1:])), at)
+
+    def test_a_frame_that_stands_twice_is_seen(self):
+        for at in range(len(TRUE)):
+            self.assertIsNotNone(self.judge.why_wrong(frames(TRUE[:at] + TRUE[at:at + 1] + TRUE[at:])), at)
+
+    def test_a_name_that_never_ran_is_seen(self):
+        for at in range(len(TRUE)):
+            self.assertIsNotNone(self.judge.why_wrong(frames([*TRUE[:at], "Burner.Other.Run", *TRUE[at + 1:]])), at)
+
+    def test_native_code_in_between_is_seen(self):
+        between = [*frames(TRUE[:2])[:2], stacks.Frame("memcpy", "libc.so.6"), *frames(TRUE[2:])]
+        self.assertIsNotNone(self.judge.why_wrong(between))
+
+
+if __name__ == "__main__":
+    unittest.main()
