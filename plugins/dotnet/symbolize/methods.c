@@ -286,7 +286,7 @@ int dotnet_method_of_function(const struct dotnet_reader *reader, const struct d
 			      uint64_t addr, uint64_t *ret)
 {
 	struct functions functions;
-	uint32_t at, function[3];
+	uint32_t at = 0, function[3];
 	int r = read_functions(reader, range, &functions);
 
 	if (r == 0 && addr - range->begin > UINT32_MAX)
