@@ -731,8 +731,10 @@ EP_TEST(a_table_that_was_replaced_goes_before_the_next_interval_ends)
 	uint64_t minute = 0;
 	size_t with_old;
 
-	while (ep_store_counters(store)->renewals == 0)
+	while (ep_store_counters(store)->renewals == 0) {
+		assert_true(minute < 60);
 		pass_minute(store, ++minute, 50);
+	}
 	with_old = ep_store_bytes(store);
 	event_init(&known, EP_EVENT_KNOWN, 1, STAYS);
 	ep_store_rest(store, minute * MINUTE_NS + 1); /* samples of before may come */
