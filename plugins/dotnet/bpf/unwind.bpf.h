@@ -88,12 +88,16 @@ static __always_inline void take_slot(const struct dotnet_walk *w, __u64 i)
 	struct dotnet_rule *rule = &s->rule;
 	__u64 slot = get_slot(w, i), next = get_slot(w, i + 1), both = next | get_slot(w, i + 2) << 16;
 	__u64 info = slot >> 12, far = (info - 1) >> 63, is_op = (s->skip - 1) >> 63;
-	__u64 off = slot & 255, is_undone, fp, fp_at;
+	__u64 off = slot & 255, index, is_undone, fp, fp_at;
 	const struct unwind_op *op;
 
 	EP_OPAQUE(far);
 	EP_OPAQUE(is_op);
-	op = &unwind_ops[(slot >> 8 & 15) | (far & 1) << 4];
+	/* A sum: to 5.10 what an or has made has no bounds. */
+	index = slot >> 8 & 15;
+	EP_OPAQUE(index);
+	index &= 15;
+	op = &unwind_ops[index] + (far & 1) * 16;
 	s->bad |= is_op & op->is_bad;
 	s->skip += is_op * (op->operands + 1ull) - 1;
 	is_undone = (s->rel - off) >> 63;
