@@ -217,11 +217,19 @@ static void find_stub(const struct ep_unwinder_host *host, const struct ep_file 
 	reach_take(reach, ret);
 }
 
+/* A module's file is called as the module is, or Python would not find it. */
+static bool is_called_greenlet(const struct ep_unwinder_host *host, const struct ep_file *file)
+{
+	const char *path = host->file_path(file), *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	return strncmp(name + (name[0] == '_'), "greenlet.", strlen("greenlet.")) == 0;
+}
+
 bool py_greenlet_find(const struct ep_unwinder_host *host, const struct ep_file *file,
 		      struct py_greenlet *ret)
 {
 	*ret = (struct py_greenlet){0};
-	if (!EP_HAS(host, add_rows) ||
+	if (!EP_HAS(host, add_rows) || !is_called_greenlet(host, file) ||
 	    (!file_va(host, file, "PyInit__greenlet") && !file_va(host, file, "PyInit_greenlet")))
 		return false;
 	find_bootstrap(host, file, ret);

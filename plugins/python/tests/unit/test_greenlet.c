@@ -35,6 +35,7 @@ static struct made_file *made_file_new(void)
 	made->host.sections = sections;
 	made->host.n_sections = EP_LEN(sections);
 	made->host.functions = made->functions;
+	made->host.file.path = "/usr/lib/python3/dist-packages/greenlet/_greenlet.cpython-314-x86_64-linux-gnu.so";
 	return made;
 }
 
@@ -91,6 +92,31 @@ EP_TEST(other_modules_are_not_mine)
 		add_symbol(made, names[i], 0x1200, 0x80);
 		assert_int_equal(probe_made(made), EP_NOT_MINE);
 		assert_null(made->executable);
+	}
+}
+
+/* Nothing else is asked of other files. */
+EP_TEST(a_module_is_called_as_its_file_is)
+{
+	static const struct {
+		const char *path;
+		int want;
+	} rows[] = {
+		{"/x/greenlet.cpython-39-x86_64-linux-gnu.so", EP_CODE_ONLY}, {"_greenlet.so", EP_CODE_ONLY},
+		{"/greenlet./libx.so", EP_NOT_MINE}, {"/x/_gevent_cgreenlet.cpython-311-x86_64-linux-gnu.so", EP_NOT_MINE},
+		{"", EP_NOT_MINE}, {"/x/greenlets.so", EP_NOT_MINE},
+	};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct made_file *made = made_file_new();
+
+		made->host.file.path = rows[i].path;
+		add_symbol(made, "PyInit__greenlet", 0x1040, 16);
+		add_symbol(made, BOOTSTRAP, 0x1200, 0x80);
+		if (probe_made(made) != rows[i].want)
+			fail_msg("%s", rows[i].path);
+		if (made->executable)
+			py_unload(made->executable);
 	}
 }
 
