@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define MAX_ANONYMOUS 1024
+#define MAX_PIECES    1024 /* of a region: whoever asks is the loop, for each address of a process */
 
 static struct ep_place_in_memory *at(const struct ep_vec *places, size_t i)
 {
@@ -310,7 +311,7 @@ uint64_t ep_places_region(const struct ep_vec *places, uint64_t addr)
 
 	if (!place)
 		return 0;
-	while (place > first && is_region(place - 1, place))
+	for (size_t n = 0; n < MAX_PIECES && place > first && is_region(place - 1, place); n++)
 		place--;
 	return place->start;
 }

@@ -80,7 +80,7 @@ bool ep_place_is_part(const struct ep_place_in_memory *part, const struct ep_pla
 struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr);
 /*
  * Where the region of an address begins: its place with those that touch it, of the same file or of none. A JIT maps
- * its memory, or makes it executable, piece by piece. 0: the address is in no place.
+ * its memory, or makes it executable, piece by piece. At most 1024 pieces before it are looked at. 0: the address is in no place.
  */
 uint64_t ep_places_region(const struct ep_vec *places, uint64_t addr);
 

@@ -153,6 +153,19 @@ PLACES_TEST(a_region_begins_where_what_touches_it_does)
 	ep_places_clear(places);
 }
 
+/* As many pieces of one file as a process may map: what each address costs has a bound. */
+PLACES_TEST(a_region_of_many_pieces_is_cut)
+{
+	struct ep_executable e = executable(EP_EXECUTABLE_READY);
+
+	e.refs = 10000;
+	for (uint64_t i = 0; i < 3000; i++)
+		assert_int_equal(ep_places_insert(places, place(0x100000 + i * 0x1000, 0x101000 + i * 0x1000, &e)), 0);
+	assert_int_equal(ep_places_region(places, 0x100000 + 1024 * 0x1000), 0x100000);
+	assert_int_equal(ep_places_region(places, 0x100000 + 2999 * 0x1000), 0x100000 + (2999 - 1024) * 0x1000);
+	ep_places_clear(places);
+}
+
 PLACES_TEST(anonymous_places_are_bounded)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);
