@@ -2,7 +2,7 @@
 /*
  * Code without call frame information that runs within the frame of a function which jumped to it, and not in
  * frames of its own: a compiler keeps its frames on a stack of its own in the heap, and the machine's stack
- * pointer stays where that function has put it. So compiles GHC: StgRun (rts/StgCRun.c) saves C's
+ * pointer stays where that function has put it. So compiles GHC: StgRun (rts/StgCRun.c, 9.0.2) saves C's
  * registers, makes room of RESERVED_C_STACK_BYTES and jumps; Haskell's code jumps on, and returns in the end to
  * what follows StgRun's jump. rsp is an ordinary C stack all the time:
  *

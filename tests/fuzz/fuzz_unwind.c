@@ -7,6 +7,7 @@
  */
 #include "core/elf/file.h"
 #include "core/unwind/build.h"
+#include "core/unwind/outer.h"
 #include "tests/kit/fuzz.h"
 
 #define CHECK(condition)                                                                           \
@@ -66,7 +67,8 @@ static void check_rules(const struct ep_unwind_table *table)
 		const struct ep_rule *rule = &table->rules[i];
 
 		CHECK(rule->cfa_kind <= EP_CFA_DEREF_TWICE && rule->cfa_reg < 16);
-		CHECK(rule->ra_kind == EP_REG_AT_CFA || rule->ra_kind == EP_REG_IN_REG);
+		CHECK(rule->ra_kind == EP_REG_AT_CFA || rule->ra_kind == EP_REG_IN_REG ||
+		      (rule->ra_kind == EP_REG_IS_CODE && table->stats.outer_va));
 		CHECK(rule->ra_reg < 16 && rule->fp_reg < 16 && rule->fp_kind <= EP_REG_IS_CFA);
 		CHECK((rule->others & ~(EP_OTHERS_KEEPS | EP_OTHERS_INTERRUPTED | EP_OTHERS_SWITCH)) < 16);
 		CHECK((rule->base_slot == 0) == (EP_OTHERS_REG(rule->others) == 0));
@@ -111,6 +113,35 @@ static size_t make_rows(const uint8_t *data, size_t size, struct ep_code_row *ro
 	return n;
 }
 
+struct code {
+	const uint8_t *data;
+	size_t bytes;
+};
+
+/* The input is code at 0x1000 as well. */
+static bool read_code(void *arg, uint64_t va, uint8_t *buf, size_t bytes)
+{
+	const struct code *code = arg;
+
+	if (va < 0x1000 || !ep_in_bounds(va - 0x1000, bytes, code->bytes))
+		return false;
+	memcpy(buf, code->data + (va - 0x1000), bytes);
+	return true;
+}
+
+/* As if one of its functions was what others run in, and as if one was found to be. */
+static void build_outer(struct ep_build_input *input, const struct ep_unwind_table *table)
+{
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *made = NULL, *found = NULL;
+
+	input->outer_va = 0x1234;
+	if (ep_build(input, &made) == 0)
+		check_table(made);
+	input->outer_va = ep_outer_find(input, input->lists[0], table);
+	if (ep_build(input, &found) == 0)
+		check_table(found);
+}
+
 static void build_sections(const uint8_t *data, size_t size)
 {
 	static struct ep_code_row rows[MAX_ROWS];
@@ -124,6 +155,8 @@ static void build_sections(const uint8_t *data, size_t size)
 		.rows = rows,
 		.n_rows = make_rows(data, size, rows),
 		.entry_va = 0x1070,
+		.read_code = read_code,
+		.read_code_arg = &(struct code){data, size},
 	};
 	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 	static struct ep_fde_list lists[2]; /* large; a fuzz target runs in one thread */
@@ -132,8 +165,10 @@ static void build_sections(const uint8_t *data, size_t size)
 		CHECK(ep_fde_list_init_scan(&lists[i], i ? &debug : &eh) == 0);
 		input.lists[i] = &lists[i];
 	}
-	if (ep_build(&input, &table) == 0)
+	if (ep_build(&input, &table) == 0) {
 		check_table(table);
+		build_outer(&input, table);
+	}
 	for (int i = 0; i < 2; i++)
 		ep_fde_list_fini(&lists[i]);
 }
