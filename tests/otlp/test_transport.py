@@ -579,7 +579,7 @@ def http_error_while_sending():
         while HttpRequest(connection):
             connection.sendall(OK)
     server = Server(serve)
-    result = send(server.url, "-n", "2", "-s", "large", timeout="60s", **LARGE, **HTTP)
+    result = send(server.url, "-n", "2", "-s", "large", timeout="60s", flush_timeout="60s", **LARGE, **HTTP)
     result.expect(refused_requests=1, accepted_requests=1, retries=0)
     must(server.connections == 2 and b"POST " not in b"".join(behind), f"{server.connections} connections")
 
