@@ -19,6 +19,7 @@ import unittest
 
 import agent
 import whole  # and with it where the kit is
+import counting
 import stacks
 from whole import BINARY, BURN, Case, burner, has_events, run, wait_until, wait_used
 
@@ -455,6 +456,7 @@ class Hardship(Case):
     def test_process_with_50000_mappings(self):
         program = os.path.join(self.dir, "mappings")
         source = """
+            #include <stdio.h>
             #include <sys/mman.h>
             #include <time.h>
             static volatile long sink;
@@ -464,14 +466,17 @@ class Hardship(Case):
                     char *p = mmap(0, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
                     if (p != MAP_FAILED) mprotect(p + 4096, 4096, PROT_NONE);
                 }
+                printf("%f\\n", (double)clock() / CLOCKS_PER_SEC);
                 while (clock() < 2 * CLOCKS_PER_SEC) spin();
             }"""
         subprocess.run(["gcc", "-O2", "-x", "c", "-", "-o", program], input=source, text=True,
                        check=True)
         result = run("record", "-v", "-o", self.out, "--", program)
         self.assertEqual(result.returncode, 0, result.stderr)
-        complete = float(re.search(r"stacks: ([0-9.]+) % complete", result.stderr)[1])
-        self.assertGreater(complete, 95, result.stderr)
+        # While it maps them its stacks may say that this cannot be followed.
+        while_mapping, samples = float(result.stdout) * 99, samples_of(self.out)
+        wrong = sum(s.count for s in samples if any(map(stacks.is_error, s.frames))) - while_mapping
+        self.assertFalse(counting.is_missed(wrong, sum(s.count for s in samples), 99), result.stderr)
         cpu_ms = int(re.search(r"(\d+)  ms of CPU used by the agent", result.stderr)[1])
         self.assertLess(cpu_ms, 1500, result.stderr)
 
