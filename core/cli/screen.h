@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What `top` shows on a terminal, one picture after the other. A terminal may take no text for a
- * while: its user has stopped it, or the connection behind it stalls. The loop does not wait. The
+ * while, when its user has stopped it or its connection stalls. The loop does not wait for it. The
  * picture that is on its way is finished first, and those that come meanwhile are left out: when
  * there is space again the newest one is asked for.
  */

@@ -354,7 +354,7 @@ void ep_processes_spread_news(struct ep_processes *processes)
 		spread(processes);
 }
 
-/* Of one that nobody maps there is no news. Tables that were dropped are not to be used for longer than this turn. */
+/* An executable that nobody maps changes no process. Dropped tables may be used until the end of this turn only. */
 void ep_processes_on_executable(void *arg, struct ep_executable *executable)
 {
 	struct ep_processes *processes = arg;

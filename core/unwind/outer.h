@@ -25,8 +25,8 @@
 struct ep_build_input;
 
 /*
- * The address behind the jump of the function that all code without rules runs in; 0: there is none, or more
- * than one. `table` has the rules of the FDEs of `list`.
+ * All code without rules runs in the frame of one function: the address after that function's jump. 0 when no
+ * function, or more than one, can be it. `table` has the rules of the FDEs of `list`.
  */
 uint64_t ep_outer_find(const struct ep_build_input *input, struct ep_fde_list *list,
 		       const struct ep_unwind_table *table);
@@ -40,7 +40,7 @@ struct ep_outer_call {
 	uint8_t by;
 };
 #define EP_OUTER_CALL_BYTES 128 /* from the first instruction to the last, at most */
-/* The first at or behind `from`; false: there is none that begins before bytes - EP_OUTER_CALL_BYTES or ends in `bytes`. */
+/* Finds the first call at `from` or later. False when none begins before bytes - EP_OUTER_CALL_BYTES or ends within `bytes`. */
 bool ep_outer_next_call(const uint8_t *code, size_t bytes, size_t from, struct ep_outer_call *ret);
 
 #endif

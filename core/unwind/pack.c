@@ -112,7 +112,7 @@ void ep_pack_end_range(struct ep_pack *pack, const struct ep_pack_range *range)
 	uint64_t start = EP_ALIGN_DOWN(range->start, EP_PAGE_BYTES);
 	uint64_t end = EP_ALIGN_UP(range->end, EP_PAGE_BYTES);
 
-	/* An over that goes on behind the range ends with it. */
+	/* A replaced range that is longer than the range of text ends with it. */
 	if (range->end && write_overs(pack, range->end - 1))
 		pack->is_over = false;
 	pack->fixed_va = UINT64_MAX;
