@@ -566,20 +566,25 @@ def retry_after_is_kept_to():
 
 @case
 def http_error_while_sending():
-    """Answers after the head: what it has not read yet is no next request, so the connection is not used again."""
-    behind = []
+    """Answers after the head: what it has not read yet is no next request, so the connection is not used again.
+
+    It reads on when the second connection is there: had it read before, all could be sent when the answer is seen.
+    """
+    behind, is_second = [], threading.Event()
 
     def serve(connection, number):
         if number == 1:
             connection.recv(1000)
             connection.sendall(http_answer("413 Too Large"))
+            is_second.wait(60)
             while data := connection.recv(65536):
                 behind.append(data)
             return
+        is_second.set()
         while HttpRequest(connection):
             connection.sendall(OK)
     server = Server(serve)
-    result = send(server.url, "-n", "2", "-s", "large", timeout="60s", flush_timeout="60s", **LARGE, **HTTP)
+    result = send(server.url, "-n", "2", "-s", "large", **LARGE, **HTTP)
     result.expect(refused_requests=1, accepted_requests=1, retries=0)
     must(server.connections == 2 and b"POST " not in b"".join(behind), f"{server.connections} connections")
 
