@@ -113,6 +113,18 @@ class Case(unittest.TestCase):
         return process
 
 
+class Timed(unittest.TextTestResult):
+    """Says how long each test took, for the log."""
+
+    def startTest(self, test):
+        self.begun = time.monotonic()
+        super().startTest(test)
+
+    def stopTest(self, test):
+        self.stream.writeln(f" {time.monotonic() - self.begun:.1f} s {test.id().removeprefix('__main__.')}")
+        super().stopTest(test)
+
+
 def main():
     if os.geteuid() != 0:
         print("skip: profiling needs root")
@@ -121,4 +133,4 @@ def main():
     if doctor.returncode != 0:
         print("skip: this machine cannot profile: " + doctor.stdout.strip().splitlines()[-1])
         sys.exit(SKIP)
-    unittest.main()
+    unittest.main(testRunner=unittest.TextTestRunner(resultclass=Timed))
