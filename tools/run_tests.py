@@ -150,6 +150,11 @@ class Run:
         tests, environment = self.chosen(build, suite)
         if not tests:
             return
+        names = [test["name"] for test in tests]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            self.broken(step, f"several tests are called {', '.join(twice)}: meson would run each as often")
+            return
         started = time.monotonic()
         log = os.path.join(build.directory, "meson-logs/testlog.json")
         with contextlib.suppress(FileNotFoundError):
@@ -157,8 +162,7 @@ class Run:
         at_once = ["--num-processes", str(min(LIVE_AT_ONCE, os.cpu_count()))] * (suite == "live")
         _, failed = self.follow(
             step, ["meson", "test", "-C", build.directory, "--no-rebuild", "--no-stdsplit", "--print-errorlogs",
-                   "--timeout-multiplier", str(PATIENCE[self.plan.full]), *at_once,
-                   *(test["name"] for test in tests)], UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1", **environment)
+                   "--timeout-multiplier", str(PATIENCE[self.plan.full]), *at_once, *names], UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1", **environment)
         path = os.path.join(self.results, step + ".json")
         if os.path.exists(log):
             shutil.copy(log, path)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The front door of the readers, and those of text. */
+#include "readers/unpack.h"
 #include "tests/unit/read_profile.h"
 
 #include <sys/wait.h>
@@ -58,24 +59,43 @@ EP_TEST(gzip_that_is_cut_off_or_damaged_is_refused)
 	check_refused(bytes.data, bytes.len, "behind its compressed data");
 }
 
-/* 2 GiB of zeros in 9 MB: members of 64 MiB, so that it is quickly made. */
+/* Zeros, of which a MiB is 4 KiB of gzip. The bound is whoever's who reads: here a small one. */
 EP_TEST(a_bomb_is_refused)
 {
-	ep_cleanup(ep_vec_fini) struct ep_vec bytes, member;
-	struct ep_batch *batch = NULL;
-	const size_t zeros = (size_t)64 << 20;
-	void *data;
+	ep_cleanup(ep_vec_fini) struct ep_vec bytes, unpacked;
+	const size_t zeros = (size_t)1 << 20, bound = 3 * zeros - 1;
+	const char *why = NULL;
+	void *data = calloc(1, zeros);
+	FILE *file = tmpfile();
 
-	init_bytes(&bytes);
-	init_bytes(&member);
-	data = calloc(1, zeros);
 	assert_non_null(data);
-	append_gzip(&member, data, zeros);
+	assert_non_null(file);
+	init_bytes(&bytes);
+	for (int i = 0; i < 3; i++)
+		append_gzip(&bytes, data, zeros);
 	free(data);
-	for (int i = 0; i < 33; i++)
-		assert_int_equal(ep_vec_append(&bytes, member.data, member.len), 0);
-	assert_int_equal(read_bytes(bytes.data, bytes.len, &batch), -E2BIG);
-	assert_non_null(strstr(read_why, "more than 2 GiB"));
+	assert_int_equal(fwrite(bytes.data, bytes.len, 1, file), 1);
+	rewind(file);
+	ep_vec_init(&unpacked, 1, bound);
+	assert_int_equal(ep_unpack(fileno(file), &unpacked, &why), -E2BIG);
+	assert_string_equal(why, "holds more than 2 GiB");
+	assert_true(unpacked.len <= bound && unpacked.cap <= bound);
+	fclose(file);
+}
+
+/* A hole, so that nothing of it is read. */
+EP_TEST(more_than_two_gib_are_refused)
+{
+	char path[] = "/tmp/test_read_XXXXXX";
+	struct ep_batch *batch = NULL;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (2ll << 30) + 1), 0);
+	close(fd);
+	assert_int_equal(read_path(path, &batch), -E2BIG);
+	unlink(path);
+	assert_non_null(strstr(read_why, "holds more than 2 GiB"));
 }
 
 EP_TEST(what_is_no_profile_is_named)

@@ -311,12 +311,12 @@ printf '%s\n' '{"name": "p / good", "result": "OK", "duration": 0.1}' \
 	>"$directory/meson-logs/testlog.json"
 """
 
-    def call(self, result="OK", ninja="exit 0"):
-        """ninja: what it does when it compiles."""
+    def call(self, result="OK", ninja="exit 0", tests=1):
+        """ninja: what it does when it compiles; tests: as many of one name."""
         with tempfile.TemporaryDirectory() as top:
             build = os.path.join(top, "build")
             for name, text in ("bin/meson", self.MESON), ("bin/ninja", f"#!/bin/sh\n[ $3 != build.ninja ] || exit 0\necho '[1/1] CC x'\n{ninja}\n"), \
-                    ("tests", json.dumps([{"name": "good", "suite": ["p:unit"], "cmd": ["a"], "depends": ["x"]}])), \
+                    ("tests", json.dumps([{"name": "good", "suite": ["p:unit"], "cmd": ["a"], "depends": ["x"]}] * tests)), \
                     ("build/build.ninja", ""), ("build-sanitize/build.ninja", ""), \
                     ("build/meson-info/intro-tests.json", "[1]"), ("build/lists.txt", ""):
                 os.makedirs(os.path.dirname(os.path.join(top, name)), exist_ok=True)
@@ -349,6 +349,11 @@ printf '%s\n' '{"name": "p / good", "result": "OK", "duration": 0.1}' \
         status, lines, _, log = self.call(ninja="echo broken; exit 1")
         self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed, 0 skipped"))
         self.assertIn("broken", log)
+
+    def test_two_tests_of_one_name_are_red(self):
+        status, lines, _, _ = self.call(tests=2)
+        self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed, 0 skipped"))
+        self.assertIn("several tests are called good", "\n".join(lines))
 
 
 class Door(unittest.TestCase):
