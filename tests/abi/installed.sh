@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # For scripts that are strangers to the tree: an installed copy of the profiler, and pkg-config for
-# it alone. Sourced, with $build. $dir is a directory of the script's own, $dir/root is what was
-# installed, $clang a clang.
+# it alone. Sourced, with $build. $dir is a directory of the script's own, $installed is what was
+# installed: $EBPF_PROFILER_INSTALLED, where who calls has given one for all that it builds; $clang a clang.
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 chmod 755 "$dir"
@@ -15,11 +15,12 @@ done
 
 # install_copy TAG,...: as `meson install --tags`
 install_copy() {
-	DESTDIR=$dir/root meson install -C "$build" --no-rebuild --tags "$1" >"$dir/log" 2>&1 ||
+	installed=${EBPF_PROFILER_INSTALLED:-$dir/root}
+	[ -d "$installed" ] || DESTDIR=$installed meson install -C "$build" --no-rebuild --tags "$1" >"$dir/log" 2>&1 ||
 		{ cat "$dir/log"; exit 1; }
-	pc=$(find "$dir/root" -name ebpf-profiler-plugin.pc)
+	pc=$(find "$installed" -name ebpf-profiler-plugin.pc)
 	[ -n "$pc" ] || { echo "no ebpf-profiler-plugin.pc was installed"; exit 1; }
-	export PKG_CONFIG_PATH="${pc%/*}" PKG_CONFIG_SYSROOT_DIR="$dir/root"
+	export PKG_CONFIG_PATH="${pc%/*}" PKG_CONFIG_SYSROOT_DIR="$installed"
 	export PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
 }
 

@@ -18,6 +18,9 @@ LIVE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.join(LIVE, "..", "..")
 BUILD = os.environ["EBPF_PROFILER_BUILD"]
 SECONDS = "1"
+# The headers, installed once for all that a test builds.
+INSTALLED = tempfile.TemporaryDirectory(prefix="ebpf-profiler-test-")
+os.environ["EBPF_PROFILER_INSTALLED"] = os.path.join(INSTALLED.name, "root")
 
 
 class Lines(stacks.Profile):

@@ -15,13 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 
 import agent
 import whole  # and with it where the kit is
 import counting
 import stacks
-from whole import BINARY, BURN, Case, burner, has_events, run, wait_until, wait_used
+from whole import BINARY, BURN, Case, burner, run, wait_until, wait_used
 
 CONTAINER = "8f1d" * 16
 
@@ -398,56 +397,6 @@ class Agent(Case):
         self.assertEqual(result.returncode, 2)
         self.assertIn("level", result.stderr)
         self.assertIn(path + ":10:1:", result.stderr)
-
-
-CPU_1 = "/sys/devices/system/cpu/cpu1/online"
-
-
-def switch_cpu_off(seconds):
-    """CPU 1, and on again."""
-    try:
-        with open(CPU_1, "w", encoding="ascii") as file:
-            file.write("0")
-        time.sleep(seconds)
-    finally:
-        with open(CPU_1, "w", encoding="ascii") as file:
-            file.write("1")
-
-
-@unittest.skipUnless(os.access(CPU_1, os.W_OK), "CPU 1 cannot be taken away here")
-class Cpus(Case):
-    """That are taken away, and come back."""
-
-    def test_cpu_that_goes_and_comes_at_once_is_noticed(self):
-        self.take_cpu_away(0)
-
-    def test_cpu_that_goes_and_comes_is_followed(self):
-        self.take_cpu_away(1.5)
-
-    def test_cpu_that_goes_and_comes_before_it_samples(self):
-        profiler = None
-        while not profiler or whole.is_sampling(self.messages):  # it must be stopped in between
-            with open(self.messages, "wb") as log:
-                profiler = self.start([BINARY, "record", "-v", "-a", "-F", "199", "-o", self.out], stderr=log)
-            while not has_events(profiler):
-                self.assertIsNone(profiler.poll())
-            profiler.send_signal(signal.SIGSTOP)
-        switch_cpu_off(0)
-        profiler.send_signal(signal.SIGCONT)
-        self.check_cpu_is_sampled(profiler)
-
-    def take_cpu_away(self, seconds):
-        before = self.start(burner(600))
-        profiler = self.start_recording("-a", "-F", "199")
-        self.assertTrue(wait_used(before.pid, 0.5))
-        switch_cpu_off(seconds)
-        self.check_cpu_is_sampled(profiler)
-
-    def check_cpu_is_sampled(self, profiler):
-        busy = self.start(["taskset", "-c", "1", *burner(600)])
-        self.assertTrue(wait_used(busy.pid, 3))
-        self.end_recording(profiler)
-        self.assertIn((1, busy.pid), {(s.labels.get("cpu"), s.labels.get("pid")) for s in samples_of(self.out)})
 
 
 class Hardship(Case):
