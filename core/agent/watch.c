@@ -15,15 +15,12 @@
 #define SHORT_REST_MS	       2
 #define LONG_REST_MS	       25
 #define YOUNG_REST_MS	       8
-#define SHORT_RESTS_PER_SECOND 10
-#define SHORT_RESTS_BURST      50
-#define EXECS_PER_SECOND       40
-#define EXECS_BURST	       80
+#define PER_SECOND(n, at_once) {.unit_ns = EP_NS_PER_SEC / (n), .burst = (at_once)}
+static const struct ep_rate short_rests_rate = EP_WATCH_SHORT_RESTS;
+static const struct ep_rate execs_rate = PER_SECOND(40, 80);
+static const struct ep_rate young_rate = PER_SECOND(60, 240);
 /* Where it is woken for nothing so often, mappings are looked for in turns of LONG_REST_MS. */
-#define PEEKS_PER_SECOND       10
-#define PEEKS_BURST	       20
-#define YOUNG_PER_SECOND       60
-#define YOUNG_BURST	       240
+static const struct ep_rate peeks_rate = PER_SECOND(10, 20);
 
 static void on_paused(uv_timer_t *timer);
 static void on_rested(uv_timer_t *timer);
@@ -48,7 +45,7 @@ static uint64_t long_rest_ms(struct ep_watch *watch)
 {
 	uint32_t young = __atomic_exchange_n(&watch->options.control->young, 0, __ATOMIC_ACQ_REL);
 
-	if (young && ep_budget_take(&watch->young, ep_clock_mono_ns()))
+	if (young && ep_bucket_take(&watch->young, young_rate, ep_clock_mono_ns()))
 		return YOUNG_REST_MS;
 	return EP_MIN(LONG_REST_MS, watch->options.max_rest_ms);
 }
@@ -64,7 +61,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	spent_ns = ep_clock_thread_cpu_ns() - watch->cpu_ns;
 	rest_ms = REST_FACTOR * spent_ns / EP_NS_PER_MS;
 	watch->doze_ms = 0;
-	if (ep_budget_take(&watch->short_rests, ep_clock_mono_ns()))
+	if (ep_bucket_take(&watch->short_rests, short_rests_rate, ep_clock_mono_ns()))
 		rest_ms = EP_MIN(rest_ms, (uint64_t)SHORT_REST_MS);
 	else if (rest_ms < long_ms)
 		watch->doze_ms = long_ms - rest_ms;
@@ -81,7 +78,7 @@ static void on_side(uv_poll_t *poll, int status, int events)
 		return;
 	}
 	watch->peeks++;
-	if (ep_budget_take(&watch->free_peeks, ep_clock_mono_ns()))
+	if (ep_bucket_take(&watch->free_peeks, peeks_rate, ep_clock_mono_ns()))
 		return; /* cheaper than a pause, if there are few */
 	uv_poll_stop(poll);
 	uv_timer_start(&watch->pause, on_paused, EP_MIN(LONG_REST_MS, watch->options.max_rest_ms), 0);
@@ -111,7 +108,7 @@ static void on_exec(uv_poll_t *poll, int status, int events)
 {
 	struct ep_watch *watch = poll->data;
 
-	if (ep_budget_take(&watch->execs, ep_clock_mono_ns()))
+	if (ep_bucket_take(&watch->execs, execs_rate, ep_clock_mono_ns()))
 		on_poll(poll, status, events);
 	else
 		uv_poll_stop(poll);
@@ -164,11 +161,6 @@ int ep_watch_init(struct ep_watch *watch, const struct ep_watch_options *options
 	int r;
 
 	*watch = (struct ep_watch){.options = *options};
-	ep_budget_init(&watch->short_rests, SHORT_RESTS_PER_SECOND, SHORT_RESTS_BURST,
-		       ep_clock_mono_ns());
-	ep_budget_init(&watch->young, YOUNG_PER_SECOND, YOUNG_BURST, ep_clock_mono_ns());
-	ep_budget_init(&watch->free_peeks, PEEKS_PER_SECOND, PEEKS_BURST, ep_clock_mono_ns());
-	ep_budget_init(&watch->execs, EXECS_PER_SECOND, EXECS_BURST, ep_clock_mono_ns());
 	uv_timer_init(options->loop, &watch->rest);
 	uv_timer_init(options->loop, &watch->ticks);
 	uv_timer_init(options->loop, &watch->pause);

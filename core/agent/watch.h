@@ -24,11 +24,13 @@
 
 #include "bpf/shared.h"
 #include "core/base/util.h"
-#include "core/process/budget.h"
+#include "core/base/bucket.h"
 
 #include <uv.h>
 
 #define EP_WATCH_TICK_MS 500
+/* Rests after which it is looked at once: a struct ep_rate. */
+#define EP_WATCH_SHORT_RESTS {.unit_ns = EP_NS_PER_SEC / 10, .burst = 50}
 
 struct ep_watch_options {
 	uv_loop_t *loop;
@@ -53,7 +55,7 @@ struct ep_watch {
 	size_t n_polls;
 	uint64_t doze_ms; /* how long it dozes after this rest */
 	uint64_t cpu_ns; /* of this thread, when it last went to sleep */
-	struct ep_budget short_rests, execs, young, free_peeks;
+	struct ep_bucket short_rests, execs, young, free_peeks;
 	uint64_t wakes;	 /* how often something woke it */
 	uint64_t peeks;	 /* and how often that was nothing to look at */
 };

@@ -58,25 +58,17 @@ void ep_log_write(enum ep_log_level level, const char *fmt, ...)
 
 bool ep_log_limit_ok(struct ep_log_limit *limit)
 {
-	uint64_t now_ns = ep_clock_mono_ns();
+	bool ok = ep_bucket_take(&limit->lines, limit->rate, ep_clock_mono_ns());
 
-	if (now_ns - limit->window_start_ns >= limit->interval_ns) {
-		limit->window_start_ns = now_ns;
-		limit->used = 0;
-	}
-	if (limit->used >= limit->burst) {
-		limit->suppressed++;
-		return false;
-	}
-	limit->used++;
-	return true;
+	limit->suppressed += !ok;
+	return ok;
 }
 
 uint64_t ep_log_limit_take(struct ep_log_limit *limit)
 {
-	uint64_t n = limit->suppressed - limit->told;
+	uint64_t n = limit->suppressed - limit->reported;
 
-	limit->told = limit->suppressed;
+	limit->reported = limit->suppressed;
 	return n;
 }
 

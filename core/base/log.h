@@ -6,7 +6,7 @@
 #ifndef EP_BASE_LOG_H
 #define EP_BASE_LOG_H
 
-#include "core/base/util.h"
+#include "core/base/bucket.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -32,17 +32,15 @@ void ep_log_write(enum ep_log_level level, const char *fmt, ...) EP_PRINTF(2, 3)
 			ep_log_write((level), __VA_ARGS__);                                        \
 	} while (0)
 
-/* A budget for lines that a target process can trigger: at most `burst` lines in `interval_ns`. */
+/* For lines that a target process can trigger. A unit of the rate is a line. */
 struct ep_log_limit {
-	uint64_t interval_ns;
-	uint32_t burst;
-	uint32_t used;
-	uint64_t window_start_ns;
+	struct ep_rate rate;
+	struct ep_bucket lines;
 	uint64_t suppressed; /* lines that were not written, ever */
-	uint64_t told;	     /* of them, by ep_log_limit_take */
+	uint64_t reported;   /* of them, by ep_log_limit_take */
 };
 
-/* True when a line may be written now. */
+/* True when a line may be written now, which is then counted. */
 bool ep_log_limit_ok(struct ep_log_limit *limit);
 /* Lines that were not written since this was asked the last time: for the one that is. */
 uint64_t ep_log_limit_take(struct ep_log_limit *limit);

@@ -66,7 +66,7 @@ int ep_exporter_open(const struct ep_plugin *plugin, struct ep_module *module,
 	e->ops = plugin->exporter;
 	e->options = options;
 	e->queue_max = EP_MIN(EP_MAX(queue_len, 1u), (uint32_t)MAX_QUEUE);
-	e->log_limit = (struct ep_log_limit){.interval_ns = 60000000000ull, .burst = 3};
+	e->log_limit = (struct ep_log_limit){.rate = {.unit_ns = 20 * EP_NS_PER_SEC, .burst = 3}};
 	r = e->ops->open(ep_host_get(), options, &e->instance);
 	if (r != 0) {
 		exporter_free(e);

@@ -65,7 +65,7 @@ static bool may_write(const char *fmt, const char *line, uint64_t *ret_left_out)
 	while (sentence->fmt && sentence->fmt != fmt && sentence < &sentences[MAX_SENTENCES - 1])
 		sentence++;
 	if (!sentence->fmt)
-		*sentence = (struct sentence){.fmt = fmt, .limit = {.interval_ns = INTERVAL_NS, .burst = 1}};
+		*sentence = (struct sentence){.fmt = fmt, .limit = {.rate = {.unit_ns = INTERVAL_NS, .burst = 1}}};
 	may = ep_log_limit_ok(&sentence->limit);
 	*ret_left_out = may ? ep_log_limit_take(&sentence->limit) : 0;
 	if (!may)
@@ -95,11 +95,8 @@ static bool take_left_out(struct sentence *sentence, uint64_t now_ns, char line[
 	uint64_t n = 0;
 
 	pthread_mutex_lock(&sentences_lock);
-	if (sentence->fmt && now_ns >= limit->window_start_ns &&
-	    now_ns - limit->window_start_ns >= INTERVAL_NS)
+	if (limit->suppressed > limit->reported && ep_bucket_take(&limit->lines, limit->rate, now_ns)) {
 		n = ep_log_limit_take(limit);
-	if (n) {
-		limit->window_start_ns = now_ns;
 		memcpy(line, sentence->last, MAX_LINE);
 		*ret_others = n - 1;
 	}

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/proc/silent.h"
+#include "core/base/backoff.h"
 #include "core/proc/process.h"
+
+static const struct ep_backoff backoff = {
+	.first = EP_SILENT_FIRST_NS, .longest = EP_SILENT_LAST_NS, .percent = 200};
 
 static bool is_same(const struct ep_silent *a, const struct ep_silent *b)
 {
@@ -57,7 +61,7 @@ uint64_t ep_silents_add(struct ep_silents *silents, const struct ep_silent *who,
 	if (!entry)
 		entry = add(silents, who);
 	else if (is_try)
-		entry->wait_ns = EP_MIN(2 * entry->wait_ns, EP_SILENT_LAST_NS);
+		entry->wait_ns = ep_backoff_after(backoff, entry->wait_ns);
 	if (is_try)
 		entry->is_tried = false;
 	entry->reader = reader;

@@ -17,27 +17,19 @@
  * What records of its mappings may cost a process: a twentieth of a CPU, and so much at once. They are counted, as
  * they come: so much each, and for each place that has to move.
  */
-#define MAPPING_REST_FACTOR 20
-#define MAPPING_BURST_NS    (2 * EP_NS_PER_SEC)
-#define MAPPING_COST_NS	    500
-#define PLACE_COST_NS	    6
-
-static void charge(struct ep_process *process, uint64_t time_ns, uint64_t cost_ns)
-{
-	uint64_t from_ns = time_ns - EP_MIN(time_ns, MAPPING_BURST_NS);
-
-	process->mappings_paid_ns = EP_MAX(process->mappings_paid_ns, from_ns) + MAPPING_REST_FACTOR * cost_ns;
-}
+static const struct ep_rate mapping_rate = {.unit_ns = 20, .burst = 100 * EP_NS_PER_MS};
+#define MAPPING_COST_NS 500
+#define PLACE_COST_NS	6
 
 bool ep_processes_pay_mapping(struct ep_process *process, uint64_t time_ns)
 {
-	charge(process, time_ns, MAPPING_COST_NS);
-	return process->mappings_paid_ns <= time_ns;
+	ep_bucket_charge(&process->mapping_cost, mapping_rate, MAPPING_COST_NS, time_ns);
+	return ep_bucket_wait_ns(&process->mapping_cost, mapping_rate, 0, time_ns) == 0;
 }
 
 void ep_processes_pay_places(struct ep_process *process, uint64_t time_ns, size_t n_moved)
 {
-	charge(process, time_ns, PLACE_COST_NS * n_moved);
+	ep_bucket_charge(&process->mapping_cost, mapping_rate, PLACE_COST_NS * n_moved, time_ns);
 }
 
 static void forget_places(struct ep_processes *processes, struct ep_process *process)

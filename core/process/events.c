@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel said. Records come in order of time; one that comes late is applied by its time. */
+#include "core/base/backoff.h"
 #include "core/base/clock.h"
 #include "core/bpf/events.h"
 #include "core/plugin/host.h"
@@ -13,9 +14,9 @@
 #define IDENTIFY_NS (20 * EP_NS_PER_MS)
 /* Where an exec has told all that anybody asks. */
 #define IDENTIFY_LATER_NS (EP_NS_PER_SEC / 2)
-/* First and longest wait before an unknown address makes us read a process again. */
-#define BACKOFF_MIN_NS (50 * EP_NS_PER_MS)
-#define BACKOFF_MAX_NS (30 * EP_NS_PER_SEC)
+/* Before an unknown address makes us read a process again. */
+static const struct ep_backoff ask_again_backoff = {
+	.first = 50 * EP_NS_PER_MS, .longest = 30 * EP_NS_PER_SEC, .percent = 200};
 /* Places are made coarser when there are so many more than the last time. */
 #define COARSEN_STEP 256
 
@@ -544,8 +545,7 @@ static void ask_again(struct ep_processes *processes, struct ep_process *process
 		}
 		return;
 	}
-	process->backoff_ns =
-		EP_MIN(EP_MAX(process->backoff_ns * 2, BACKOFF_MIN_NS), BACKOFF_MAX_NS);
+	process->backoff_ns = ep_backoff_after(ask_again_backoff, process->backoff_ns);
 	process->next_retry_ns = now_ns + process->backoff_ns;
 	ep_reads_request(&processes->reads, process, 0);
 	ep_reads_hurry(&processes->reads, process);

@@ -94,8 +94,8 @@ int ep_languages_new(const struct ep_languages_options *options, struct ep_langu
 	languages->options = *options;
 	languages->max_naming = EP_MAX_NAME_JOBS;
 	languages->naming = options->name_jobs ? options->name_jobs : &languages->own_naming;
-	languages->full_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 1};
-	languages->left_out_lines = (struct ep_log_limit){.interval_ns = 60 * EP_NS_PER_SEC, .burst = 4};
+	languages->full_lines = (struct ep_log_limit){.rate = {.unit_ns = 60 * EP_NS_PER_SEC, .burst = 1}};
+	languages->left_out_lines = (struct ep_log_limit){.rate = {.unit_ns = 15 * EP_NS_PER_SEC, .burst = 4}};
 	ep_subuids_read("/etc/subuid", &languages->subuids);
 	languages->purses.n_cpus = (uint32_t)EP_MAX(sysconf(_SC_NPROCESSORS_ONLN), 0l);
 	LIST_INIT(&languages->instances);

@@ -63,7 +63,7 @@ struct ep_process {
 	uint64_t doubted_ns;  /* nothing of its mappings is believed that is older */
 	uint64_t check_ns;    /* not read before then only since records of others were lost */
 	uint64_t refused_ns;  /* read once more after that, as files of its mappings were not to be had; 0: it has all */
-	uint64_t mappings_paid_ns; /* up to then it has used what its mappings may cost */
+	struct ep_bucket mapping_cost; /* CPU time of records of its mappings */
 	size_t coarse_len;    /* its places, when they were last made coarser */
 	bool was_known; /* until it ended, or began to wait for a read */
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/purse.h"
-#include "core/base/util.h"
 
 /* What was spent comes back after so many times as long: 0.05 % of a CPU, and 4 %. */
 #define SHARE	     2000
 #define SHARED_SHARE 25
 #define OWNER_SHARE  25
 #define MACHINE_SHARE 100 /* of all CPUs */
+
+static const struct ep_rate plain_rate = {.unit_ns = SHARE, .burst = EP_PURSE_PLAIN_NS};
 
 void ep_cost_add(struct ep_cost *cost, uint64_t spent_ns, uint64_t worth_ns)
 {
@@ -16,64 +17,45 @@ void ep_cost_add(struct ep_cost *cost, uint64_t spent_ns, uint64_t worth_ns)
 	cost->dear_ns += spent_ns - plain_ns;
 }
 
-/* --- one part --------------------------------------------------------------------------------- */
-
-static uint64_t part_spent_ns(uint64_t part_ns, uint64_t share, uint64_t now_ns)
-{
-	return part_ns > now_ns ? (part_ns - now_ns) / share : 0;
-}
-
-static void part_pay(uint64_t *part_ns, uint64_t share, uint64_t cost_ns, uint64_t now_ns)
-{
-	*part_ns = EP_MAX(*part_ns, now_ns) + share * cost_ns;
-}
-
-/* Until less than `most_ns` is spent. */
-static uint64_t part_wait_ns(uint64_t part_ns, uint64_t share, uint64_t most_ns, uint64_t now_ns)
-{
-	uint64_t from_ns = now_ns + share * most_ns;
-
-	return part_ns > from_ns ? part_ns - from_ns : 0;
-}
-
 /* --- a purse ---------------------------------------------------------------------------------- */
 
-static uint64_t over_ns(uint64_t part_ns, uint64_t most_ns, uint64_t now_ns)
+static struct ep_rate dear_rate(const struct ep_purse *purse)
 {
-	return part_wait_ns(part_ns, SHARE, most_ns, now_ns) / SHARE;
-}
-
-static uint64_t most_dear_ns(const struct ep_purse *purse)
-{
-	return purse->was_sampled ? EP_PURSE_DEAR_NS : EP_PURSE_ASLEEP_NS;
+	return (struct ep_rate){.unit_ns = SHARE,
+				.burst = purse->was_sampled ? EP_PURSE_DEAR_NS : EP_PURSE_ASLEEP_NS};
 }
 
 static bool is_dear(const struct ep_purse *purse, uint64_t now_ns)
 {
-	return part_wait_ns(purse->dear_ns, SHARE, most_dear_ns(purse), now_ns) > 0;
+	return ep_bucket_over(&purse->dear, dear_rate(purse), now_ns) > 0;
 }
 
 static bool is_plain_spent(const struct ep_purse *purse, uint64_t now_ns)
 {
-	return part_wait_ns(purse->plain_ns, SHARE, EP_PURSE_PLAIN_NS, now_ns) > 0;
+	return ep_bucket_over(&purse->plain, plain_rate, now_ns) > 0;
+}
+
+static struct ep_rate shared_rate(const struct ep_purse *purse)
+{
+	return (struct ep_rate){.unit_ns = SHARED_SHARE,
+				.burst = purse->was_sampled ? EP_PURSE_SHARED_NS : EP_PURSE_SHARED_NS / 2};
 }
 
 /* --- owners ----------------------------------------------------------------------------------- */
 
-static uint64_t owner_share(const struct ep_purses *all)
+static struct ep_rate owner_rate(const struct ep_purses *all)
 {
 	uint64_t share = MACHINE_SHARE / EP_MAX(all->n_cpus, 1u);
 
-	return EP_MIN(EP_MAX(share, 1ul), (uint64_t)OWNER_SHARE);
+	return (struct ep_rate){.unit_ns = EP_MIN(EP_MAX(share, 1ul), (uint64_t)OWNER_SHARE),
+				.burst = EP_PURSE_OWNER_NS};
 }
 
 static uint64_t owner_over_ns(const struct ep_purses *all, uint32_t id, uint64_t now_ns)
 {
-	uint64_t share = owner_share(all);
-
 	for (size_t i = 0; id && i < EP_LEN(all->owners); i++) {
 		if (all->owners[i].id == id)
-			return part_wait_ns(all->owners[i].paid_ns, share, EP_PURSE_OWNER_NS, now_ns) / share;
+			return ep_bucket_over(&all->owners[i].bucket, owner_rate(all), now_ns);
 	}
 	return 0;
 }
@@ -86,7 +68,7 @@ static struct ep_purse_owner *owner_take(struct ep_purses *all, uint32_t id)
 	for (size_t i = 0; i < EP_LEN(all->owners); i++) {
 		if (all->owners[i].id == id)
 			return &all->owners[i];
-		if (all->owners[i].paid_ns < least->paid_ns)
+		if (all->owners[i].bucket.paid_ns < least->bucket.paid_ns)
 			least = &all->owners[i];
 	}
 	*least = (struct ep_purse_owner){.id = id};
@@ -100,22 +82,28 @@ static uint64_t owner_pay(struct ep_purses *all, uint32_t id, uint64_t cost_ns, 
 
 	if (!id || cost_ns == 0)
 		return 0;
-	part_pay(&owner_take(all, id)->paid_ns, owner_share(all), cost_ns, now_ns);
+	ep_bucket_charge(&owner_take(all, id)->bucket, owner_rate(all), cost_ns, now_ns);
 	return owner_over_ns(all, id, now_ns) - before_ns;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
+/* How much of it was more than was there. */
+static uint64_t charge_over(struct ep_bucket *bucket, struct ep_rate rate, uint64_t cost_ns, uint64_t now_ns)
+{
+	uint64_t before_ns = ep_bucket_over(bucket, rate, now_ns);
+
+	ep_bucket_charge(bucket, rate, cost_ns, now_ns);
+	return ep_bucket_over(bucket, rate, now_ns) - before_ns;
+}
+
 void ep_purse_pay(struct ep_purses *all, struct ep_purse *purse, const struct ep_cost *cost,
 		  uint64_t now_ns)
 {
-	uint64_t plain_ns = over_ns(purse->plain_ns, EP_PURSE_PLAIN_NS, now_ns);
-	uint64_t dear_ns = over_ns(purse->dear_ns, most_dear_ns(purse), now_ns), owner_ns = 0, greedy_ns;
+	uint64_t plain_ns = charge_over(&purse->plain, plain_rate, cost->plain_ns, now_ns);
+	uint64_t dear_ns = charge_over(&purse->dear, dear_rate(purse), cost->dear_ns, now_ns);
+	uint64_t owner_ns = 0, greedy_ns;
 
-	part_pay(&purse->plain_ns, SHARE, cost->plain_ns, now_ns);
-	part_pay(&purse->dear_ns, SHARE, cost->dear_ns, now_ns);
-	plain_ns = over_ns(purse->plain_ns, EP_PURSE_PLAIN_NS, now_ns) - plain_ns;
-	dear_ns = over_ns(purse->dear_ns, most_dear_ns(purse), now_ns) - dear_ns;
 	if (!all)
 		return;
 	all->spent_ns += cost->plain_ns + cost->dear_ns - cost->idle_ns;
@@ -127,7 +115,7 @@ void ep_purse_pay(struct ep_purses *all, struct ep_purse *purse, const struct ep
 	}
 	greedy_ns = EP_MAX(plain_ns + dear_ns, owner_ns);
 	all->greedy_spent_ns += EP_MIN(greedy_ns, cost->plain_ns + cost->dear_ns - cost->idle_ns);
-	part_pay(&all->greedy_ns, SHARED_SHARE, greedy_ns, now_ns);
+	ep_bucket_charge(&all->greedy, shared_rate(purse), greedy_ns, now_ns);
 }
 
 /* At the end there are no new programs. */
@@ -143,24 +131,22 @@ bool ep_purse_is_modest(const struct ep_purses *all, const struct ep_purse *purs
 
 uint64_t ep_purse_wait_ns(const struct ep_purses *all, const struct ep_purse *purse, uint64_t now_ns)
 {
-	uint64_t most_ns = purse->was_sampled ? EP_PURSE_SHARED_NS : EP_PURSE_SHARED_NS / 2;
-
 	if (ep_purse_is_modest(all, purse, now_ns))
 		return 0;
 	if (all->is_draining && !is_dear(purse, now_ns))
 		return all->drain_ns > 0 ? 0 : UINT64_MAX;
-	return part_wait_ns(all->greedy_ns, SHARED_SHARE, most_ns, now_ns);
+	return ep_bucket_wait_ns(&all->greedy, shared_rate(purse), 0, now_ns);
 }
 
 uint64_t ep_purse_spent_ns(const struct ep_purse *purse, uint64_t now_ns)
 {
-	return part_spent_ns(purse->plain_ns, SHARE, now_ns) +
-	       part_spent_ns(purse->dear_ns, SHARE, now_ns);
+	return ep_bucket_taken(&purse->plain, plain_rate, now_ns) +
+	       ep_bucket_taken(&purse->dear, dear_rate(purse), now_ns);
 }
 
 void ep_purses_drain(struct ep_purses *all, uint64_t cpu_ns)
 {
 	all->is_draining = true;
 	all->drain_ns = cpu_ns;
-	all->greedy_ns = 0;
+	all->greedy = (struct ep_bucket){0};
 }

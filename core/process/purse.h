@@ -34,7 +34,7 @@
 #ifndef EP_PROCESS_PURSE_H
 #define EP_PROCESS_PURSE_H
 
-#include "core/base/clock.h"
+#include "core/base/bucket.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,9 +47,9 @@
 #define EP_PURSE_OWNER_NS  EP_NS_PER_SEC
 #define EP_PURSE_OWNERS	   64 /* that have spent something and did not get it back yet */
 
-/* Until then each part is paid for; what is in the past is a full part. Zeroed: nothing was spent. */
+/* Zeroed: nothing was spent. */
 struct ep_purse {
-	uint64_t plain_ns, dear_ns;
+	struct ep_bucket plain, dear; /* of CPU time */
 	uint32_t owner; /* core/proc/subuids.h; 0: root, or not known yet */
 	bool was_sampled; /* its program */
 };
@@ -62,12 +62,12 @@ struct ep_cost {
 
 struct ep_purse_owner {
 	uint32_t id; /* 0: free */
-	uint64_t paid_ns; /* as in struct ep_purse */
+	struct ep_bucket bucket;
 };
 
 /* What all programs share. Zeroed: full. */
 struct ep_purses {
-	uint64_t greedy_ns; /* as in struct ep_purse */
+	struct ep_bucket greedy;
 	bool is_draining;
 	uint64_t drain_ns; /* CPU time that is left of the allowance at the end */
 	uint64_t spent_ns; /* CPU time, of all programs */

@@ -22,10 +22,10 @@ void ep_reads_init(struct ep_reads *reads, struct uv_loop_s *loop, uint32_t per_
 				const struct ep_process_read *read),
 		   void *arg)
 {
-	*reads = (struct ep_reads){.loop = loop, .done = done, .arg = arg};
+	*reads = (struct ep_reads){
+		.loop = loop, .rate = ep_rate_per_second(per_second, READ_BURST), .done = done, .arg = arg};
 	TAILQ_INIT(&reads->queue);
 	TAILQ_INIT(&reads->deferred);
-	ep_budget_init(&reads->budget, per_second, READ_BURST, ep_clock_mono_ns());
 	uv_timer_init(loop, &reads->tick);
 	reads->tick.data = reads;
 }
@@ -93,7 +93,7 @@ static void on_tick(uv_timer_t *timer)
 			next_ns = EP_MIN(next_ns, process->due_ns);
 	}
 	if (!TAILQ_EMPTY(&reads->deferred))
-		next_ns = EP_MIN(next_ns, now_ns + ep_budget_wait_ns(&reads->budget, now_ns));
+		next_ns = EP_MIN(next_ns, now_ns + ep_bucket_wait_ns(&reads->budget, reads->rate, 1, now_ns));
 	if (next_ns != UINT64_MAX)
 		arm(reads, now_ns, next_ns);
 }
@@ -125,7 +125,7 @@ static void defer(struct ep_reads *reads, struct ep_process *process)
 	process->is_deferred = true;
 	TAILQ_INSERT_TAIL(&reads->deferred, process, queue);
 	reads->stats.deferred++;
-	arm(reads, now_ns, now_ns + ep_budget_wait_ns(&reads->budget, now_ns));
+	arm(reads, now_ns, now_ns + ep_bucket_wait_ns(&reads->budget, reads->rate, 1, now_ns));
 }
 
 /* Queues those whose turn has come. */
@@ -134,7 +134,7 @@ static void queue_deferred(struct ep_reads *reads)
 	struct ep_process *process;
 
 	while ((process = TAILQ_FIRST(&reads->deferred)) != NULL &&
-	       ep_budget_take(&reads->budget, ep_clock_mono_ns())) {
+	       ep_bucket_take(&reads->budget, reads->rate, ep_clock_mono_ns())) {
 		bool identity_only = process->identity_only;
 
 		stop_deferring(reads, process);
@@ -152,7 +152,7 @@ void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64
 	process->identity_only = false;
 	if (process->is_deferred || (process->state != EP_PROCESS_NEW && process->state != EP_PROCESS_KNOWN))
 		return;
-	if (TAILQ_EMPTY(&reads->deferred) && ep_budget_take(&reads->budget, ep_clock_mono_ns()))
+	if (TAILQ_EMPTY(&reads->deferred) && ep_bucket_take(&reads->budget, reads->rate, ep_clock_mono_ns()))
 		ep_reads_enqueue(reads, process, delay_ns);
 	else
 		defer(reads, process);
@@ -201,7 +201,7 @@ static void finish_read(void *arg)
 	reads->running--;
 	reads->stats.reads++;
 	reads->stats.late += task->waited_ns > LATE_NS;
-	ep_budget_charge(&reads->budget, task->read.cost_ns / TOKEN_NS);
+	ep_bucket_drain(&reads->budget, reads->rate, task->read.cost_ns / TOKEN_NS, ep_clock_mono_ns());
 	reads->done(reads->arg, task->program, &task->read);
 	ep_process_read_fini(&task->read);
 	free(task);

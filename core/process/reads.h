@@ -9,7 +9,7 @@
 #ifndef EP_PROCESS_READS_H
 #define EP_PROCESS_READS_H
 
-#include "core/process/budget.h"
+#include "core/base/bucket.h"
 #include "core/process/process.h"
 #include "core/process/read.h"
 
@@ -26,7 +26,8 @@ struct ep_reads {
 	struct uv_loop_s *loop;
 	struct ep_read_queue queue, deferred;
 	size_t queued, running;
-	struct ep_budget budget;
+	struct ep_bucket budget;
+	struct ep_rate rate;
 	uv_timer_t tick; /* when the next is due that is not due yet */
 	uint64_t tick_ns;
 	bool ticking, stopped;

@@ -77,7 +77,7 @@ static void spend(struct ep_purse *purse, uint64_t own_ns, uint64_t shared_ns)
 	const struct ep_cost cost = {.dear_ns = own_ns};
 
 	ep_purse_pay(NULL, purse, &cost, ep_clock_mono_ns());
-	host.languages->purses.greedy_ns = ep_clock_mono_ns() + 25 * shared_ns;
+	host.languages->purses.greedy.paid_ns = ep_clock_mono_ns() + 25 * shared_ns;
 }
 
 NAMES_TEST(who_has_spent_its_share_waits_until_it_is_paid)

@@ -20,7 +20,7 @@ static uint64_t paid_ns(uint32_t id)
 
 	for (size_t i = 0; i < EP_LEN(all->owners); i++) {
 		if (all->owners[i].id == id)
-			return all->owners[i].paid_ns;
+			return all->owners[i].bucket.paid_ns;
 	}
 	return 0;
 }

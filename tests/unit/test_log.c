@@ -6,13 +6,13 @@
 
 EP_TEST(what_was_left_out_is_told_once)
 {
-	struct ep_log_limit limit = {.interval_ns = UINT64_MAX, .burst = 1, .window_start_ns = 1};
+	struct ep_log_limit limit = {.rate = {.unit_ns = 3600 * EP_NS_PER_SEC, .burst = 1}};
 
 	assert_true(ep_log_limit_ok(&limit));
 	assert_int_equal(ep_log_limit_take(&limit), 0);
 	for (int i = 0; i < 3999; i++)
 		assert_false(ep_log_limit_ok(&limit));
-	limit.interval_ns = 0; /* the minute is over */
+	limit.lines = (struct ep_bucket){0}; /* the hour is over */
 	assert_true(ep_log_limit_ok(&limit));
 	assert_int_equal(ep_log_limit_take(&limit), 3999);
 	assert_int_equal(ep_log_limit_take(&limit), 0);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places of a process, the rows made of them, and the budget that pays for reading /proc. */
 #include "core/base/clock.h"
-#include "core/process/budget.h"
 #include "core/process/language_internal.h"
 #include "core/process/places.h"
 #include "core/process/process_languages.h"
@@ -301,30 +300,6 @@ EP_TEST(rows_have_a_limit)
 	assert_int_equal(ep_rows_add(&made, &at, 0), 0);
 	assert_int_equal(ep_rows_add(&made, &at, 0), 0);
 	assert_int_equal(ep_rows_add(&made, &at, 0), -E2BIG);
-}
-
-EP_TEST(budget_is_a_burst_and_then_a_rate)
-{
-	struct ep_budget budget;
-	uint64_t now_ns = 1000;
-
-	ep_budget_init(&budget, 10, 3, now_ns);
-	for (int i = 0; i < 3; i++)
-		assert_true(ep_budget_take(&budget, now_ns));
-	assert_false(ep_budget_take(&budget, now_ns));
-	assert_false(ep_budget_take(&budget, now_ns += EP_NS_PER_SEC / 20));
-	assert_true(ep_budget_take(&budget, now_ns += EP_NS_PER_SEC / 20));
-	assert_true(ep_budget_take(&budget, now_ns += 1000000 * EP_NS_PER_SEC));
-	ep_budget_charge(&budget, 1);
-	assert_int_equal(ep_budget_wait_ns(&budget, now_ns), 0);
-	assert_true(ep_budget_take(&budget, now_ns));
-	assert_false(ep_budget_take(&budget, now_ns));
-	assert_in_range(ep_budget_wait_ns(&budget, now_ns), EP_NS_PER_SEC / 10, EP_NS_PER_SEC / 10 + 1);
-	assert_in_range(ep_budget_wait_ns(&budget, now_ns + EP_NS_PER_SEC / 20), EP_NS_PER_SEC / 20,
-			EP_NS_PER_SEC / 20 + 1);
-	assert_int_equal(ep_budget_wait_ns(&budget, now_ns + EP_NS_PER_SEC), 0);
-	ep_budget_charge(&budget, UINT64_MAX);
-	assert_true(ep_budget_take(&budget, now_ns + EP_NS_PER_SEC));
 }
 
 /* Code of the file that is mapped once more, for itself. */

@@ -142,11 +142,11 @@ WORLD_TEST(exit_of_an_image_nobody_told_of)
 
 static void exhaust_reads(struct world *w, uint32_t per_second)
 {
-	struct ep_budget *budget = &w->processes->reads.budget;
+	struct ep_reads *reads = &w->processes->reads;
 
-	budget->per_second = per_second;
-	budget->tokens_ns = 0;
-	budget->last_ns = world_now();
+	reads->rate = ep_rate_per_second(per_second, 1);
+	reads->budget = (struct ep_bucket){0};
+	assert_true(ep_bucket_take(&reads->budget, reads->rate, world_now()));
 }
 
 static void sample_unknown_address(struct world *w, struct ep_program program)
@@ -181,12 +181,12 @@ WORLD_TEST(deferred_reads_come_in_order_of_their_requests)
 	sample_unknown_address(w, second);
 	assert_int_equal(w->processes->reads.stats.deferred, 3);
 	world_exit(w, world_now(), ended);
-	w->processes->reads.budget.tokens_ns = EP_NS_PER_SEC;
+	w->processes->reads.budget = (struct ep_bucket){0};
 	ep_reads_run(&w->processes->reads);
 	assert_int_equal(world_live(w, first.pid)->state, EP_PROCESS_READING);
 	assert_int_equal(world_live(w, second.pid)->state, EP_PROCESS_KNOWN);
 	/* A new request does not overtake the second one. */
-	w->processes->reads.budget.tokens_ns = EP_NS_PER_SEC;
+	w->processes->reads.budget = (struct ep_bucket){0};
 	sample_unknown_address(w, world_known_child(w));
 	assert_int_equal(w->processes->reads.stats.deferred, 4);
 	ep_reads_run(&w->processes->reads);

@@ -111,14 +111,21 @@ static uint64_t next_rest(struct world *world)
 	return world->rests_ns[n];
 }
 
+static bool is_tired(const struct world *world)
+{
+	static const struct ep_rate rate = EP_WATCH_SHORT_RESTS;
+
+	return ep_bucket_wait_ns(&world->watch.short_rests, rate, 1, ep_clock_mono_ns()) > 0;
+}
+
 /* What wakes it all the time has used up the short rests. */
 static void tire(struct world *world)
 {
 	tell(world->ring_fd);
 	ep_watch_start(&world->watch);
-	for (unsigned int i = 0; i < TRIES && world->watch.short_rests.tokens_ns >= EP_NS_PER_SEC; i++)
+	for (unsigned int i = 0; i < TRIES && !is_tired(world); i++)
 		(void)next_rest(world);
-	assert_true(world->watch.short_rests.tokens_ns < EP_NS_PER_SEC);
+	assert_true(is_tired(world));
 }
 
 static bool is_long(uint64_t ns)
@@ -185,7 +192,7 @@ WORLD_TEST(names_of_young_programs_are_soon_looked_for)
 		n_short += ns >= SHORTER_NS && !is_long(ns);
 	}
 	assert_int_equal(n_short, 3);
-	world->watch.young.tokens_ns = world->watch.young.per_second = 0;
+	world->watch.young.paid_ns = UINT64_MAX;
 	(void)next_rest(world);
 	for (unsigned int i = 0; i < 20; i++)
 		n_long += is_long(next_rest(world));
@@ -198,7 +205,7 @@ WORLD_TEST(too_many_execs_wait)
 	unsigned int n_long = 0;
 
 	tire(world);
-	world->watch.execs.tokens_ns = world->watch.execs.per_second = 0;
+	world->watch.execs.paid_ns = UINT64_MAX;
 	for (unsigned int i = 0; i < 20; i++) {
 		tell(world->exec_fd);
 		n_long += is_long(next_rest(world));
