@@ -38,7 +38,7 @@ struct group {
 	uint32_t kind, executable, tries;
 	uint64_t since_ns, due_ns;
 	bool busy;	   /* when it was tried, its language was, or all workers for names */
-	bool greedy;	   /* the same: its process has spent more than its share */
+	bool over_budget;	   /* the same: its process has spent more than its share */
 	struct ep_vec ids; /* uint32_t */
 };
 
@@ -236,7 +236,7 @@ static struct ep_instance *find_instance(const struct ep_namer *namer, const str
 
 /*
  * Starts a job for one language in one process. -EBUSY: the language works on other frames, or attaches. -EDQUOT:
- * the process cannot pay for it.
+ * the process has no budget for it.
  */
 static int start_language(struct ep_namer *namer, struct ep_frames *frames, const struct group *group)
 {
@@ -298,34 +298,34 @@ static bool is_due(const struct group *group, enum ep_namer_when when, uint64_t 
 	return when == EP_NAMER_ALL && group->tries == 0;
 }
 
-/* Greedy processes are asked one at a time: first the one that has spent least. */
-struct greedy {
+/* Processes over their budget are asked one at a time: first the one that has spent least. */
+struct over_budget {
 	struct group *least;
 	uint64_t spent_ns; /* by it */
 };
 
-/* False: it is modest. */
-static bool is_greedy(const struct ep_namer *namer, struct group *group, struct greedy *greedy)
+/* False: it is within its budget. */
+static bool is_over_budget(const struct ep_namer *namer, struct group *group, struct over_budget *over_budget)
 {
 	const struct ep_instance *instance =
 		group->kind >= EP_FRAME_FIRST_DYNAMIC ? find_instance(namer, group) : NULL;
 	uint64_t spent_ns = instance ? ep_instance_spent_ns(instance) : 0;
 
-	group->greedy = spent_ns > 0;
-	if (group->greedy && (!greedy->least || spent_ns < greedy->spent_ns))
-		*greedy = (struct greedy){.least = group, .spent_ns = spent_ns};
-	return group->greedy;
+	group->over_budget = spent_ns > 0;
+	if (group->over_budget && (!over_budget->least || spent_ns < over_budget->spent_ns))
+		*over_budget = (struct over_budget){.least = group, .spent_ns = spent_ns};
+	return group->over_budget;
 }
 
 /*
- * Those that are still busy go to the end: where there are very many, others are asked the next time. Greedy ones
- * come after all others.
+ * Those that are still busy go to the end: where there are very many, others are asked the next time. Those over their
+ * budget come after all others.
  */
 static void start_due(struct ep_namer *namer, struct queue *queue, enum ep_namer_when when,
 		      uint64_t now_ns)
 {
 	struct group *last = TAILQ_LAST(&queue->groups, group_list), *group, *next;
-	struct greedy greedy = {0};
+	struct over_budget over_budget = {0};
 	size_t n_busy = 0;
 	bool is_last = false;
 
@@ -336,13 +336,13 @@ static void start_due(struct ep_namer *namer, struct queue *queue, enum ep_namer
 		if (!is_due(group, when, now_ns))
 			continue;
 		n_busy += group->busy;
-		if (is_greedy(namer, group, &greedy))
+		if (is_over_budget(namer, group, &over_budget))
 			let_wait(queue, group, now_ns);
 		else
 			start_group(namer, queue, group, now_ns);
 	}
-	if (greedy.least)
-		start_group(namer, queue, greedy.least, now_ns);
+	if (over_budget.least)
+		start_group(namer, queue, over_budget.least, now_ns);
 	TAILQ_FOREACH (group, &queue->groups, link)
 		queue->due_ns = EP_MIN(queue->due_ns, group->due_ns);
 }
@@ -405,11 +405,11 @@ void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_name
 		start_due(namer, queue, when, now_ns);
 }
 
-static bool can_pay(const struct ep_namer *namer, const struct group *group)
+static bool has_budget(const struct ep_namer *namer, const struct group *group)
 {
 	const struct ep_instance *instance = find_instance(namer, group);
 
-	return !instance || ep_instance_can_pay(instance);
+	return !instance || ep_instance_has_budget(instance);
 }
 
 void ep_namer_give_up(struct ep_namer *namer, struct ep_frames *frames)
@@ -422,7 +422,7 @@ void ep_namer_give_up(struct ep_namer *namer, struct ep_frames *frames)
 	if (!queue)
 		return;
 	TAILQ_FOREACH (group, &queue->groups, link)
-		n += group->greedy && !can_pay(namer, group) ? group->ids.len : 0;
+		n += group->over_budget && !has_budget(namer, group) ? group->ids.len : 0;
 	if (n == 0 || n != ep_frames_unresolved(frames))
 		return;
 	for (group = TAILQ_FIRST(&queue->groups); group; group = next) {
@@ -442,7 +442,7 @@ void ep_namer_say_slow(struct ep_namer *namer, struct ep_frames *frames)
 	if (!queue)
 		return;
 	TAILQ_FOREACH (group, &queue->groups, link) {
-		if (!group->greedy)
+		if (!group->over_budget)
 			continue;
 		ep_vec_each(&group->ids, id)
 			ep_frames_wait_long(frames, *id);

@@ -55,11 +55,11 @@ enum ep_namer_when {
  */
 void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_namer_when when);
 /*
- * When all names that a table still lacks are of greedy programs that cannot pay for them (core/process/purse.h),
+ * When all names that a table still lacks are of programs without a budget for them (core/process/account.h),
  * they are given up.
  */
 void ep_namer_give_up(struct ep_namer *namer, struct ep_frames *frames);
-/* A batch is written without names that are waited for: those of greedy programs say why. */
+/* A batch is written without names that are waited for: those of programs over their budget say why. */
 void ep_namer_say_slow(struct ep_namer *namer, struct ep_frames *frames);
 /* Now, those of one language in one program: what they are made of goes. */
 void ep_namer_name_program(struct ep_namer *namer, struct ep_frames *frames, struct ep_program program, uint32_t slot);

@@ -5,7 +5,7 @@
  *	lost in a ring that nobody in particular filled		all: anybody may have mapped something
  *	lost in a ring that a few processes filled		those; others are read once more
  *	skipped, as one process wrote too many			that process
- *	too dear: see ep_processes_pay_mapping			that process
+ *	over its budget: see ep_processes_charge_mapping	that process
  *
  * A process that is doubted is NEW: BPF forgets it, and it is read at its next sample. One that floods changes while
  * it is read, so that its reads are in vain: they come ever less often, and its samples do not wait for them.
@@ -21,13 +21,13 @@ static const struct ep_rate mapping_rate = {.unit_ns = 20, .burst = 100 * EP_NS_
 #define MAPPING_COST_NS 500
 #define PLACE_COST_NS	6
 
-bool ep_processes_pay_mapping(struct ep_process *process, uint64_t time_ns)
+bool ep_processes_charge_mapping(struct ep_process *process, uint64_t time_ns)
 {
 	ep_bucket_charge(&process->mapping_cost, mapping_rate, MAPPING_COST_NS, time_ns);
 	return ep_bucket_wait_ns(&process->mapping_cost, mapping_rate, 0, time_ns) == 0;
 }
 
-void ep_processes_pay_places(struct ep_process *process, uint64_t time_ns, size_t n_moved)
+void ep_processes_charge_places(struct ep_process *process, uint64_t time_ns, size_t n_moved)
 {
 	ep_bucket_charge(&process->mapping_cost, mapping_rate, PLACE_COST_NS * n_moved, time_ns);
 }

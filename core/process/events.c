@@ -470,7 +470,7 @@ static void map(void *arg, const struct ep_mapping_event *event)
 	/* Others of its time are missing, or would be. */
 	if (event->time_ns < process->doubted_ns || (process->floods && process->state == EP_PROCESS_NEW))
 		return;
-	if (!ep_processes_pay_mapping(process, event->time_ns)) {
+	if (!ep_processes_charge_mapping(process, event->time_ns)) {
 		if (process->state != EP_PROCESS_ENDED)
 			ep_processes_on_flood(processes, event->pid, ep_clock_mono_ns());
 		return;
@@ -492,7 +492,7 @@ static void map(void *arg, const struct ep_mapping_event *event)
 		ep_processes_mark(processes, process);
 	if (r != 0)
 		return;
-	ep_processes_pay_places(process, event->time_ns, ep_places_behind(&process->places, event->addr));
+	ep_processes_charge_places(process, event->time_ns, ep_places_behind(&process->places, event->addr));
 	coarsen(process);
 	process->remapped = true;
 	process->is_final = false;

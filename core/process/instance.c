@@ -25,27 +25,27 @@
  */
 #define REFRESH_REST_NS (50 * EP_NS_PER_MS)
 #define REFRESH_SHARE	8
-/* The longest that one waits whose process cannot pay. */
-#define POOR_MAX_NS EP_NS_PER_SEC
+/* The longest that one waits whose process has no budget. */
+#define EXHAUSTED_MAX_NS EP_NS_PER_SEC
 /* Attaches at once to processes that were never sampled: who is sampled does not wait behind thousands of them. */
 #define MAX_ASLEEP 2
 
 /* --- what it costs --------------------------------------------------------------------------- */
 
 /*
- * Attach of one that cannot pay. Samples wait for languages that are attached to; they do not wait
+ * Attach of one whose budget is exhausted. Samples wait for languages that are attached to; they do not wait
  * for this one.
  */
-static bool instance_is_poor(struct ep_instance *instance)
+static bool is_exhausted(struct ep_instance *instance)
 {
-	uint64_t wait_ns = ep_instance_must_wait_ns(instance);
+	uint64_t wait_ns = ep_instance_budget_wait_ns(instance);
 
-	if (!wait_ns && instance->languages->n_greedy > 0 && !ep_instance_is_modest(instance))
+	if (!wait_ns && instance->languages->n_over_budget > 0 && !ep_instance_is_within_budget(instance))
 		wait_ns = REFRESH_REST_NS;
 	if (!wait_ns)
 		return false;
 	instance->languages->put_off++;
-	ep_instance_schedule(instance, EP_MIN(EP_MAX(wait_ns, RETRY_MIN_NS), POOR_MAX_NS));
+	ep_instance_schedule(instance, EP_MIN(EP_MAX(wait_ns, RETRY_MIN_NS), EXHAUSTED_MAX_NS));
 	return true;
 }
 
@@ -64,7 +64,7 @@ static bool must_stand_in_line(struct ep_instance *instance)
 	struct ep_languages *languages = instance->languages;
 
 	leave_line(instance);
-	if (instance->purse->was_sampled || languages->n_asleep < MAX_ASLEEP)
+	if (instance->account->was_sampled || languages->n_asleep < MAX_ASLEEP)
 		return false;
 	TAILQ_INSERT_HEAD(&languages->asleep, instance, asleep);
 	instance->is_in_line = true;
@@ -89,7 +89,7 @@ static void call_next(struct ep_languages *languages)
 /* The one that costs much is not asked for more than a ninth of the time. */
 static void schedule_retry(struct ep_instance *instance)
 {
-	uint64_t cost_ns = EP_MAX(instance->cost.plain_ns + instance->cost.dear_ns, instance->refresh_took_ns);
+	uint64_t cost_ns = EP_MAX(instance->cost.cheap_ns + instance->cost.expensive_ns, instance->refresh_took_ns);
 	uint64_t wait_ns = EP_MAX(instance->wait_ns, EP_MAX(REFRESH_SHARE * cost_ns, RETRY_MIN_NS));
 
 	if (instance->attached.result < 0)
@@ -164,7 +164,7 @@ void ep_instance_end_job(struct ep_instance *instance)
 {
 	instance->busy = false;
 	instance->languages->busy--;
-	ep_instance_pay(instance);
+	ep_instance_charge(instance);
 	ep_process_target_end_job(&instance->process);
 	instance->languages->n_asleep -= instance->is_asleep;
 	instance->is_asleep = false;
@@ -238,7 +238,7 @@ static void finish_attach(void *arg)
 	take_result(instance);
 }
 
-/* Not paid from the purse: code that moves is an honest program's, and refreshes have a rate of their own. */
+/* Not paid from the account: code that moves is an honest program's, and refreshes have a rate of their own. */
 static void run_refresh(void *arg)
 {
 	struct ep_instance *instance = arg;
@@ -266,8 +266,8 @@ int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 		return r;
 	instance->busy = true;
 	languages->busy++;
-	instance->is_greedy = !ep_instance_is_modest(instance);
-	languages->n_greedy += instance->is_greedy;
+	instance->is_over_budget = !ep_instance_is_within_budget(instance);
+	languages->n_over_budget += instance->is_over_budget;
 	return 0;
 }
 
@@ -330,7 +330,7 @@ static void start_attach(struct ep_instance *instance)
 		do_without_program(instance);
 		return;
 	}
-	if (instance_is_poor(instance)) {
+	if (is_exhausted(instance)) {
 		end_first(instance);
 		return;
 	}
@@ -344,14 +344,14 @@ static void start_attach(struct ep_instance *instance)
 		schedule_retry(instance);
 		return;
 	}
-	instance->is_asleep = !instance->purse->was_sampled;
+	instance->is_asleep = !instance->account->was_sampled;
 	instance->languages->n_asleep += instance->is_asleep;
 }
 
 /* --- the public calls ------------------------------------------------------------------------ */
 
 static struct ep_instance *new_instance(struct ep_languages *languages, struct ep_claim *claim,
-					pid_t pid, struct ep_purse *purse, uint64_t bias,
+					pid_t pid, struct ep_account *account, uint64_t bias,
 					uint64_t module_addr)
 {
 	struct ep_instance *instance = calloc(1, sizeof(*instance));
@@ -361,7 +361,7 @@ static struct ep_instance *new_instance(struct ep_languages *languages, struct e
 	instance->languages = languages;
 	instance->claim = ep_claim_ref(claim);
 	instance->pid = pid;
-	instance->purse = purse ? purse : &instance->own_purse;
+	instance->account = account ? account : &instance->own_account;
 	instance->born_ns = ep_clock_mono_ns();
 	ep_process_target_init(&instance->process, pid);
 	instance->process.module_addr = module_addr;
@@ -380,11 +380,11 @@ static struct ep_instance *new_instance(struct ep_languages *languages, struct e
 }
 
 struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_claim *claim,
-				    pid_t pid, struct ep_purse *purse, uint64_t bias,
+				    pid_t pid, struct ep_account *account, uint64_t bias,
 				    uint64_t module_addr)
 {
 	struct ep_instance *instance =
-		languages->stopped ? NULL : new_instance(languages, claim, pid, purse, bias, module_addr);
+		languages->stopped ? NULL : new_instance(languages, claim, pid, account, bias, module_addr);
 
 	if (!instance)
 		return NULL;
@@ -401,14 +401,14 @@ struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_cl
  * the parent, one is attached to only when its frames want names.
  */
 struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid,
-				     struct ep_purse *purse)
+				     struct ep_account *account)
 {
 	struct ep_languages *languages = parent->languages;
 	struct ep_instance *instance;
 
 	if (languages->stopped || !parent->claim)
 		return NULL;
-	instance = new_instance(languages, parent->claim, pid, purse, parent->process.bias,
+	instance = new_instance(languages, parent->claim, pid, account, parent->process.bias,
 				parent->process.module_addr);
 	if (!instance)
 		return NULL;
@@ -425,7 +425,7 @@ void ep_instance_release(struct ep_instance *instance)
 	if (!instance)
 		return;
 	instance->released = true;
-	instance->purse = &instance->own_purse;
+	instance->account = &instance->own_account;
 	if (!instance->busy)
 		free_instance(instance);
 }
@@ -509,7 +509,7 @@ int ep_instance_wake(struct ep_instance *instance)
 	if (instance->attached.state == EP_ATTACHMENT_DORMANT)
 		start_attach(instance);
 	if (!is_final(instance))
-		return !instance->busy && ep_instance_must_wait_ns(instance) ? -EDQUOT : -EBUSY;
+		return !instance->busy && ep_instance_budget_wait_ns(instance) ? -EDQUOT : -EBUSY;
 	return instance->attached.state == EP_ATTACHMENT_GONE ? -ESRCH : -ENODATA;
 }
 
@@ -530,7 +530,7 @@ static void ask_for_cell(struct ep_instance *instance)
 void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 {
 	instance->sampled_ns = time_ns;
-	instance->purse->was_sampled = true;
+	instance->account->was_sampled = true;
 	if (instance->is_in_line)
 		start_attach(instance);
 	if (instance->told.cell)

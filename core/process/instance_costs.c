@@ -6,51 +6,51 @@
 #include "core/proc/process.h"
 #include "core/proc/subuids.h"
 
-uint64_t ep_instance_must_wait_ns(const struct ep_instance *instance)
+uint64_t ep_instance_budget_wait_ns(const struct ep_instance *instance)
 {
-	return ep_purse_wait_ns(&instance->languages->purses, instance->purse, ep_clock_mono_ns());
+	return ep_account_wait_ns(&instance->languages->accounts, instance->account, ep_clock_mono_ns());
 }
 
-bool ep_instance_is_modest(const struct ep_instance *instance)
+bool ep_instance_is_within_budget(const struct ep_instance *instance)
 {
-	return ep_purse_is_modest(&instance->languages->purses, instance->purse, ep_clock_mono_ns());
+	return ep_account_is_within_budget(&instance->languages->accounts, instance->account, ep_clock_mono_ns());
 }
 
 uint64_t ep_instance_spent_ns(const struct ep_instance *instance)
 {
 	uint64_t now_ns = ep_clock_mono_ns();
 
-	return ep_instance_is_modest(instance) ? 0 : ep_purse_spent_ns(instance->purse, now_ns);
+	return ep_instance_is_within_budget(instance) ? 0 : ep_account_spent_ns(instance->account, now_ns);
 }
 
-bool ep_instance_can_pay(const struct ep_instance *instance)
+bool ep_instance_has_budget(const struct ep_instance *instance)
 {
-	return ep_instance_must_wait_ns(instance) == 0;
+	return ep_instance_budget_wait_ns(instance) == 0;
 }
 
 void ep_languages_drain(struct ep_languages *languages, uint64_t cpu_ns)
 {
 	languages->max_naming = EP_LAST_NAME_JOBS;
-	ep_purses_drain(&languages->purses, cpu_ns);
+	ep_accounts_drain(&languages->accounts, cpu_ns);
 }
 
 void ep_instance_find_owner(struct ep_instance *instance)
 {
 	uint32_t uid;
 
-	if (!instance->purse->owner && ep_process_read_owner(instance->pid, &uid) == 0)
-		instance->purse->owner = ep_subuids_owner(&instance->languages->subuids, uid);
+	if (!instance->account->owner && ep_process_read_owner(instance->pid, &uid) == 0)
+		instance->account->owner = ep_subuids_owner(&instance->languages->subuids, uid);
 }
 
-/* Root's may be somebody else's by now: who forks from root and changes its user then is no owner's until it pays. */
-void ep_instance_pay(struct ep_instance *instance)
+/* Root's may be somebody else's by now: who forks from root and changes its user then is no owner's until it is charged. */
+void ep_instance_charge(struct ep_instance *instance)
 {
 	if (instance->cost.owner_ns > 0 && !instance->ended && !instance->released)
 		ep_instance_find_owner(instance);
-	ep_purse_pay(&instance->languages->purses, instance->purse, &instance->cost, ep_clock_mono_ns());
+	ep_account_charge(&instance->languages->accounts, instance->account, &instance->cost, ep_clock_mono_ns());
 	instance->cost = (struct ep_cost){0};
-	instance->languages->n_greedy -= instance->is_greedy;
-	instance->is_greedy = false;
+	instance->languages->n_over_budget -= instance->is_over_budget;
+	instance->is_over_budget = false;
 }
 
 /* What is found is what it was at the begin, or later. */

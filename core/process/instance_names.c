@@ -12,8 +12,8 @@
 /*
  * Whoever writes a program decides how long its frames take to be named, and four workers do all that
  * the loop does not. So a job makes room for others after JOB_NS, and the rest of its frames waits in
- * libuv's queue; the reads of one frame fail after EP_FRAME_READS_NS. Its process pays for the CPU time
- * (purse.h). A greedy one begins only while nobody else's names are looked for: others wait for one
+ * libuv's queue; the reads of one frame fail after EP_FRAME_READS_NS. Its process is charged for the CPU time
+ * (account.h). One over its budget begins only while nobody else's names are looked for: others wait for one
  * frame of it, at most.
  */
 #define JOB_NS (20 * EP_NS_PER_MS)
@@ -225,15 +225,15 @@ static void take_wanted(const struct names_job *job, size_t i)
 static int may_begin(const struct ep_instance *instance)
 {
 	struct ep_languages *languages = instance->languages;
-	uint64_t wait_ns = ep_instance_must_wait_ns(instance);
+	uint64_t wait_ns = ep_instance_budget_wait_ns(instance);
 
 	if (wait_ns && wait_ns < UINT64_MAX)
 		ep_languages_name_later(languages, wait_ns);
 	if (wait_ns)
 		return -EDQUOT;
-	if (ep_instance_is_modest(instance))
+	if (ep_instance_is_within_budget(instance))
 		return *languages->naming < languages->max_naming ? 0 : -EBUSY;
-	return *languages->naming == 0 && languages->n_greedy == 0 ? 0 : -EBUSY;
+	return *languages->naming == 0 && languages->n_over_budget == 0 ? 0 : -EBUSY;
 }
 
 static void finish_names(void *arg);
@@ -251,7 +251,7 @@ static int start_job(struct names_job *job)
 }
 
 /*
- * The frames of the job that are left go on after what others have queued meanwhile. Of greedy processes it is
+ * The frames of the job that are left go on after what others have queued meanwhile. Of processes over their budget it is
  * looked anew which one has spent least.
  */
 static bool go_on(struct names_job *job)
@@ -261,7 +261,7 @@ static bool go_on(struct names_job *job)
 	ep_lines_fini(&job->lines);
 	job->lines = (struct ep_lines){0};
 	job->full = false;
-	if (job->first == job->n || instance->busy || !ep_instance_is_modest(instance) ||
+	if (job->first == job->n || instance->busy || !ep_instance_is_within_budget(instance) ||
 	    instance->attached.state != EP_ATTACHMENT_ATTACHED || may_begin(instance) < 0 ||
 	    ep_lines_init(&job->lines, job->n - job->first) < 0)
 		return false;

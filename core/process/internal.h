@@ -92,9 +92,9 @@ static inline bool ep_processes_is_contested(const struct ep_processes *processe
 
 /* doubt.c */
 /* A record of its mappings costs a process something. False: it has nothing left. */
-bool ep_processes_pay_mapping(struct ep_process *process, uint64_t time_ns);
+bool ep_processes_charge_mapping(struct ep_process *process, uint64_t time_ns);
 /* And so does each place that had to move for it. */
-void ep_processes_pay_places(struct ep_process *process, uint64_t time_ns, size_t n_moved);
+void ep_processes_charge_places(struct ep_process *process, uint64_t time_ns, size_t n_moved);
 /* At a sample of it, after a loss: is it read once more? Most likely nothing of its own was lost. */
 bool ep_processes_check(struct ep_processes *processes, struct ep_process *process, uint64_t now_ns);
 

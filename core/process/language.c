@@ -97,7 +97,7 @@ int ep_languages_new(const struct ep_languages_options *options, struct ep_langu
 	languages->full_lines = (struct ep_log_limit){.rate = {.unit_ns = 60 * EP_NS_PER_SEC, .burst = 1}};
 	languages->left_out_lines = (struct ep_log_limit){.rate = {.unit_ns = 15 * EP_NS_PER_SEC, .burst = 4}};
 	ep_subuids_read("/etc/subuid", &languages->subuids);
-	languages->purses.n_cpus = (uint32_t)EP_MAX(sysconf(_SC_NPROCESSORS_ONLN), 0l);
+	languages->accounts.n_cpus = (uint32_t)EP_MAX(sysconf(_SC_NPROCESSORS_ONLN), 0l);
 	LIST_INIT(&languages->instances);
 	TAILQ_INIT(&languages->asleep);
 	uv_timer_init(options->loop, &languages->retry_timer);
@@ -210,8 +210,8 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 	ep_put_count(out, "language frames whose code was gone", languages->gone);
 	ep_put_count(out, "language frames that got no name", languages->unnamed);
 	ep_put_count(out, "of them since reading about one took too long", languages->late);
-	ep_put_count(out, "ms of CPU for language runtimes and frames", languages->purses.spent_ns / EP_NS_PER_MS);
-	ep_put_count(out, "of it by processes over their share", languages->purses.greedy_spent_ns / EP_NS_PER_MS);
+	ep_put_count(out, "ms of CPU for language runtimes and frames", languages->accounts.spent_ns / EP_NS_PER_MS);
+	ep_put_count(out, "of it by processes over their share", languages->accounts.shared_spent_ns / EP_NS_PER_MS);
 	ep_put_count(out, "times that attaching was put off until it is paid for", languages->put_off);
 	ep_put_count(out, "times that a process was not looked at since it slept", languages->slept);
 	ep_put_count(out, "inlined functions of one frame left out: too many, or too long",

@@ -31,7 +31,7 @@ struct ep_frames;
 struct ep_instance;
 struct ep_kept;
 struct ep_languages;
-struct ep_purse;
+struct ep_account;
 struct ep_told;
 struct uv_loop_s;
 
@@ -83,7 +83,7 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 /* Heap of runtimes in processes, without what plugins hold, and of what names are made of. */
 size_t ep_languages_bytes(const struct ep_languages *languages);
 size_t ep_languages_bpf_bytes(const struct ep_languages *languages);
-/* Nothing is sampled any more, and what has no name yet may cost so much CPU time: see purse.h. */
+/* Nothing is sampled any more, and what has no name yet may cost so much CPU time: see account.h. */
 void ep_languages_drain(struct ep_languages *languages, uint64_t cpu_ns);
 
 /*
@@ -121,15 +121,15 @@ void ep_languages_lengthen(struct ep_languages *languages, bool is_urgent);
 
 /*
  * Begins to attach a claim to a process that has its executable mapped at module_addr, as soon as
- * the process can pay for it. The purse is borrowed until the instance is released; NULL: it has one
+ * the process has a budget for it. The account is borrowed until the instance is released; NULL: it has one
  * of its own. NULL: no memory, or nothing new is begun any more.
  */
 struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_claim *claim,
-				    pid_t pid, struct ep_purse *purse, uint64_t bias,
+				    pid_t pid, struct ep_account *account, uint64_t bias,
 				    uint64_t module_addr);
 /* The same for a child that was forked: it has all that BPF was told of its parent at once. */
 struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid,
-				     struct ep_purse *purse);
+				     struct ep_account *account);
 /* Detaches, now or when its job is done. Accepts NULL. */
 void ep_instance_release(struct ep_instance *instance);
 /* The same of a runtime whose file is not mapped any more, in a program that runs on. */
@@ -160,12 +160,12 @@ bool ep_instance_is_given_up(const struct ep_instance *instance);
 void ep_instance_keep(struct ep_instance *instance, const struct ep_kept *kept, size_t bytes);
 
 /*
- * 0 while its process is modest (purse.h). Else the CPU time that the process has spent and did not get back yet: of
+ * 0 while its process is within its budget (account.h). Else the CPU time that the process has spent and did not get back yet: of
  * all that wait, those who have spent least are asked first.
  */
 uint64_t ep_instance_spent_ns(const struct ep_instance *instance);
 /* False: ep_instance_symbolize says -EDQUOT. */
-bool ep_instance_can_pay(const struct ep_instance *instance);
+bool ep_instance_has_budget(const struct ep_instance *instance);
 
 uint32_t ep_instance_slot(const struct ep_instance *instance);
 /* The index of its state, 0 when there is nothing that BPF is to be told (yet). */
@@ -175,7 +175,7 @@ void ep_instance_get_told(const struct ep_instance *instance, struct ep_told *re
 
 /*
  * Looks for the names of `n` frames of this instance, on a worker; `frames` is referenced until
- * then. 0, -EBUSY when a job is under way (or is now), -EDQUOT when its process cannot pay for it now,
+ * then. 0, -EBUSY when a job is under way (or is now), -EDQUOT when its process has no budget for it now,
  * -ENODATA when it is not to be attached, -ESRCH when its process has gone and nothing of it is
  * remembered, -ENOMEM.
  */

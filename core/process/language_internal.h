@@ -3,7 +3,7 @@
  *	language.c		the plugins that are loaded, claims
  *	instance.c		one claim in one process
  *	instance_names.c	its frames' names
- *	instance_costs.c	who pays for that
+ *	instance_costs.c	whose account is charged
  *	instance_told.c	what BPF is told of it
  *	instance_timer.c	when it is looked at again
  */
@@ -17,7 +17,7 @@
 #include "core/plugin/host.h"
 #include "core/plugin/process_target.h"
 #include "core/proc/subuids.h"
-#include "core/process/purse.h"
+#include "core/process/account.h"
 
 #include <sys/queue.h>
 #include <uv.h>
@@ -63,12 +63,12 @@ struct ep_languages {
 	size_t own_naming, *naming; /* names jobs under way: options.name_jobs, else our own */
 	size_t max_naming;
 	uint64_t names_due_ns; /* CLOCK_MONOTONIC: names are asked for again; 0: nobody waits */
-	struct ep_purses purses;
+	struct ep_accounts accounts;
 	struct ep_subuids subuids; /* as of the start */
 	/* Programs that were never sampled are attached to one after the other: the last one that came is first. */
 	TAILQ_HEAD(, ep_instance) asleep;
 	size_t n_asleep; /* of them under way */
-	size_t n_greedy; /* jobs under way of programs that are: one at most, as it is paid when it has ended */
+	size_t n_over_budget; /* jobs under way of programs that are: one at most, as it is paid when it has ended */
 	atomic_bool stopped;   /* a job that runs ends soon */
 	bool lengthening;
 	struct ep_log_limit full_lines, left_out_lines;
@@ -114,10 +114,10 @@ struct ep_instance {
 	bool first;	     /* counted in `attaching`, until the first attach has ended */
 	uint64_t born_ns;      /* CLOCK_MONOTONIC */
 	uint64_t used_ns;      /* CLOCK_MONOTONIC: attached, or asked for names; 0: never attached */
-	struct ep_purse *purse; /* its process's, borrowed until it is released; without one its own */
-	struct ep_purse own_purse;
+	struct ep_account *account; /* its process's, borrowed until it is released; without one its own */
+	struct ep_account own_account;
 	struct ep_cost cost;   /* the job's, of the job that runs */
-	bool is_greedy;	       /* it is counted in n_greedy */
+	bool is_over_budget;	       /* it is counted in n_over_budget */
 	uint64_t refreshed_ns; /* CLOCK_MONOTONIC: when the last attach or refresh began */
 	uint64_t refresh_took_ns; /* the last one, with its wait for a worker */
 	uint64_t ran_ns; /* the job's: CPU time of its process, when the last attach or refresh began */
@@ -131,10 +131,10 @@ struct ep_instance {
 /* With more than that no name waits, and what a job has read of a process that has ended is dropped. */
 #define EP_KEPT_MUCH_BYTES (EP_KEPT_ALL_BYTES / 2)
 #define EP_FRAME_READS_NS (100 * EP_NS_PER_MS)
-/* What they are worth, see purse.h. A frame mostly takes 5 to 50 us, an attach 1 to 5 ms. */
+/* What they are worth, see account.h. A frame mostly takes 5 to 50 us, an attach 1 to 5 ms. */
 #define EP_FRAME_WORTH_NS   (EP_NS_PER_MS / 2)
 #define EP_AGAIN_WORTH_NS   (EP_NS_PER_MS / 2) /* an attach that is tried again, a refresh */
-#define EP_FRAME_FREE_NS    (EP_NS_PER_MS / 10) /* of that the owner pays nothing */
+#define EP_FRAME_FREE_NS    (EP_NS_PER_MS / 10) /* of that the owner is charged nothing */
 #define EP_ATTACH_WORTH_NS  (10 * EP_NS_PER_MS)
 
 /* language.c */
@@ -162,13 +162,13 @@ void ep_instance_fini_told(struct ep_instance *instance);
 void ep_instance_tell(struct ep_instance *instance);
 /* instance_names.c: no job is under way. */
 void ep_instance_forget_kept(struct ep_instance *instance);
-/* 0: its process can pay for a job; else after that time, UINT64_MAX: not any more. */
-uint64_t ep_instance_must_wait_ns(const struct ep_instance *instance);
-bool ep_instance_is_modest(const struct ep_instance *instance);
-/* Who pays as well, where that is not known: /proc says it. */
+/* 0: its process has a budget for a job; else after that time, UINT64_MAX: not any more. */
+uint64_t ep_instance_budget_wait_ns(const struct ep_instance *instance);
+bool ep_instance_is_within_budget(const struct ep_instance *instance);
+/* Who is charged as well, where that is not known: /proc says it. */
 void ep_instance_find_owner(struct ep_instance *instance);
-/* A job has ended: its process pays. */
-void ep_instance_pay(struct ep_instance *instance);
+/* A job has ended: its process is charged. */
+void ep_instance_charge(struct ep_instance *instance);
 /* Worker: attach or refresh begins. CPU time of this thread. */
 uint64_t ep_instance_begin_look(struct ep_instance *instance);
 /* Since then nothing of its process has run, and it was to be called again. */

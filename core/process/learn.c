@@ -109,7 +109,7 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 	process->coarse_len = 0;
 	/* This was paid by struct ep_reads. To attach to it takes as long: the same mappings are read. */
 	ep_cost_add(&cost, read->cost_ns, READ_WORTH_NS);
-	ep_purse_pay(NULL, &process->purse, &cost, ep_clock_mono_ns());
+	ep_account_charge(NULL, &process->account, &cost, ep_clock_mono_ns());
 	take_maps(processes, process, read);
 	ep_processes_mark(processes, process);
 	if (process->hurried)

@@ -29,7 +29,7 @@
 #include "bpf/shared.h"
 #include "core/base/vec.h"
 #include "core/process/identity.h"
-#include "core/process/purse.h"
+#include "core/process/account.h"
 #include "core/trace/program.h"
 
 #include <sys/queue.h>
@@ -98,7 +98,7 @@ struct ep_process {
 	struct ep_instance *languages[EP_MAX_LANGUAGES];
 	size_t n_languages;
 	uint64_t languages_ns; /* when BPF was first told of one of them; 0: not yet */
-	struct ep_purse purse; /* that pays for them; a child's begins as its parent's */
+	struct ep_account account; /* that is charged for them; a child's begins as its parent's */
 
 	/* struct ep_table */
 	struct ep_process *older, *newer; /* ended under the same pid */

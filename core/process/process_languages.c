@@ -23,11 +23,11 @@ void ep_process_languages_fork(struct ep_process *child, const struct ep_process
 {
 	child->parent = parent->program;
 	child->languages_ns = parent->languages_ns;
-	child->purse = parent->purse;
-	child->purse.was_sampled = child->sampled;
+	child->account = parent->account;
+	child->account.was_sampled = child->sampled;
 	for (size_t i = 0; i < parent->n_languages; i++) {
 		struct ep_instance *instance =
-			ep_instance_fork(parent->languages[i], (pid_t)child->program.pid, &child->purse);
+			ep_instance_fork(parent->languages[i], (pid_t)child->program.pid, &child->account);
 
 		if (instance)
 			child->languages[child->n_languages++] = instance;
@@ -103,7 +103,7 @@ static bool attach(struct ep_languages *languages, struct ep_process *process,
 		return false;
 	}
 	instance = ep_instance_new(languages, found->claim, (pid_t)process->program.pid,
-				   &process->purse, found->bias, found->addr);
+				   &process->account, found->bias, found->addr);
 	if (!instance)
 		return false;
 	is_second = find_slot(process, ep_instance_slot(instance));

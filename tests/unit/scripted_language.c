@@ -320,7 +320,7 @@ void run_names(void)
 void name_all(void)
 {
 	while (ep_frames_unresolved(host.frames) > 0) {
-		host.languages->purses.greedy = (struct ep_bucket){0};
+		host.languages->accounts.shared = (struct ep_bucket){0};
 		run_names();
 	}
 }

@@ -9,7 +9,7 @@
 /* All are named, a few in each turn: what others want of the workers comes between two. */
 NAMES_TEST(a_job_of_many_frames_makes_room_for_others)
 {
-	uint64_t asked_ns, attached_ns = host.languages->purses.spent_ns;
+	uint64_t asked_ns, attached_ns = host.languages->accounts.spent_ns;
 
 	script.reads_ns = 5 * EP_NS_PER_MS;
 	for (uint64_t i = 0; i < 40; i++)
@@ -19,7 +19,7 @@ NAMES_TEST(a_job_of_many_frames_makes_room_for_others)
 	assert_int_equal(ep_frames_unresolved(host.frames), 0);
 	assert_in_range(script.n_named, 40 / 5, 40);
 	assert_int_equal(host.languages->symbolized, 40);
-	assert_in_range(host.languages->purses.spent_ns - attached_ns, 1, ep_clock_mono_ns() - asked_ns);
+	assert_in_range(host.languages->accounts.spent_ns - attached_ns, 1, ep_clock_mono_ns() - asked_ns);
 }
 
 NAMES_TEST(a_frame_that_takes_long_stays_unnamed)
@@ -52,7 +52,7 @@ NAMES_TEST(a_frame_is_late_by_its_cpu_time)
 		return; /* then it is late, by rights: see below */
 	assert_true(ep_frames_names(host.frames, id, &names, &module) > 0);
 	assert_int_equal(host.languages->late, 0);
-	assert_true(host.languages->purses.spent_ns < script.reads_ns / 2);
+	assert_true(host.languages->accounts.spent_ns < script.reads_ns / 2);
 }
 
 /* But nobody may have a worker for longer than a second, and who has is no better than who computes. */
@@ -68,16 +68,16 @@ NAMES_TEST(a_frame_is_late_after_a_second)
 	assert_int_equal(ep_frames_unnamed(host.frames, id), EP_UNNAMED_SLOW);
 	assert_int_equal(host.languages->late, 1);
 	assert_true(ep_instance_spent_ns(host.instance) >= EP_FRAME_WALL_NS / 2);
-	assert_true(host.languages->purses.spent_ns < EP_FRAME_WALL_NS);
+	assert_true(host.languages->accounts.spent_ns < EP_FRAME_WALL_NS);
 }
 
-/* So much dear work was done for it, and so much for all that have had more than their share. */
-static void spend(struct ep_purse *purse, uint64_t own_ns, uint64_t shared_ns)
+/* So much expensive work was done for it, and so much for all that have had more than their share. */
+static void spend(struct ep_account *account, uint64_t own_ns, uint64_t shared_ns)
 {
-	const struct ep_cost cost = {.dear_ns = own_ns};
+	const struct ep_cost cost = {.expensive_ns = own_ns};
 
-	ep_purse_pay(NULL, purse, &cost, ep_clock_mono_ns());
-	host.languages->purses.greedy.paid_ns = ep_clock_mono_ns() + 25 * shared_ns;
+	ep_account_charge(NULL, account, &cost, ep_clock_mono_ns());
+	host.languages->accounts.shared.paid_ns = ep_clock_mono_ns() + 25 * shared_ns;
 }
 
 NAMES_TEST(who_has_spent_its_share_waits_until_it_is_paid)
@@ -86,8 +86,8 @@ NAMES_TEST(who_has_spent_its_share_waits_until_it_is_paid)
 	uint64_t start_ns = ep_clock_mono_ns();
 
 	assert_int_equal(ep_instance_spent_ns(host.instance), 0);
-	host.instance->purse->was_sampled = true;
-	spend(host.instance->purse, 100 * EP_NS_PER_MS, EP_PURSE_SHARED_NS + 8 * EP_NS_PER_MS);
+	host.instance->account->was_sampled = true;
+	spend(host.instance->account, 100 * EP_NS_PER_MS, EP_ACCOUNT_SHARED_NS + 8 * EP_NS_PER_MS);
 	assert_true(ep_instance_spent_ns(host.instance) > 0);
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EDQUOT);
 	run_until(&script.n_named, 1);
@@ -97,34 +97,34 @@ NAMES_TEST(who_has_spent_its_share_waits_until_it_is_paid)
 	assert_int_equal(ep_frames_state(host.frames, id), EP_FRAME_RESOLVED);
 }
 
-NAMES_TEST(who_is_greedy_leaves_a_worker_to_others)
+NAMES_TEST(who_is_over_budget_leaves_a_worker_to_others)
 {
 	uint32_t id = add_frame(0);
 
 	*host.languages->naming = 2; /* of two other processes */
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
 	*host.languages->naming = 1;
-	spend(host.instance->purse, 100 * EP_NS_PER_MS, 0);
+	spend(host.instance->account, 100 * EP_NS_PER_MS, 0);
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
 	*host.languages->naming = 0;
-	host.languages->n_greedy = 1; /* it is attached to */
+	host.languages->n_over_budget = 1; /* it is attached to */
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), -EBUSY);
-	host.languages->n_greedy = 0;
+	host.languages->n_over_budget = 0;
 	assert_int_equal(ep_instance_symbolize(host.instance, host.frames, &id, 1), 0);
-	assert_int_equal(host.languages->n_greedy, 1);
+	assert_int_equal(host.languages->n_over_budget, 1);
 	run_until(&script.n_named, 1);
 	assert_int_equal(*host.languages->naming, 0);
-	assert_int_equal(host.languages->n_greedy, 0);
+	assert_int_equal(host.languages->n_over_budget, 0);
 }
 
-HOST_TEST(a_process_that_cannot_pay_is_attached_to_later)
+HOST_TEST(a_process_without_a_budget_is_attached_to_later)
 {
 	struct ep_instance *second;
-	struct ep_purse poor = {0};
+	struct ep_account exhausted = {0};
 
 	begin_attached();
-	spend(&poor, 100 * EP_NS_PER_MS, EP_PURSE_SHARED_NS / 2 + 8 * EP_NS_PER_MS);
-	second = ep_instance_new(host.languages, host.claim, getpid(), &poor, 0, 0);
+	spend(&exhausted, 100 * EP_NS_PER_MS, EP_ACCOUNT_SHARED_NS / 2 + 8 * EP_NS_PER_MS);
+	second = ep_instance_new(host.languages, host.claim, getpid(), &exhausted, 0, 0);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
 	assert_int_equal(ep_languages_attaching(host.languages), 0); /* no sample waits for it */
 	run_until(&script.n_attached, 2);
@@ -133,15 +133,15 @@ HOST_TEST(a_process_that_cannot_pay_is_attached_to_later)
 	ep_instance_release(second);
 }
 
-/* Its purse is full, and that of the user who runs it is not. */
+/* Its account is full, and that of the user who runs it is not. */
 HOST_TEST(new_programs_of_an_owner_who_has_spent_all_wait)
 {
-	const struct ep_cost cost = {.owner_ns = EP_PURSE_OWNER_NS + 160 * EP_NS_PER_MS};
-	struct ep_purse first = {.owner = 1000}, second = {.owner = 1000};
+	const struct ep_cost cost = {.owner_ns = EP_ACCOUNT_OWNER_NS + 160 * EP_NS_PER_MS};
+	struct ep_account first = {.owner = 1000}, second = {.owner = 1000};
 	struct ep_instance *instance;
 
 	begin_attached();
-	ep_purse_pay(&host.languages->purses, &first, &cost, ep_clock_mono_ns());
+	ep_account_charge(&host.languages->accounts, &first, &cost, ep_clock_mono_ns());
 	instance = ep_instance_new(host.languages, host.claim, getpid(), &second, 0, 0);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
 	run_until(&script.n_attached, 2);

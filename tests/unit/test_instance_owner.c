@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who pays for a process that is not who it was. */
+/* Who is charged for a process that is not who it was. */
 #include "tests/unit/scripted_language.h"
 #include "core/base/clock.h"
 #include "core/proc/process.h"
@@ -16,7 +16,7 @@ int __wrap_ep_process_read_owner(pid_t pid, uint32_t *ret_uid)
 
 static uint64_t paid_ns(uint32_t id)
 {
-	const struct ep_purses *all = &host.languages->purses;
+	const struct ep_accounts *all = &host.languages->accounts;
 
 	for (size_t i = 0; i < EP_LEN(all->owners); i++) {
 		if (all->owners[i].id == id)
@@ -27,16 +27,16 @@ static uint64_t paid_ns(uint32_t id)
 
 /* Most servers do that: after the attach, or in a child that is not attached to before it has a
  * frame. */
-HOST_TEST(who_gives_up_root_pays_as_who_it_becomes)
+HOST_TEST(who_gives_up_root_is_charged_as_who_it_becomes)
 {
 	owner = 0;
 	begin_attached();
-	assert_int_equal(host.instance->purse->owner, 0);
+	assert_int_equal(host.instance->account->owner, 0);
 	owner = 1000;
 	script.reads_ns = 5 * EP_NS_PER_MS;
 	(void)add_frame(SLOW);
 	name_all();
-	assert_int_equal(host.instance->purse->owner, 1000);
+	assert_int_equal(host.instance->account->owner, 1000);
 	assert_true(paid_ns(1000) > ep_clock_mono_ns());
 }
 
@@ -48,7 +48,7 @@ HOST_TEST(who_has_ended_is_nobody_else)
 	ep_instance_end(host.instance);
 	owner = 1000;
 	host.instance->cost.owner_ns = EP_NS_PER_MS;
-	ep_instance_pay(host.instance);
-	assert_int_equal(host.instance->purse->owner, 0);
+	ep_instance_charge(host.instance);
+	assert_int_equal(host.instance->account->owner, 0);
 	assert_int_equal(paid_ns(1000), 0);
 }

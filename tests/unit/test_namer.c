@@ -35,9 +35,9 @@ static struct {
 	int result;	/* of ep_instance_symbolize */
 	int n_asked;	/* calls of it */
 	size_t n_frames; /* of the last one */
-	/* Of the programs that started at 2, 3 ...: what each has spent; whether they can pay; who was asked, in turn. */
+	/* Of the programs that started at 2, 3 ...: what each has spent; whether they have a budget; who was asked, in turn. */
 	uint64_t spent_ns[PROGRAMS];
-	bool are_poor;
+	bool are_exhausted;
 	size_t order[PROGRAMS], n_order;
 	int n_warnings;
 	size_t name_jobs;
@@ -72,9 +72,9 @@ uint64_t __wrap_ep_instance_spent_ns(const struct ep_instance *instance)
 	return *(const uint64_t *)(const void *)instance;
 }
 
-bool __wrap_ep_instance_can_pay(const struct ep_instance *instance)
+bool __wrap_ep_instance_has_budget(const struct ep_instance *instance)
 {
-	return !world.are_poor || *(const uint64_t *)(const void *)instance == 0;
+	return !world.are_exhausted || *(const uint64_t *)(const void *)instance == 0;
 }
 
 int __wrap_ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames,
@@ -82,7 +82,7 @@ int __wrap_ep_instance_symbolize(struct ep_instance *instance, struct ep_frames 
 {
 	struct ep_frame_line line = {.function = "f"};
 
-	if (!__wrap_ep_instance_can_pay(instance))
+	if (!__wrap_ep_instance_has_budget(instance))
 		return -EDQUOT;
 	if (world.n_order < PROGRAMS)
 		world.order[world.n_order++] = (size_t)((const uint64_t *)(const void *)instance - world.spent_ns);
@@ -202,7 +202,7 @@ static bool has_name(uint32_t id)
 /* --- programs that have spent more than their share --------------------------------------------- */
 
 /* A frame of each program, the greediest first. */
-static void add_greedy_frames(uint32_t ids[PROGRAMS])
+static void add_frames_over_budget(uint32_t ids[PROGRAMS])
 {
 	for (size_t i = 0; i < PROGRAMS; i++) {
 		world.spent_ns[i] = (PROGRAMS - 1 - i) * 1000;
@@ -214,11 +214,11 @@ EP_TEST_WITH(who_has_spent_least_is_asked_first, set_up, tear_down)
 {
 	uint32_t ids[PROGRAMS];
 
-	add_greedy_frames(ids);
+	add_frames_over_budget(ids);
 	for (int i = 0; i < PROGRAMS; i++)
 		ep_namer_run(world.namer, world.frames, EP_NAMER_FREE);
 	assert_int_equal(world.n_order, PROGRAMS);
-	assert_int_equal(world.order[0], PROGRAMS - 1); /* that one is modest */
+	assert_int_equal(world.order[0], PROGRAMS - 1); /* that one is within its budget */
 	for (size_t i = 1; i < PROGRAMS; i++)
 		assert_int_equal(world.order[i], PROGRAMS - 1 - i);
 	assert_int_equal(ep_frames_unresolved(world.frames), 0);
@@ -228,8 +228,8 @@ EP_TEST_WITH(what_cannot_be_paid_is_given_up_when_nothing_else_is_left, set_up, 
 {
 	uint32_t ids[PROGRAMS], file;
 
-	world.are_poor = true;
-	add_greedy_frames(ids);
+	world.are_exhausted = true;
+	add_frames_over_budget(ids);
 	file = add_frame(EP_FRAME_NATIVE, FILE_ID, 1, 0);
 	ep_namer_run(world.namer, world.frames, EP_NAMER_DUE);
 	assert_int_equal(ep_frames_state(world.frames, ids[PROGRAMS - 1]), EP_FRAME_RESOLVED);
@@ -250,11 +250,11 @@ EP_TEST_WITH(a_name_that_comes_late_is_a_name, set_up, tear_down)
 {
 	uint32_t ids[PROGRAMS];
 
-	world.are_poor = true;
-	add_greedy_frames(ids);
+	world.are_exhausted = true;
+	add_frames_over_budget(ids);
 	ep_namer_run(world.namer, world.frames, EP_NAMER_DUE);
 	ep_namer_say_slow(world.namer, world.frames);
-	world.are_poor = false;
+	world.are_exhausted = false;
 	for (int i = 0; i < PROGRAMS; i++)
 		ep_namer_run(world.namer, world.frames, EP_NAMER_FREE);
 	assert_int_equal(ep_frames_unnamed(world.frames, ids[0]), EP_UNNAMED_NONE);

@@ -16,7 +16,7 @@ import benches
 import beside
 import bpfprogs
 import commands
-import greedy
+import over_budget
 import language
 import measure
 import names
@@ -160,7 +160,7 @@ def bench_hostile():
             for _ in range(4):
                 procs.start([sys.executable, "-c", pythons.GREEDY])
             time.sleep(2)
-            neighbour = procs.start([python, "-c", greedy.NEIGHBOUR], stdin=subprocess.PIPE)
+            neighbour = procs.start([python, "-c", over_budget.NEIGHBOUR], stdin=subprocess.PIPE)
             neighbour.stdin.write(b"\n")
             neighbour.stdin.flush()
             procs.start(["/bin/sh", "-c", "while :; do sleep 0.02; /bin/sleep 0.01; done"])

@@ -3,7 +3,7 @@
 """Processes that say they are V8, with very many mappings and a heap that never comes: to look for it again and again
 costs them, and not the profiler or a neighbour. Needs root and bpf().
 
-    test_greedy.py       EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR say which one
+    test_over_budget.py       EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR say which one
 """
 import os
 import subprocess
@@ -13,12 +13,12 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "live"))
 
 import whole  # and with it where the kit is
-import greedy
+import over_budget
 
 PROCESSES, MAPPINGS = 20, 30000
 
 
-class Unborn(greedy.Case):
+class Unborn(over_budget.Case):
     def build(self):
         """The program and its library."""
         source = os.path.join(HERE, "unborn.c")
@@ -34,7 +34,7 @@ class Unborn(greedy.Case):
         if not os.path.exists(os.path.join(os.environ["EBPF_PROFILER_PLUGINS_DIR"], "python.so")):
             self.skipTest("the neighbour is a Python")
         proc = self.start([*self.build(), str(PROCESSES), str(MAPPINGS)], stdin=subprocess.PIPE)
-        neighbour = self.record_beside(greedy.children(proc.pid))
+        neighbour = self.record_beside(over_budget.children(proc.pid))
         self.assertIn("v8: its runtime is", self.said)
         self.check(neighbour)
         waited = ("times that attaching was put off until it is paid for",
