@@ -132,6 +132,7 @@ void ep_session_collect(struct ep_session *session)
 {
 	if (session->collecting)
 		return;
+	ep_processes_compact(session->processes);
 	session->trimming = session->ticks % TRIM_TICKS == 0;
 	if (session->trimming || ep_delta_store_has_freed(session->deltas))
 		session->collecting = ep_job_run(session->options.loop, collect_work,

@@ -117,6 +117,11 @@ static void end_vanished(struct ep_processes *processes)
 	}
 }
 
+void ep_processes_compact(struct ep_processes *processes)
+{
+	ep_room_compact(&processes->room);
+}
+
 void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns)
 {
 	uint64_t now_ns = ep_clock_mono_ns();

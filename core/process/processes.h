@@ -133,6 +133,8 @@ uint64_t ep_processes_age_ns(const struct ep_processes *processes, struct ep_pro
 
 /* Housekeeping, once a second or so: memory of what is gone, at most `keep_ns` after its end. */
 void ep_processes_sweep(struct ep_processes *processes, uint64_t keep_ns);
+/* Once a second, while no ep_delta_store_collect is under way: see ep_room_compact. */
+void ep_processes_compact(struct ep_processes *processes);
 /* Reads or analyses under way or queued. */
 size_t ep_processes_busy(const struct ep_processes *processes);
 size_t ep_processes_waiting_bytes(const struct ep_processes *processes); /* of samples */

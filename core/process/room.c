@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/room.h"
 #include "bpf/shared.h"
+#include "core/base/clock.h"
 #include "core/plugin/job.h"
 #include "core/unwind/delta_store.h"
 
@@ -8,6 +9,8 @@
 #define SPARE_WORDS 65536u
 /* A process with more rows gets them only if there is room. */
 #define SMALL_ROWS 1024
+/* Moving tables costs 2 % of a CPU at most. */
+#define REST_FACTOR 50
 
 void ep_room_init(struct ep_room *room, struct uv_loop_s *loop, struct ep_delta_store *store,
 		  void (*changed)(void *arg), void *arg)
@@ -66,8 +69,10 @@ struct ep_row_block *ep_room_put(struct ep_room *room, const struct ep_row *entr
 	block->n_entries = (uint32_t)n_entries;
 	block->n_rows = (uint32_t)n_rows;
 	if (n_entries == 0 ||
-	    ep_delta_store_put_rows(room->store, entries, n_entries, &block->ref) == 0)
+	    ep_delta_store_put_rows(room->store, entries, n_entries, &block->ref) == 0) {
+		LIST_INSERT_HEAD(&room->blocks, block, link);
 		return block;
+	}
 	free(block);
 	room->small_starved |= n_entries <= SMALL_ROWS;
 	need_room(room, (uint32_t)(n_entries * EP_ENTRY_WORDS));
@@ -86,7 +91,22 @@ void ep_room_unref(struct ep_room *room, struct ep_row_block *block)
 	if (!block || --block->refs > 0)
 		return;
 	ep_delta_store_drop_rows(room->store, block->ref, block->n_entries);
+	LIST_REMOVE(block, link);
 	free(block);
+}
+
+void ep_room_compact(struct ep_room *room)
+{
+	uint64_t start_ns = ep_clock_thread_cpu_ns();
+	const struct ep_row_block *block;
+
+	if (ep_clock_mono_ns() < room->compact_ns)
+		return;
+	if (ep_delta_store_compact(room->store)) {
+		LIST_FOREACH (block, &room->blocks, link)
+			ep_delta_store_follow_moves(room->store, block->ref, block->n_rows);
+	}
+	room->compact_ns = ep_clock_mono_ns() + REST_FACTOR * (ep_clock_thread_cpu_ns() - start_ns);
 }
 
 void ep_room_retry(struct ep_room *room)

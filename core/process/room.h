@@ -17,12 +17,15 @@
 
 #include "core/base/util.h"
 
+#include <sys/queue.h>
+
 struct ep_delta_store;
 struct ep_row;
 struct uv_loop_s;
 
 /* Rows of one or more processes: a forked child shares its parent's. */
 struct ep_row_block {
+	LIST_ENTRY(ep_row_block) link;
 	uint32_t refs;
 	uint32_t ref; /* in the delta store */
 	uint32_t serial; /* struct ep_proc */
@@ -43,6 +46,8 @@ struct ep_room {
 	uint32_t turn; /* from 1: so often there may have been room again */
 	uint32_t words, result; /* of the job */
 	uint32_t serial;	/* of the last block */
+	LIST_HEAD(, ep_row_block) blocks;
+	uint64_t compact_ns; /* not before then are tables moved again */
 	bool small_starved;	/* not only giants found no room */
 	bool stopped;
 	void (*changed)(void *arg); /* a new turn, or it is full */
@@ -63,5 +68,10 @@ struct ep_row_block *ep_room_ref(struct ep_row_block *block);		/* accepts NULL, 
 void ep_room_unref(struct ep_room *room, struct ep_row_block *block);
 /* Once a second: what is full may not be any more. */
 void ep_room_retry(struct ep_room *room);
+/*
+ * Once a second, while no ep_delta_store_collect is under way: moves tables out of a chunk that has few,
+ * and writes in all rows where they are now. It rests 50 times as long as that took.
+ */
+void ep_room_compact(struct ep_room *room);
 
 #endif

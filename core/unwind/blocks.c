@@ -69,10 +69,16 @@ static int cut(struct ep_blocks *blocks, size_t i, uint32_t ref, uint32_t words)
 	return 0;
 }
 
-int ep_blocks_take(struct ep_blocks *blocks, uint32_t words, uint32_t align,
+/* Index of the first free block of this chunk, or of one after it. */
+static size_t find_chunk(const struct ep_blocks *blocks, uint32_t chunk)
+{
+	return ep_bisect(blocks->free.len, i, EP_REF_CHUNK(block_at(blocks, i)->ref) < chunk);
+}
+
+int ep_blocks_take(struct ep_blocks *blocks, uint32_t first, uint32_t words, uint32_t align,
 		   struct ep_block *ret_block)
 {
-	for (size_t i = 0; i < blocks->free.len; i++) {
+	for (size_t i = find_chunk(blocks, first); i < blocks->free.len; i++) {
 		const struct ep_block *have = block_at(blocks, i);
 		uint32_t ref = (uint32_t)EP_ALIGN_UP(have->ref, align);
 		uint32_t skipped = ref - have->ref;
@@ -114,17 +120,59 @@ int ep_blocks_give(struct ep_blocks *blocks, struct ep_block block)
 	return 0;
 }
 
+static bool is_whole_chunk(const struct ep_blocks *blocks, size_t i)
+{
+	return block_at(blocks, i)->words == EP_CHUNK_WORDS;
+}
+
+static void take_out(struct ep_blocks *blocks, size_t i)
+{
+	blocks->free_words -= block_at(blocks, i)->words;
+	remove_at(blocks, i);
+}
+
 bool ep_blocks_take_empty_chunk(struct ep_blocks *blocks, uint32_t chunk)
 {
-	size_t i = find_behind(blocks, EP_REF(chunk, 0));
-	struct ep_block *have;
+	size_t i = find_chunk(blocks, chunk);
 
-	if (i == 0)
+	if (i == blocks->free.len || block_at(blocks, i)->ref != EP_REF(chunk, 0) || !is_whole_chunk(blocks, i))
 		return false;
-	have = block_at(blocks, i - 1);
-	if (have->ref != EP_REF(chunk, 0) || have->words != EP_CHUNK_WORDS)
-		return false;
-	remove_at(blocks, i - 1);
-	blocks->free_words -= EP_CHUNK_WORDS;
+	take_out(blocks, i);
 	return true;
+}
+
+uint32_t ep_blocks_take_any_empty_chunk(struct ep_blocks *blocks, uint32_t first)
+{
+	for (size_t i = find_chunk(blocks, first); i < blocks->free.len; i++) {
+		uint32_t chunk = EP_REF_CHUNK(block_at(blocks, i)->ref);
+
+		if (is_whole_chunk(blocks, i)) {
+			take_out(blocks, i);
+			return chunk;
+		}
+	}
+	return 0;
+}
+
+size_t ep_blocks_free_words_of(const struct ep_blocks *blocks, uint32_t chunk)
+{
+	size_t end = find_chunk(blocks, chunk + 1), words = 0;
+
+	for (size_t i = find_chunk(blocks, chunk); i < end; i++)
+		words += block_at(blocks, i)->words;
+	return words;
+}
+
+int ep_blocks_move_chunk(struct ep_blocks *from, struct ep_blocks *to, uint32_t chunk)
+{
+	size_t i = find_chunk(from, chunk);
+
+	while (i < from->free.len && EP_REF_CHUNK(block_at(from, i)->ref) == chunk) {
+		int r = ep_blocks_give(to, *block_at(from, i));
+
+		if (r < 0)
+			return r;
+		take_out(from, i);
+	}
+	return 0;
 }

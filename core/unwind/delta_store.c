@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/unwind/delta_store.h"
-#include "core/base/log.h"
-#include "core/base/vec.h"
-#include "core/unwind/blocks.h"
-#include "core/unwind/shared_rules.h"
+#include "core/unwind/delta_store_internal.h"
 #include "core/unwind/table.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include <xxhash.h>
 
@@ -18,31 +12,9 @@
 /* Deltas are stored in blocks of at most this many; smaller ones fill the chunks better. */
 #define DELTA_BLOCK_WORDS 65536
 #define ROW_WORDS	  (sizeof(struct ep_row) / 4)
-
-struct ep_delta_store {
-	pthread_mutex_t lock;
-	struct ep_delta_store_ops ops;
-	void *chunks[EP_MAX_CHUNKS]; /* NULL: not there */
-	uint32_t n_chunks;
-	size_t max_bytes;
-	struct ep_blocks blocks;
-	struct ep_shared_rules rules;
-	struct ep_vec fresh, rested; /* struct ep_block: freed since, and before, the last collect */
-	struct ep_vec fresh_rules, rested_rules; /* uint32_t: the same for references to rules */
-	bool fresh_text, rested_text;		 /* some of these blocks are tables' */
-	size_t used_words;
-	LIST_HEAD(, ep_delta_store_text) texts;
-};
-
-struct ep_delta_store_text {
-	LIST_ENTRY(ep_delta_store_text) link;
-	uint64_t hash;		/* of the table */
-	uint32_t refs;		/* executables whose tables are equal */
-	bool is_listed;		/* it is whole, and can be found */
-	struct ep_vec segments; /* struct ep_delta_store_segment */
-	struct ep_vec blocks;	/* struct ep_block */
-	struct ep_vec rules;	/* uint32_t: index in the shared rules, by the table's own index */
-};
+/* Rows are taken from chunk 0 on; tables are not put there as long as there may be other chunks. */
+#define FIRST_FOR_ROWS	 0
+#define FIRST_FOR_TABLES 1
 
 int ep_delta_store_new(const struct ep_delta_store_ops *ops, size_t max_bytes, struct ep_delta_store **ret_store)
 {
@@ -55,6 +27,8 @@ int ep_delta_store_new(const struct ep_delta_store_ops *ops, size_t max_bytes, s
 	store->ops = *ops;
 	store->max_bytes = max_bytes;
 	ep_blocks_init(&store->blocks);
+	ep_blocks_init(&store->emptied);
+	ep_vec_init(&store->moves, sizeof(struct ep_delta_store_move), EP_CHUNK_WORDS);
 	ep_shared_rules_init(&store->rules, ops->rules);
 	LIST_INIT(&store->texts);
 	ep_vec_init(&store->fresh, sizeof(struct ep_block), 1u << 24);
@@ -79,6 +53,8 @@ void ep_delta_store_free(struct ep_delta_store *store)
 			store->ops.remove_chunk(store->ops.arg, i, store->chunks[i]);
 	}
 	ep_blocks_fini(&store->blocks);
+	ep_blocks_fini(&store->emptied);
+	ep_vec_fini(&store->moves);
 	ep_shared_rules_fini(&store->rules);
 	ep_vec_fini(&store->fresh);
 	ep_vec_fini(&store->rested);
@@ -86,11 +62,6 @@ void ep_delta_store_free(struct ep_delta_store *store)
 	ep_vec_fini(&store->rested_rules);
 	pthread_mutex_destroy(&store->lock);
 	free(store);
-}
-
-static uint32_t *words_at(const struct ep_delta_store *store, uint32_t ref)
-{
-	return (uint32_t *)store->chunks[EP_REF_CHUNK(ref)] + EP_REF_WORD(ref);
 }
 
 /* Picks a free chunk number and counts it; the slow part follows without the lock. */
@@ -139,33 +110,57 @@ static int add_chunk(struct ep_delta_store *store)
 	return r;
 }
 
-static int take(struct ep_delta_store *store, uint32_t words, uint32_t align, struct ep_block *ret_block)
+int ep_delta_store_give(struct ep_delta_store *store, struct ep_block block)
+{
+	bool is_emptying = store->emptying && EP_REF_CHUNK(block.ref) == store->emptying;
+
+	return ep_blocks_give(is_emptying ? &store->emptied : &store->blocks, block);
+}
+
+static int take_locked(struct ep_delta_store *store, uint32_t first, uint32_t words, uint32_t align,
+		       struct ep_block *ret_block)
+{
+	int r = ep_blocks_take(&store->blocks, first, words, align, ret_block);
+
+	if (r == 0)
+		store->used_words += words;
+	return r;
+}
+
+int ep_delta_store_take_for_tables(struct ep_delta_store *store, uint32_t words, uint32_t align,
+				   struct ep_block *ret_block)
+{
+	return take_locked(store, FIRST_FOR_TABLES, words, align, ret_block);
+}
+
+static int take(struct ep_delta_store *store, uint32_t first, uint32_t words, uint32_t align,
+		struct ep_block *ret_block)
 {
 	int r;
 
 	pthread_mutex_lock(&store->lock);
-	r = ep_blocks_take(&store->blocks, words, align, ret_block);
-	if (r == 0)
-		store->used_words += words;
+	r = take_locked(store, first, words, align, ret_block);
 	pthread_mutex_unlock(&store->lock);
 	return r;
 }
 
-static int take_or_grow(struct ep_delta_store *store, uint32_t words, uint32_t align,
+/* Where there may be no more chunks, tables are put where rows are. */
+static int take_or_grow(struct ep_delta_store *store, uint32_t first, uint32_t words, uint32_t align,
 			struct ep_block *ret_block)
 {
-	int r = take(store, words, align, ret_block);
+	int r = take(store, first, words, align, ret_block);
 
 	while (r == -ENOSPC) {
 		r = add_chunk(store);
 		if (r == 0)
-			r = take(store, words, align, ret_block);
+			r = take(store, first, words, align, ret_block);
+		else if (first != FIRST_FOR_ROWS && take(store, FIRST_FOR_ROWS, words, align, ret_block) == 0)
+			r = 0;
 	}
 	return r;
 }
 
-/* With the lock held. A block that cannot be remembered is lost, not reused: memory is out. */
-static void rest_block(struct ep_delta_store *store, struct ep_block block)
+void ep_delta_store_rest(struct ep_delta_store *store, struct ep_block block)
 {
 	struct ep_block *slot = ep_vec_push(&store->fresh);
 
@@ -177,13 +172,13 @@ static void rest_block(struct ep_delta_store *store, struct ep_block block)
 int ep_delta_store_add_room(struct ep_delta_store *store, uint32_t words)
 {
 	struct ep_block probe;
-	int r = take_or_grow(store, words, ROW_WORDS, &probe);
+	int r = take_or_grow(store, FIRST_FOR_ROWS, words, ROW_WORDS, &probe);
 
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&store->lock);
 	store->used_words -= words;
-	r = ep_blocks_give(&store->blocks, probe);
+	r = ep_delta_store_give(store, probe);
 	pthread_mutex_unlock(&store->lock);
 	return r;
 }
@@ -194,7 +189,7 @@ static int keep_block(struct ep_delta_store *store, struct ep_delta_store_text *
 		      uint32_t align, struct ep_block *ret_block)
 {
 	struct ep_block *slot = ep_vec_push(&text->blocks);
-	int r = slot ? take_or_grow(store, words, align, ret_block) : -ENOMEM;
+	int r = slot ? take_or_grow(store, FIRST_FOR_TABLES, words, align, ret_block) : -ENOMEM;
 
 	if (r < 0) {
 		text->blocks.len -= slot ? 1 : 0;
@@ -273,7 +268,7 @@ static int put_pieces(struct ep_delta_store *store, struct ep_delta_store_text *
 		if (r < 0)
 			return r;
 		write_pages(text, table, first, piece_end, entries,
-			    words ? words_at(store, block.ref) : NULL, block.ref);
+			    words ? ep_delta_store_words(store, block.ref) : NULL, block.ref);
 		entries += piece_end - first;
 		first = piece_end;
 	}
@@ -301,7 +296,7 @@ static int put_segment(struct ep_delta_store *store, struct ep_delta_store_text 
 		.pages = block.ref,
 	};
 	return put_pieces(store, text, table, from->first_page, from->first_page + from->n_pages,
-			  (uint64_t *)words_at(store, block.ref));
+			  (uint64_t *)ep_delta_store_words(store, block.ref));
 }
 
 static int put_rules(struct ep_delta_store *store, struct ep_delta_store_text *text,
@@ -340,7 +335,7 @@ static bool has_page(const struct ep_delta_store *store, const struct ep_delta_s
 		return entry == EP_PAGE(0, renumber(text, EP_PAGE_REF(page)));
 	if (EP_PAGE_COUNT(entry) != n)
 		return false;
-	deltas = words_at(store, EP_PAGE_REF(entry));
+	deltas = ep_delta_store_words(store, EP_PAGE_REF(entry));
 	for (uint32_t i = 0; i < n; i++) {
 		if (deltas[i] != ((from[i] & ~0xfffffu) | renumber(text, EP_DELTA_RULE(from[i]))))
 			return false;
@@ -364,7 +359,7 @@ static bool is_of_table(const struct ep_delta_store *store, const struct ep_delt
 		const struct ep_unwind_segment *from = &table->segments[i];
 		const struct ep_delta_store_segment *segment =
 			ep_vec_at(&text->segments, struct ep_delta_store_segment, i);
-		const uint64_t *entries = (const uint64_t *)words_at(store, segment->pages);
+		const uint64_t *entries = (const uint64_t *)ep_delta_store_words(store, segment->pages);
 
 		if (segment->va != from->va || segment->n_pages != from->n_pages)
 			return false;
@@ -377,7 +372,7 @@ static bool is_of_table(const struct ep_delta_store *store, const struct ep_delt
 	return true;
 }
 
-/* With a reference more; NULL: there is none of this hash. */
+/* With a reference more, and it stays where it is until end_comparing; NULL: there is none of this hash. */
 static struct ep_delta_store_text *find_text(struct ep_delta_store *store, uint64_t hash)
 {
 	struct ep_delta_store_text *text;
@@ -386,11 +381,19 @@ static struct ep_delta_store_text *find_text(struct ep_delta_store *store, uint6
 	LIST_FOREACH (text, &store->texts, link) {
 		if (text->hash == hash) {
 			text->refs++;
+			store->n_comparing++;
 			break;
 		}
 	}
 	pthread_mutex_unlock(&store->lock);
 	return text;
+}
+
+static void end_comparing(struct ep_delta_store *store)
+{
+	pthread_mutex_lock(&store->lock);
+	store->n_comparing--;
+	pthread_mutex_unlock(&store->lock);
 }
 
 static struct ep_delta_store_text *new_text(uint64_t hash)
@@ -412,9 +415,12 @@ int ep_delta_store_put_text(struct ep_delta_store *store, const struct ep_unwind
 {
 	uint64_t hash = table_hash(table);
 	struct ep_delta_store_text *text = find_text(store, hash);
+	bool is_equal = text && is_of_table(store, text, table);
 	int r;
 
-	if (text && is_of_table(store, text, table)) {
+	if (text)
+		end_comparing(store);
+	if (is_equal) {
 		*ret_text = text;
 		return 0;
 	}
@@ -453,7 +459,7 @@ void ep_delta_store_drop_text(struct ep_delta_store *store, struct ep_delta_stor
 	if (text->is_listed)
 		LIST_REMOVE(text, link);
 	ep_vec_each(&text->blocks, block)
-		rest_block(store, *block);
+		ep_delta_store_rest(store, *block);
 	store->fresh_text = true;
 	/* Without memory the references are kept for ever. */
 	(void)ep_vec_append(&store->fresh_rules, text->rules.data, text->rules.len);
@@ -491,10 +497,14 @@ int ep_delta_store_put_rows(struct ep_delta_store *store, const struct ep_row *r
 
 	if (n_rows == 0 || n_rows > EP_CHUNK_WORDS / ROW_WORDS)
 		return -EINVAL;
-	r = take(store, (uint32_t)(n_rows * ROW_WORDS), ROW_WORDS, &block);
+	pthread_mutex_lock(&store->lock);
+	r = take_locked(store, FIRST_FOR_ROWS, (uint32_t)(n_rows * ROW_WORDS), ROW_WORDS, &block);
+	if (r == 0)
+		store->row_words[EP_REF_CHUNK(block.ref)] += block.words;
+	pthread_mutex_unlock(&store->lock);
 	if (r < 0)
 		return r;
-	memcpy(words_at(store, block.ref), rows, n_rows * sizeof(*rows));
+	memcpy(ep_delta_store_words(store, block.ref), rows, n_rows * sizeof(*rows));
 	*ret_ref = block.ref;
 	return 0;
 }
@@ -504,29 +514,41 @@ void ep_delta_store_drop_rows(struct ep_delta_store *store, uint32_t ref, size_t
 	if (n_rows == 0)
 		return;
 	pthread_mutex_lock(&store->lock);
-	rest_block(store, (struct ep_block){.ref = ref, .words = (uint32_t)(n_rows * ROW_WORDS)});
+	store->row_words[EP_REF_CHUNK(ref)] -= (uint32_t)(n_rows * ROW_WORDS);
+	ep_delta_store_rest(store, (struct ep_block){.ref = ref, .words = (uint32_t)(n_rows * ROW_WORDS)});
 	pthread_mutex_unlock(&store->lock);
 }
 
 /* --- collecting ------------------------------------------------------------------------------ */
 
+/* Words that are free where tables are put. */
+static size_t free_for_tables(const struct ep_delta_store *store)
+{
+	return store->blocks.free_words - ep_blocks_free_words_of(&store->blocks, FIRST_FOR_ROWS);
+}
+
+/* With the lock held. One chunk's worth of room is kept: it would be added again at once. */
+static bool is_spare(const struct ep_delta_store *store)
+{
+	return store->used_words == 0 || free_for_tables(store) >= EP_CHUNK_WORDS + SPARE_WORDS;
+}
+
 /* With the lock held: the memory of a chunk that is free as a whole, taken out; else NULL. */
 static void *take_empty_chunk(struct ep_delta_store *store, uint32_t *ret_index)
 {
-	for (uint32_t i = 1; i < EP_MAX_CHUNKS; i++) {
-		void *memory = store->chunks[i];
+	uint32_t index = store->emptying;
+	void *memory;
 
-		/* Keep one chunk's worth of room: it would be added again at once. */
-		if (!memory || memory == store ||
-		    store->blocks.free_words < EP_CHUNK_WORDS + SPARE_WORDS)
-			continue;
-		if (ep_blocks_take_empty_chunk(&store->blocks, i)) {
-			store->chunks[i] = store;
-			*ret_index = i;
-			return memory;
-		}
-	}
-	return NULL;
+	if (index && ep_blocks_take_empty_chunk(&store->emptied, index))
+		store->emptying = 0;
+	else
+		index = is_spare(store) ? ep_blocks_take_any_empty_chunk(&store->blocks, FIRST_FOR_TABLES) : 0;
+	if (!index)
+		return NULL;
+	memory = store->chunks[index];
+	store->chunks[index] = store;
+	*ret_index = index;
+	return memory;
 }
 
 static void remove_empty_chunks(struct ep_delta_store *store)
@@ -582,7 +604,7 @@ void ep_delta_store_collect(struct ep_delta_store *store)
 	pthread_mutex_lock(&store->lock);
 	begin_generation(store);
 	ep_vec_each(&store->rested, block)
-		(void)ep_blocks_give(&store->blocks, *block);
+		(void)ep_delta_store_give(store, *block);
 	ep_vec_each(&store->rested_rules, rule)
 		ep_shared_rules_unref(&store->rules, *rule);
 	turn(&store->fresh, &store->rested);

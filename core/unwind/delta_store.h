@@ -69,6 +69,15 @@ int ep_delta_store_add_room(struct ep_delta_store *store, uint32_t words);
 /* True when fewer than `words` are free in all: time for ep_delta_store_add_room on a worker. */
 bool ep_delta_store_is_short(const struct ep_delta_store *store, uint32_t words);
 
+/*
+ * One step of emptying a chunk, where tables are spread over more than they need: for the thread that
+ * drops rows and texts, once a second, while no collect is under way. Copies 256 KiB, or one block. True:
+ * page entries were moved, and before that thread looks at rows or calls anything here it calls
+ * ep_delta_store_follow_moves for all rows that were put and not dropped. Segments of texts may be others.
+ */
+bool ep_delta_store_compact(struct ep_delta_store *store);
+void ep_delta_store_follow_moves(const struct ep_delta_store *store, uint32_t ref, size_t n_rows);
+
 /* Lets what was freed before the previous call be used again; gives empty chunks back. */
 bool ep_delta_store_has_freed(const struct ep_delta_store *store);
 void ep_delta_store_collect(struct ep_delta_store *store);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the manager does where something is short: records, room, time, and what /proc can tell. */
 #include "core/process/executables_internal.h"
+#include "core/unwind/table.h"
 #include "tests/unit/process_world.h"
 
 static void start(struct world *w, struct ep_program program, uint32_t places)
@@ -511,6 +512,67 @@ WORLD_TEST(samples_hurry_a_process_once)
 	world_settle(w);
 	assert_null(a->waiting);
 	assert_true(ep_process_is_settled(world_process(w, prog)));
+}
+
+/* --- tables that are moved ------------------------------------------------------------------- */
+
+/* Each takes more than half a chunk. */
+static struct ep_delta_store_text *put_ballast(struct world *w, uint64_t va)
+{
+	static uint64_t pages[EP_ROW_MAX_PAGES + 1];
+	struct ep_unwind_segment segments[] = {{.va = va, .n_pages = EP_ROW_MAX_PAGES},
+					       {.va = va + EP_ROW_MAX_PAGES * (uint64_t)EP_PAGE_BYTES, .n_pages = 1}};
+	struct ep_unwind_table table = {
+		.segments = segments, .n_segments = 2, .pages = pages, .n_pages = EP_LEN(pages)};
+	struct ep_delta_store_text *text = NULL;
+
+	assert_int_equal(ep_delta_store_put_text(w->store, &table, &text), 0);
+	return text;
+}
+
+/* What BPF would find: in the rows of ep_procs what would be written there now. */
+static void assert_rows_are_as_built(struct world *w, struct ep_program program)
+{
+	const struct ep_proc *proc = world_proc(w, program.pid);
+	const struct ep_vec *rows = ep_publisher_build(&w->processes->publisher, world_process(w, program));
+	const char *chunk = ep_delta_store_chunk(w->store, EP_REF_CHUNK(proc->rows));
+
+	assert_int_equal(proc->n_rows, rows->len);
+	assert_memory_equal(chunk + 4 * (size_t)EP_REF_WORD(proc->rows), rows->data, rows->len * sizeof(struct ep_row));
+}
+
+/* The rows that the kernel has, those of a fork's child too, lead to where the tables are now. */
+WORLD_TEST(rows_follow_tables_that_are_moved)
+{
+	struct ep_delta_store_text *ballast[6];
+	const struct ep_delta_store_segment *segments;
+	struct ep_program child = world_child();
+	uint32_t chunk, updates;
+	size_t bytes;
+
+	for (uint64_t i = 0; i < EP_LEN(ballast); i++)
+		ballast[i] = put_ballast(w, (i + 1) << 40);
+	world_sample(w, world_now(), child);
+	world_settle(w);
+	world_publish(w);
+	assert_true(ep_delta_store_text_segments(world_place(w, child, OWN_ADDR)->executable->text, &segments) > 0);
+	chunk = EP_REF_CHUNK(segments->pages);
+	for (size_t i = 0; i < EP_LEN(ballast) - 2; i++)
+		ep_delta_store_drop_text(w->store, ballast[i]);
+	updates = w->updates;
+	bytes = ep_delta_store_bytes(w->store);
+	for (int i = 0; i < 20; i++) {
+		w->processes->room.compact_ns = 0;
+		ep_processes_compact(w->processes);
+		ep_delta_store_collect(w->store);
+		assert_rows_are_as_built(w, child);
+	}
+	ep_delta_store_text_segments(world_place(w, child, OWN_ADDR)->executable->text, &segments);
+	assert_int_not_equal(EP_REF_CHUNK(segments->pages), chunk);
+	assert_true(ep_delta_store_bytes(w->store) < bytes);
+	assert_int_equal(w->updates, updates);
+	for (size_t i = EP_LEN(ballast) - 2; i < EP_LEN(ballast); i++)
+		ep_delta_store_drop_text(w->store, ballast[i]);
 }
 
 /* --- states of one file ---------------------------------------------------------------------- */
