@@ -73,6 +73,7 @@ struct ep_processes {
 		uint64_t checks;  /* such reads */
 		uint64_t spreads; /* looks at all places for who maps an executable */
 		uint64_t moved_texts; /* places of no file that turned out to be the text of one */
+		uint64_t images; /* such that turned out to be the code of an ELF image in memory */
 	} stats;
 };
 

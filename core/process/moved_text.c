@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/moved_text.h"
 #include "core/plugin/job.h"
+#include "core/proc/image.h"
 #include "core/proc/memory.h"
 #include "core/process/internal.h"
 
@@ -13,6 +14,8 @@
 #define PIECE_BYTES 256
 /* So many other places of no file may lie between a file's and its text. */
 #define MAX_BETWEEN 4
+/* Of a program so many places are looked at for an image of no file: a JIT has any number of them. */
+#define MAX_IMAGES 16
 
 struct comparison {
 	struct ep_processes *processes;
@@ -20,8 +23,11 @@ struct comparison {
 	uint64_t start, end, file_off;
 	uint64_t time_ns; /* of the mapping */
 	uint32_t executable;
-	int fd; /* the file, of its own */
+	int fd; /* the file, of its own; -1: none is near */
+	bool was_file;	   /* it is compared with that */
 	bool is_equal;
+	bool may_be_image; /* if it is of no file that is mapped */
+	struct ep_proc_file image; /* fd -1: it is none */
 };
 
 static bool has_piece(const struct comparison *c, uint64_t off)
@@ -33,15 +39,24 @@ static bool has_piece(const struct comparison *c, uint64_t off)
 	       memcmp(in_memory, in_file, sizeof(in_file)) == 0;
 }
 
+static bool has_all_pieces(const struct comparison *c)
+{
+	uint64_t last_off = c->end - c->start - PIECE_BYTES;
+
+	for (uint64_t i = 0; i < N_PIECES; i++) {
+		if (!has_piece(c, last_off / (N_PIECES - 1) * i))
+			return false;
+	}
+	return has_piece(c, last_off);
+}
+
 static void run_comparison(void *arg)
 {
 	struct comparison *c = arg;
-	uint64_t last_off = c->end - c->start - PIECE_BYTES;
 
-	c->is_equal = true;
-	for (uint64_t i = 0; i < N_PIECES && c->is_equal; i++)
-		c->is_equal = has_piece(c, last_off / (N_PIECES - 1) * i);
-	c->is_equal = c->is_equal && has_piece(c, last_off);
+	c->is_equal = c->fd >= 0 && has_all_pieces(c);
+	if (!c->is_equal && c->may_be_image)
+		(void)ep_proc_copy_image((pid_t)c->program.pid, c->start, c->end, &c->image, &c->file_off);
 }
 
 static bool is_anonymous(const struct ep_place_in_memory *place)
@@ -49,15 +64,32 @@ static bool is_anonymous(const struct ep_place_in_memory *place)
 	return !place->executable && place->state == EP_PLACE_KNOWN;
 }
 
-static void finish_comparison(void *arg)
+static void close_files(struct comparison *c)
 {
-	ep_autofree struct comparison *c = arg;
+	ep_closep(&c->fd);
+	ep_proc_file_close(&c->image);
+}
+
+/* With a reference. NULL: it is of no file. */
+static struct ep_executable *take_answer(struct comparison *c)
+{
+	static const struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = "[image]"};
+	struct ep_executables *executables = c->processes->executables;
+
+	if (c->is_equal)
+		return ep_executable_ref(ep_executables_find(executables, c->executable));
+	if (c->image.fd < 0)
+		return NULL;
+	return ep_executables_get(executables, (pid_t)c->program.pid, &mapping, &c->image, ep_clock_mono_ns());
+}
+
+static void apply_comparison(struct comparison *c)
+{
 	struct ep_processes *processes = c->processes;
 	struct ep_process *process = ep_table_find_live(&processes->table, (pid_t)c->program.pid);
-	struct ep_executable *executable = ep_executables_find(processes->executables, c->executable);
+	struct ep_executable *executable;
 	struct ep_place_in_memory *place;
 
-	close(c->fd);
 	processes->comparisons--;
 	if (processes->stopped || !process || !ep_process_is(process, c->program))
 		return;
@@ -65,15 +97,29 @@ static void finish_comparison(void *arg)
 	place = ep_places_find(&process->places, c->start);
 	if (!place || place->start != c->start || place->end != c->end || !is_anonymous(place))
 		return;
-	/* Where something was done to it meanwhile, it is compared once more: it may have been filled. */
-	place->is_compared = c->is_equal || place->time_ns == c->time_ns;
-	if (c->is_equal && executable) {
-		place->executable = ep_executable_ref(executable);
+	executable = take_answer(c);
+	/* Where something was done to it meanwhile, it is looked at once more: it may have been filled. */
+	if (executable || place->time_ns == c->time_ns) {
+		place->is_compared |= c->is_equal || c->was_file;
+		place->is_searched |= c->may_be_image;
+	}
+	if (executable) {
+		place->executable = executable;
 		place->file_off = c->file_off;
 		process->remapped = true;
-		processes->stats.moved_texts++;
+		processes->stats.moved_texts += c->is_equal;
+		processes->stats.images += !c->is_equal;
 	}
 	ep_processes_mark(processes, process); /* there may be more of them */
+}
+
+static void finish_comparison(void *arg)
+{
+	struct comparison *c = arg;
+
+	apply_comparison(c);
+	close_files(c);
+	free(c);
 }
 
 /* Where the file has what was at this place; -ENODATA: `known` is of no file whose text was there. */
@@ -116,6 +162,7 @@ static const struct ep_place_in_memory *find_file(const struct ep_vec *places, s
 	return NULL;
 }
 
+/* `executable` NULL: no file is near. */
 static void start_comparison(struct ep_processes *processes, struct ep_process *process,
 			     const struct ep_place_in_memory *place, const struct ep_executable *executable,
 			     uint64_t file_off)
@@ -131,45 +178,72 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 		.end = place->end,
 		.time_ns = place->time_ns,
 		.file_off = file_off,
-		.executable = executable->id,
-		.fd = fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0),
+		.executable = executable ? executable->id : 0,
+		.fd = executable ? fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0) : -1,
+		.was_file = executable != NULL,
+		.may_be_image = !place->is_searched && process->n_images < MAX_IMAGES,
+		.image = {.fd = -1},
 	};
-	if (c->fd < 0 || ep_job_run(processes->options.loop, run_comparison, finish_comparison, c) < 0) {
-		ep_closep(&c->fd);
+	if ((executable && c->fd < 0) ||
+	    ep_job_run(processes->options.loop, run_comparison, finish_comparison, c) < 0) {
+		close_files(c);
 		free(c);
 		return;
 	}
+	process->n_images += c->may_be_image;
 	process->is_comparing = true;
 	processes->comparisons++;
 }
 
+/* True when it is being compared with a file's text. */
+static bool compare_place(struct ep_processes *processes, struct ep_process *process, size_t i)
+{
+	const struct ep_vec *places = &process->places;
+	const struct ep_place_in_memory *place = ep_vec_at(places, struct ep_place_in_memory, i);
+	const struct ep_place_in_memory *files[] = {find_file(places, i, -1), find_file(places, i, 1)};
+	uint64_t file_off;
+
+	for (size_t k = 0; k < EP_LEN(files); k++) {
+		if (files[k] && find_text(files[k], place, &file_off) == 0) {
+			start_comparison(processes, process, place, files[k]->executable, file_off);
+			return process->is_comparing;
+		}
+	}
+	return false;
+}
+
+static bool may_be_text(const struct ep_place_in_memory *place)
+{
+	return is_anonymous(place) && !place->is_memfd && place->end - place->start >= EP_PAGE_BYTES;
+}
+
+/* First what may be a file's: a JIT has many places that are nothing. */
 void ep_moved_text_look(struct ep_processes *processes, struct ep_process *process)
 {
 	const struct ep_vec *places = &process->places;
+	const struct ep_place_in_memory *place, *unsearched = NULL;
 
-	for (size_t i = 0; i < places->len && !process->is_comparing; i++) {
-		const struct ep_place_in_memory *place = ep_vec_at(places, struct ep_place_in_memory, i);
-		const struct ep_place_in_memory *files[2];
-		uint64_t file_off;
-
-		if (!is_anonymous(place) || place->is_compared || place->is_memfd ||
-		    place->end - place->start < EP_PAGE_BYTES)
+	if (process->is_comparing)
+		return;
+	for (size_t i = 0; i < places->len; i++) {
+		place = ep_vec_at(places, struct ep_place_in_memory, i);
+		if (!may_be_text(place))
 			continue;
-		files[0] = find_file(places, i, -1);
-		files[1] = find_file(places, i, 1);
-		for (size_t k = 0; k < EP_LEN(files) && !process->is_comparing; k++) {
-			if (files[k] && find_text(files[k], place, &file_off) == 0)
-				start_comparison(processes, process, place, files[k]->executable, file_off);
-		}
+		if (!place->is_compared && compare_place(processes, process, i))
+			return;
+		if (!unsearched && !place->is_searched)
+			unsearched = place;
 	}
+	if (unsearched && process->n_images < MAX_IMAGES)
+		start_comparison(processes, process, unsearched, NULL, 0);
 }
 
 bool ep_moved_text_may_have_changed(struct ep_place_in_memory *place)
 {
-	bool may = place && place->is_compared && is_anonymous(place);
+	bool may = place && (place->is_compared || place->is_searched) && is_anonymous(place);
 
 	if (may)
-		place->is_compared = false;
+		place->is_compared = place->is_searched = false;
 	return may;
 }
 
@@ -180,9 +254,10 @@ void ep_moved_text_keep(struct ep_vec *places, const struct ep_vec *old)
 	ep_vec_each (places, place) {
 		const struct ep_place_in_memory *was = is_anonymous(place) ? ep_places_find(old, place->start) : NULL;
 
-		if (!was || !was->is_compared || was->start != place->start || was->end != place->end)
+		if (!was || !(was->is_compared || was->is_searched) || was->start != place->start || was->end != place->end)
 			continue;
-		place->is_compared = true;
+		place->is_compared = was->is_compared;
+		place->is_searched = was->is_searched;
 		place->executable = ep_executable_ref(was->executable);
 		place->file_off = was->file_off;
 	}

@@ -2,7 +2,10 @@
 /*
  * Text that a program has copied out of its file into memory of no file, for huge pages, at the addresses where it was:
  * Node.js with --use-largepages, HHVM, ClickHouse, Intel's iodlr. What is still mapped of the file tells where its text
- * belongs; where the memory has the same bytes it is that text. Loop's thread only.
+ * belongs; where the memory has the same bytes it is that text.
+ *
+ * And ELF images in memory of no file, as packers and loaders of their own leave them: such an image is copied once, and
+ * is an executable from then on (core/proc/image.h). Loop's thread only.
  */
 #ifndef EP_PROCESS_MOVED_TEXT_H
 #define EP_PROCESS_MOVED_TEXT_H
@@ -15,7 +18,7 @@ struct ep_place_in_memory;
 struct ep_process;
 struct ep_processes;
 
-/* Looks for such places of a process, and has a worker compare one; when it is one, the process is marked. O(places). */
+/* Looks for such places of a process, and has a worker look at one; when it is one, the process is marked. O(places). */
 void ep_moved_text_look(struct ep_processes *processes, struct ep_process *process);
 /* The kernel has told of the same mapping again: its protection has changed, so it may have been filled by now. */
 bool ep_moved_text_may_have_changed(struct ep_place_in_memory *place);

@@ -22,6 +22,7 @@ struct ep_place_in_memory {
 	uint32_t question; /* while it is asked: its number, see files.h */
 	enum ep_place_state state : 8;
 	bool is_compared; /* with the text of a file: moved_text.h */
+	bool is_searched; /* for an image of no file: the same */
 	bool is_memfd;	  /* until an executable is known: a JIT's code more often than a program */
 };
 _Static_assert(sizeof(struct ep_place_in_memory) == 48, "EP_MAX_PLACES says what all of them take");

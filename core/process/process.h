@@ -72,6 +72,7 @@ struct ep_process {
 	bool places_hurried;  /* its executables were put first; unset when its places change */
 	size_t pending_at;    /* see ep_places_are_pending */
 	bool is_comparing;    /* moved_text.h: one of its places with a file's text */
+	uint8_t n_images;     /* so many of its places were looked at for an image of no file */
 	bool is_asking;	      /* files are being looked at for it */
 	bool is_heir;	      /* of such places of its parent's: in a list of those */
 	LIST_ENTRY(ep_process) heir;

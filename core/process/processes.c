@@ -225,6 +225,7 @@ void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 	ep_put_count(out, "times that such a process took records of others with it", p->stats.crowded);
 	ep_put_count(out, "process reads to see whether it did", p->stats.checks);
 	ep_put_count(out, "texts that were moved out of their files", p->stats.moved_texts);
+	ep_put_count(out, "texts of ELF images in memory of no file", p->stats.images);
 	ep_put_count(out, "executables known", files->live);
 	ep_put_count(out, "executables forgotten for new ones: too many", files->forgotten);
 	ep_put_count(out, "executables not looked at: too many in use", files->refused);

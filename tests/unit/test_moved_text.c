@@ -4,6 +4,10 @@
 #include "core/proc/maps.h"
 #include "tests/unit/process_world.h"
 
+#include <elf.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
 #define PAGE 0x1000u
 
 static char own_path[256];
@@ -122,6 +126,92 @@ WORLD_TEST(other_bytes_are_no_text)
 	assert_int_equal(w->processes->stats.moved_texts, 0);
 }
 
+/* --- images of no file ----------------------------------------------------------------------- */
+
+#define IMAGE_PAGES 16
+
+/* A copy of the vDSO, which is a whole image. NULL: we have none. */
+static uint8_t *make_image(void)
+{
+	const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)vdso;
+	const Elf64_Phdr *phdrs = (const Elf64_Phdr *)(vdso + (vdso ? header->e_phoff : 0));
+	uint8_t *memory = mmap(NULL, IMAGE_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(memory != MAP_FAILED);
+	for (size_t i = 0; vdso && i < header->e_phnum; i++) {
+		if (phdrs[i].p_type == PT_LOAD && phdrs[i].p_filesz <= IMAGE_PAGES * PAGE)
+			memcpy(memory, vdso, phdrs[i].p_filesz);
+	}
+	return vdso ? memory : NULL;
+}
+
+static struct ep_program start_image(struct world *w, uint8_t *image)
+{
+	struct ep_program child = world_child();
+
+	world_exec(w, world_now(), child, "child");
+	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)image, PAGE);
+	world_settle(w);
+	return child;
+}
+
+WORLD_TEST(an_image_in_memory_is_an_executable_of_all_who_have_it)
+{
+	uint8_t *image = make_image();
+	struct ep_executable *executable;
+	struct ep_program a, b;
+
+	if (!image)
+		skip();
+	a = start_image(w, image);
+	executable = world_place(w, a, (uintptr_t)image)->executable;
+	assert_non_null(executable);
+	assert_int_equal(world_place(w, a, (uintptr_t)image)->file_off, 0);
+	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
+	assert_string_equal(executable->path, "[image]");
+	assert_non_null(executable->text);
+	b = start_image(w, image);
+	assert_ptr_equal(world_place(w, b, (uintptr_t)image)->executable, executable);
+	assert_int_equal(w->processes->stats.images, 2);
+	munmap(image, IMAGE_PAGES * PAGE);
+}
+
+/* A loader may fill it when it is mapped. */
+WORLD_TEST(an_image_that_is_filled_later_is_seen_when_the_kernel_tells)
+{
+	uint8_t *image = make_image();
+	struct ep_program child;
+
+	if (!image)
+		skip();
+	image[0] = 0;
+	child = start_image(w, image);
+	assert_null(world_place(w, child, (uintptr_t)image)->executable);
+	image[0] = 0x7f;
+	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)image, PAGE);
+	world_settle(w);
+	assert_non_null(world_place(w, child, (uintptr_t)image)->executable);
+	munmap(image, IMAGE_PAGES * PAGE);
+}
+
+/* A JIT has any number of places without a file. */
+WORLD_TEST(so_many_places_of_a_program_are_looked_at)
+{
+	struct ep_program child = world_child();
+	unsigned int looked = 0;
+
+	world_exec(w, world_now(), child, "child");
+	for (uint64_t i = 1; i <= 40; i++) {
+		world_map_anonymous(w, world_now(), child.pid, i * 0x10000, PAGE);
+		world_settle(w);
+		looked += world_place(w, child, i * 0x10000)->is_searched;
+	}
+	assert_int_equal(looked, 16);
+}
+
+/* --- what is known of them ------------------------------------------------------------------- */
+
 /* What is known of it holds when the process is read. */
 WORLD_TEST(places_that_are_read_anew_keep_it)
 {
@@ -133,7 +223,7 @@ WORLD_TEST(places_that_are_read_anew_keep_it)
 	child = start(w);
 	again = *place_of(w, child, 1);
 	again.executable = NULL;
-	again.is_compared = false;
+	again.is_compared = again.is_searched = false;
 	again.file_off = 0;
 	ep_places_init(&places);
 	assert_int_equal(ep_places_insert(&places, again), 0);

@@ -171,6 +171,7 @@ WORLD_TEST(known_one_stays_known_while_it_is_identified)
 	struct ep_program child = world_known_child(w);
 	struct ep_process *process = world_live(w, child.pid);
 
+	world_settle(w);
 	for (int i = 0; i < 3; i++)
 		world_sample(w, world_now(), child);
 	for (int reading = 0; reading < 2; reading++) {

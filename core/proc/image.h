@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An ELF image in memory of no file, as packers (UPX) and loaders of their own leave it: the segments of the file, laid
+ * out by its program headers, with the ELF header at the beginning. Any process may have made it up.
+ */
+#ifndef EP_PROC_IMAGE_H
+#define EP_PROC_IMAGE_H
+
+#include "core/proc/open.h"
+
+/* The file has no more than this; what is read of it neither. */
+#define EP_IMAGE_BYTES ((uint64_t)32 << 20)
+/* So many pages before the code are looked at for the header. */
+#define EP_IMAGE_PAGES 1024
+
+/*
+ * The image whose code is at [start, end) of a process, as a file in memory: what its segments have that are not
+ * writable, which is read once, its dynamic section with addresses as in the file, and no section headers. Nobody
+ * can change it any more. It has no device; its inode and times are a hash of its contents, so that equal images are one.
+ * It counts as a copy (core/proc/copies.h) until its descriptor is closed.
+ *
+ * 0, with where the code is in the file; -ENODATA there is no such image; -E2BIG; -EFAULT, -ESRCH, -EAGAIN, -ENOMEM
+ * and others of memory and descriptors.
+ */
+int ep_proc_copy_image(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_file *ret_file, uint64_t *ret_file_off);
+
+#endif
