@@ -245,6 +245,15 @@ static int attached_mappings(void *arg,
 		       : attached->source->mappings(attached->source_arg, visit, visit_arg);
 }
 
+static int attached_file(void *arg, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes)
+{
+	struct ep_attached *attached = arg;
+
+	if (attached->reads_kept || !attached->source->file)
+		return attached->reads_kept ? -ESRCH : -ENODATA;
+	return must_end(attached) ? -ETIME : attached->source->file(attached->source_arg, file, off, buf, bytes);
+}
+
 static int attached_tls_variable(void *arg, uint64_t tls_off, struct ep_tls *ret)
 {
 	const struct ep_attached *attached = arg;
@@ -281,6 +290,7 @@ void ep_attached_init(struct ep_attached *attached, const struct ep_unwinder_ops
 	static const struct ep_target_ops target_ops = {
 		.read = attached_read,
 		.mappings = attached_mappings,
+		.file = attached_file,
 		.tls_variable = attached_tls_variable,
 		.tls_key = attached_tls_key,
 		.set_state = attached_set_state,

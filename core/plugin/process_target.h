@@ -18,6 +18,14 @@
 struct ep_elf;
 struct ep_read_ahead;
 
+/* A file beside a mapped one, open while the job runs. */
+#define EP_PROCESS_TARGET_FILES 4
+struct ep_process_target_file {
+	char *path; /* NULL: unused */
+	int fd;
+	uint64_t content, bytes;
+};
+
 struct ep_process_target {
 	pid_t pid;
 	/* For thread variables: where the probed file is mapped, and the file, borrowed; NULL: it is
@@ -26,6 +34,8 @@ struct ep_process_target {
 	const struct ep_elf *elf;
 	bool has_maps;
 	struct ep_maps maps; /* all of them; of the job that runs */
+	struct ep_process_target_file files[EP_PROCESS_TARGET_FILES]; /* the same */
+	uint32_t next_file;
 	struct ep_read_ahead *ahead; /* the same; NULL: each read is one of the memory */
 };
 

@@ -88,6 +88,16 @@ static int target_mappings(const struct ep_target *target,
 	return target->ops->mappings(target->arg, visit, arg);
 }
 
+/* What is asked for is within bounds. */
+static int target_file(const struct ep_target *target, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes)
+{
+	if (!file->name[0] || strchr(file->name, '/') || strcmp(file->name, ".") == 0 || strcmp(file->name, "..") == 0)
+		return -EINVAL;
+	if (bytes > EP_MAX_FILE_READ)
+		return -E2BIG;
+	return target->ops->file ? target->ops->file(target->arg, file, off, buf, bytes) : -ENODATA;
+}
+
 static int tls_variable(const struct ep_target *target, uint64_t tls_off, struct ep_tls *ret)
 {
 	return target->ops->tls_variable(target->arg, tls_off, ret);
@@ -197,6 +207,7 @@ const struct ep_unwinder_host *ep_unwinder_host_get(void)
 		.count = count,
 		.add_rows = ep_description_add_rows,
 		.add_symbol = ep_description_add_symbol,
+		.target_file = target_file,
 	};
 
 	host.host = ep_host_get_for_languages();

@@ -37,6 +37,7 @@ struct ep_target_ops {
 	int (*mappings)(void *arg,
 			int (*visit)(void *arg, const struct ep_target_mapping *mapping),
 			void *visit_arg);
+	int (*file)(void *arg, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes); /* NULL: none */
 	int (*tls_variable)(void *arg, uint64_t tls_off, struct ep_tls *ret);
 	int (*tls_key)(void *arg, uint32_t key, struct ep_tls *ret);
 	int (*set_state)(void *arg, const void *state, size_t bytes);

@@ -267,6 +267,14 @@ int ep_capture_files_tls(struct ep_capture_files *files, uint32_t question, uint
 	return ops->tls(files->snapshot, question, file->elf, file->addr, bias, value, ret);
 }
 
+int ep_capture_files_beside(struct ep_capture_files *files, struct ep_target_file *file, uint64_t off, void *buf,
+			    size_t bytes)
+{
+	const struct ep_snapshot_ops *ops = files->snapshot->ops;
+
+	return ops->file ? ops->file(files->snapshot, file, off, buf, bytes) : -ENODATA;
+}
+
 static int open_again(void *arg)
 {
 	const struct file *file = arg;

@@ -24,6 +24,9 @@ int ep_capture_files_update(struct ep_capture_files *files);
 /* What ep_replay_source asks. */
 const struct ep_unwind_table *ep_capture_files_table(struct ep_capture_files *files, uint32_t i);
 const struct ep_file *ep_capture_files_file(struct ep_capture_files *files, uint32_t i);
+/* Bytes of a file beside a mapped one: as ep_target_ops. */
+int ep_capture_files_beside(struct ep_capture_files *files, struct ep_target_file *file, uint64_t off, void *buf,
+			    size_t bytes);
 /* A language describes each file once: what it said holds for the next replay, too. */
 void ep_capture_files_describe(struct ep_capture_files *files, uint32_t i,
 			       const struct ep_unwinder_ops *ops, void *claim);

@@ -60,6 +60,9 @@ enum ep_fixture_question {
 	 * of va, 8 of its size, the name and a NUL */
 	EP_FIXTURE_SYMBOLS = 7,
 	EP_FIXTURE_NAMED = 8, /* name: a function's in its file's own table */
+	/* Of the process; name: path of a file beside a mapped one, va: offset, bytes -> data, symbol: its content
+	 * and size (struct ep_target_file) */
+	EP_FIXTURE_BESIDE = 9,
 };
 
 /* What a language plugin asked, and was told. */

@@ -89,7 +89,7 @@ static bool are_answers_sound(const struct ep_fixture *fixture, const struct ep_
 	const struct ep_fixture_answer *answer;
 
 	ep_vec_each (answers, answer) {
-		if (answer->question == EP_FIXTURE_READ && answer->result == 0 &&
+		if ((answer->question == EP_FIXTURE_READ || answer->question == EP_FIXTURE_BESIDE) && answer->result == 0 &&
 		    !ep_in_bounds(answer->data, answer->bytes, fixture->data.len))
 			return false;
 		if (answer->question == EP_FIXTURE_SYMBOLS && answer->result == 0 &&

@@ -68,6 +68,7 @@ static inline struct ep_fixture_executable *ep_replay_executable(const struct ep
 /* replay_source.c: memory, answers and names, from the fixture or else from the source. */
 int ep_replay_read(void *replay, uint64_t addr, void *buf, size_t bytes);
 struct ep_file ep_replay_file(struct ep_replay_file *file);
+int ep_replay_beside(struct ep_replay *replay, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes);
 int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executable, uint64_t bias,
 		  uint64_t value, struct ep_tls *ret);
 /* From here on the fixture has the names at va, if there are any. */

@@ -60,9 +60,17 @@ static int replay_tls_key(void *arg, uint32_t key, struct ep_tls *ret)
 			     language->attached.target.bias, key, ret);
 }
 
+static int replay_file(void *arg, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes)
+{
+	const struct ep_replay_language *language = arg;
+
+	return ep_replay_beside(language->replay, file, off, buf, bytes);
+}
+
 static const struct ep_target_ops source_ops = {
 	.read = replay_read,
 	.mappings = replay_mappings,
+	.file = replay_file,
 	.tls_variable = replay_tls_variable,
 	.tls_key = replay_tls_key,
 };

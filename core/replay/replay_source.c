@@ -5,6 +5,7 @@
 #include "core/trace/lines.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -286,6 +287,71 @@ int ep_replay_tls(struct ep_replay *replay, uint32_t question, uint32_t executab
 	if (found->result == 0)
 		*ret = found->tls;
 	return found->result;
+}
+
+/* The path of a file in the directory of what the fixture has mapped at an address. */
+static int path_beside(const struct ep_fixture *fixture, const struct ep_target_file *file, char path[PATH_MAX])
+{
+	const struct ep_fixture_mapping *mapping;
+
+	ep_vec_each (&fixture->mappings, mapping) {
+		const char *slash = strrchr(mapping->path, '/');
+
+		if (file->addr - mapping->start >= mapping->end - mapping->start)
+			continue;
+		return slash && snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - mapping->path), mapping->path,
+					 file->name) < PATH_MAX
+			       ? 0
+			       : -ENODATA;
+	}
+	return -ENODATA;
+}
+
+static int ask_beside(struct ep_replay *replay, const struct ep_target_file *file, struct ep_fixture_answer *answer)
+{
+	struct ep_target_file found = {.addr = file->addr, .name = file->name};
+	struct ep_vec *data = &replay->fixture->data;
+	int r = ep_vec_append(data, NULL, answer->bytes);
+
+	answer->data = (uint32_t)(data->len - (r == 0 ? answer->bytes : 0));
+	if (r == 0)
+		r = ep_capture_files_beside(replay->source->files, &found, answer->va,
+					    (char *)data->data + answer->data, answer->bytes);
+	if (r < 0)
+		data->len = answer->data;
+	answer->symbol = (struct ep_symbol){found.content, found.bytes};
+	return r;
+}
+
+int ep_replay_beside(struct ep_replay *replay, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes)
+{
+	struct ep_fixture_answer answer = {.question = EP_FIXTURE_BESIDE, .va = off, .bytes = (uint32_t)bytes};
+	struct ep_vec *answers = &replay->fixture->answers;
+	const struct ep_fixture_answer *found;
+	char path[PATH_MAX];
+	size_t first = 0;
+	int r = path_beside(replay->fixture, file, path);
+
+	if (r < 0)
+		return r;
+	found = find_answer(answers, &first, EP_FIXTURE_BESIDE, path, off, (uint32_t)bytes);
+	replay->faults.unanswered += !found && !replay->source;
+	if (!found && !replay->source)
+		return -ENODATA;
+	if (!found) {
+		answer.result = ask_beside(replay, file, &answer);
+		found = keep_answer(replay->fixture, answers, answer, path);
+	}
+	if (!found)
+		return -ENOMEM;
+	if (found->result < 0)
+		return found->result;
+	if (file->content && file->content != found->symbol.va)
+		return -ESTALE;
+	file->content = found->symbol.va;
+	file->bytes = found->symbol.bytes;
+	memcpy(buf, (char *)replay->fixture->data.data + found->data, bytes);
+	return 0;
 }
 
 void ep_replay_keep_names(struct ep_replay *replay, uint32_t executable, uint64_t va)

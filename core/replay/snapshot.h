@@ -15,6 +15,7 @@
 
 struct ep_elf;
 struct ep_snapshot;
+struct ep_target_file;
 
 struct ep_snapshot_ops {
 	int (*read_block)(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *block);
@@ -23,6 +24,8 @@ struct ep_snapshot_ops {
 	/* Finds thread storage; module_addr: where the executable is mapped. Optional. */
 	int (*tls)(struct ep_snapshot *snapshot, uint32_t question, const struct ep_elf *elf,
 		   uint64_t module_addr, uint64_t bias, uint64_t value, struct ep_tls *ret);
+	/* A file beside a mapped one: as ep_target_ops. Optional. */
+	int (*file)(struct ep_snapshot *snapshot, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes);
 	/* Lets the process run again; what is left is asked of files only. Optional. */
 	void (*resume)(struct ep_snapshot *snapshot);
 	void (*close)(struct ep_snapshot *snapshot);

@@ -256,6 +256,14 @@ static int live_tls(struct ep_snapshot *snapshot, uint32_t question, const struc
 		       : ep_process_target_ops.tls_variable(&process, value, ret);
 }
 
+static int live_file(struct ep_snapshot *snapshot, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes)
+{
+	ep_cleanup(ep_process_target_end_job) struct ep_process_target process;
+
+	ep_process_target_init(&process, live_of(snapshot)->access);
+	return ep_process_target_ops.file(&process, file, off, buf, bytes);
+}
+
 static void live_close(struct ep_snapshot *snapshot)
 {
 	struct live *live = live_of(snapshot);
@@ -290,6 +298,7 @@ int ep_snapshot_open_live(pid_t pid, struct ep_snapshot **ret_snapshot,
 		.read_block = live_read_block,
 		.open = live_open,
 		.tls = live_tls,
+		.file = live_file,
 		.resume = live_resume,
 		.close = live_close,
 	};

@@ -13,6 +13,7 @@
  *   1.3  the unit of a batch's weights; batches without times; samples that were due; cost
  *   1.4  one more reason why a name is not known
  *   1.5  rows of code that hold in place of the file's own: EP_CODE_INSTEAD
+ *   1.6  files beside mapped ones: target_file
  */
 #ifndef EP_ABI_H
 #define EP_ABI_H
@@ -21,7 +22,7 @@
 #include <stdint.h>
 
 #define EP_ABI_MAJOR 1
-#define EP_ABI_MINOR 5
+#define EP_ABI_MINOR 6
 
 /* True when `ptr` points at a struct that is long enough to hold `member`, and it is not zero. */
 #define EP_HAS(ptr, member)                                                                        \

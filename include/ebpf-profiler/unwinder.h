@@ -153,6 +153,16 @@ struct ep_target_mapping {
 	const char *path; /* anonymous memory: "" or its name, "[heap]"; borrowed for the call */
 };
 
+/* A file beside a mapped one, such as one with its lines. */
+struct ep_target_file {
+	uint64_t addr;	  /* in a mapping of a file: this one is in the same directory */
+	const char *name; /* one component of a path, without '/' */
+	/* Of the content: set where it is 0. Else another content than that is -ESTALE: the file was
+	 * replaced, or written to. */
+	uint64_t content;
+	uint64_t bytes; /* set */
+};
+
 enum ep_name_flag {
 	/*
 	 * What is known although the frame's code is gone, or a part of it. Where more of it came with the
@@ -310,6 +320,16 @@ struct ep_unwinder_host {
 	 */
 	int (*add_symbol)(struct ep_description *description, const struct ep_symbol *symbol,
 			  const char *name);
+
+	/* --- 3., since 1.6 --- */
+	/*
+	 * Bytes of a regular file beside a mapped one, as the process sees both; at most EP_MAX_FILE_READ. Behind
+	 * its end are zeros up to the next multiple of 4096, as in a mapping. It must belong to root or to the
+	 * owner of the mapped file, and others must not be able to write to it. 0; -ENODATA: there is no such
+	 * file; -ESTALE; -EFAULT: behind its end; -E2BIG, -EINVAL (a name with '/'), -ETIME, -ESRCH, -EPERM.
+	 */
+	int (*target_file)(const struct ep_target *target, struct ep_target_file *file, uint64_t off, void *buf,
+			   size_t bytes);
 };
 
 enum ep_bpf_flag {

@@ -96,6 +96,18 @@ static int fake_mappings(void *arg,
 	return 0;
 }
 
+static int fake_file(void *arg, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes)
+{
+	struct fake_host *host = arg;
+
+	if (!host->beside_name || strcmp(file->name, host->beside_name) != 0)
+		return -ENODATA;
+	if (file->content && file->content != host->beside_content)
+		return -ESTALE;
+	file->content = host->beside_content;
+	return fake_memory_read(&host->beside, off, buf, bytes);
+}
+
 static int fake_tls_variable(void *arg, uint64_t off, struct ep_tls *ret)
 {
 	const struct fake_host *host = arg;
@@ -189,6 +201,7 @@ void fake_host_init(struct fake_host *host, void *state, size_t state_bytes)
 	host->ops = (struct ep_target_ops){
 		.read = fake_read,
 		.mappings = fake_mappings,
+		.file = fake_file,
 		.tls_variable = fake_tls_variable,
 		.tls_key = fake_tls_key,
 		.set_state = fake_set_state,

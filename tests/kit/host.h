@@ -54,6 +54,10 @@ struct fake_host {
 	struct fake_memory memory; /* counts reads, and lets one fail, of a live process as well */
 	const struct ep_target_mapping *mappings;
 	size_t n_mappings;
+	/* The file beside any mapping: its name (NULL: there is none), and its bytes from address 0 on. */
+	const char *beside_name;
+	uint64_t beside_content;
+	struct fake_memory beside;
 	/* Thread storage: 0: off for a variable; 1296 and then the key for a key. Or a negative
 	 * errno. */
 	int no_variable, no_key;

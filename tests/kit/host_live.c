@@ -35,6 +35,11 @@ static int live_mappings(void *arg,
 	return ep_process_target_ops.mappings(live_of(arg), visit, visit_arg);
 }
 
+static int live_file(void *arg, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes)
+{
+	return ep_process_target_ops.file(live_of(arg), file, off, buf, bytes);
+}
+
 static int live_tls_variable(void *arg, uint64_t off, struct ep_tls *ret)
 {
 	struct fake_host *host = arg;
@@ -55,6 +60,7 @@ void fake_host_be_live(struct fake_host *host, pid_t pid)
 {
 	host->ops.read = live_read;
 	host->ops.mappings = live_mappings;
+	host->ops.file = live_file;
 	host->ops.tls_variable = live_tls_variable;
 	host->ops.tls_key = live_tls_key;
 	host->target.pid = pid;

@@ -60,7 +60,7 @@ static int check_services(void)
 	CHECK(EP_HAS(services, file_named));
 	CHECK(EP_HAS(services, file_variable) && EP_HAS(services, file_argument));
 	CHECK(EP_HAS(services, add_name) && EP_HAS(services, count));
-	CHECK(EP_HAS(services, add_rows) && EP_HAS(services, add_symbol));
+	CHECK(EP_HAS(services, add_rows) && EP_HAS(services, add_symbol) && EP_HAS(services, target_file));
 	return 0;
 }
 
@@ -158,6 +158,7 @@ static int describe(void *arg, const struct ep_file *file, struct ep_description
 struct search {
 	uint64_t addr;
 	int found, calls;
+	char name[256]; /* of the file */
 };
 
 static int see_mapping(void *arg, const struct ep_target_mapping *mapping)
@@ -168,6 +169,8 @@ static int see_mapping(void *arg, const struct ep_target_mapping *mapping)
 	search->found = search->addr >= mapping->start && search->addr < mapping->end &&
 			mapping->is_file && mapping->prot == (PROT_READ | PROT_EXEC) &&
 			mapping->path[0] == '/';
+	if (search->found)
+		snprintf(search->name, sizeof(search->name), "%s", strrchr(mapping->path, '/') + 1);
 	return search->found;
 }
 
@@ -178,6 +181,7 @@ static int check_target(const struct executable *executable, struct ep_target *t
 	struct ep_range wrong = {.start = 2, .end = 1};
 	static char too_much[EP_STATE_BYTES + 1];
 	struct search search = {.addr = run};
+	struct ep_target_file file = {.name = search.name};
 	struct ep_tls tls;
 	char text[4];
 	int r;
@@ -187,6 +191,13 @@ static int check_target(const struct executable *executable, struct ep_target *t
 	CHECK(services->target_string(target, run, text, sizeof(text)) == 0);
 	CHECK(services->target_mappings(target, see_mapping, &search) == 0);
 	CHECK(search.found && search.calls > 0);
+	file.addr = run;
+	CHECK(services->target_file(target, &file, 0, text, sizeof(text)) == 0);
+	CHECK(memcmp(text, "\177ELF", 4) == 0 && file.content && file.bytes > 64);
+	file.content++;
+	CHECK(services->target_file(target, &file, 0, text, sizeof(text)) == -ESTALE);
+	file.name = "../etc/passwd";
+	CHECK(services->target_file(target, &file, 0, text, sizeof(text)) == -EINVAL);
 	CHECK(services->tls_variable(target, UINT32_MAX, &tls) < 0);
 	CHECK(services->tls_path(target, &variable, &tls) == 0);
 	CHECK(tls.steps == 1 && tls.off[0] == -8);
