@@ -109,7 +109,7 @@ static int prove_method(void *arg, uint64_t addr)
 	if (r == -ENODATA) /* of Reflection.Emit */
 		return 0;
 	if (r == 0)
-		r = dotnet_metadata_type(reader, &metadata, method.type_rid, false, &writer);
+		r = dotnet_metadata_type(reader, &metadata, method.type_rid, &writer);
 	if (r == 0)
 		r = dotnet_metadata_method(reader, &metadata, method.rid, &writer);
 	proof->is_proven |= r == 0;
@@ -256,14 +256,25 @@ static int find_map(struct instance *inst)
 	return r == 0 && !inst->reader.range_map ? EP_NOT_YET : r;
 }
 
+static int read_file(void *instance, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes)
+{
+	const struct instance *inst = instance;
+	const struct ep_unwinder_host *host = inst->exe->host;
+
+	return EP_HAS(host, target_file) ? host->target_file(inst->process.target, file, off, buf, bytes) : -ENODATA;
+}
+
 int dotnet_attach(void *executable, struct ep_target *target, void **ret_instance)
 {
 	const struct dotnet_executable *exe = executable;
 	struct instance *inst = attach_new(sizeof(*inst), &language, exe->host, target);
+	struct dotnet_files files = {.read = read_file};
 	int r;
 
 	if (!inst)
 		return -ENOMEM;
+	files.arg = inst;
+	files.program = exe->is_host ? exe->host->target_bias(target) : 0;
 	inst->exe = exe;
 	inst->reader = (struct dotnet_reader){.memory = {attach_read, inst}, .layout = &inst->layout};
 	r = dotnet_layout_find(exe->major, &inst->layout)
@@ -281,7 +292,7 @@ int dotnet_attach(void *executable, struct ep_target *target, void **ret_instanc
 	if (r == 0)
 		r = set_state(inst);
 	if (r == 0)
-		r = dotnet_names_new(&inst->reader, &inst->names);
+		r = dotnet_names_new(&inst->reader, &files, &inst->names);
 	(void)attach_may_look(&inst->process);
 	return attach_give(r, inst, dotnet_detach, ret_instance);
 }

@@ -2,6 +2,7 @@
 #include "plugins/dotnet/symbolize/metadata.h"
 
 #include "core/base/util.h"
+#include "plugins/dotnet/symbolize/friendly.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #define MAX_ROWS	  (1u << 24) /* a token has 24 bits */
 #define MAX_NESTED	  8
 #define NAME_BYTES	  512
+#define MAX_PARAMETERS	  16 /* of a type or method */
 
 #define TYPE_VISIBILITY	  7u /* ECMA-335, II.23.1.15: from 2 on it is nested */
 #define TYPE_NESTED	  2u
@@ -22,6 +24,26 @@ enum table {
 	METHOD_POINTER = 5,
 	METHOD_DEF = 6,
 	NESTED_CLASS = 41,
+	GENERIC_PARAM = 42,
+	DOCUMENT = 48,
+	METHOD_DEBUG = 49,
+};
+
+/* What is needed of which tables: columns, and where it is put. */
+#define NO_COLUMN 255
+static const struct {
+	uint8_t table, columns[3];
+	size_t at;
+} wanted[] = {
+#define AT(member) offsetof(struct dotnet_metadata, member)
+	{TYPE_REF, {0, 1, 2}, AT(refs)},
+	{TYPE_DEF, {1, 2, NO_COLUMN}, AT(types)},
+	{METHOD_DEF, {3, 4, NO_COLUMN}, AT(methods)},
+	{NESTED_CLASS, {0, 1, NO_COLUMN}, AT(nested)},
+	{GENERIC_PARAM, {1, 2, NO_COLUMN}, AT(generics)},
+	{DOCUMENT, {0, NO_COLUMN, NO_COLUMN}, AT(documents)},
+	{METHOD_DEBUG, {0, 1, NO_COLUMN}, AT(points)},
+#undef AT
 };
 
 /* --- how wide rows are ------------------------------------------------------------------------------------ */
@@ -121,6 +143,14 @@ static const struct column columns[DOTNET_TABLES][COLUMNS] = {
 	[42] = {N(4), C(TYPE_OR_METHOD), S},
 	[43] = {C(METHOD_DEF_OR_REF), B},
 	[44] = {R(42), C(TYPE_DEF_OR_REF)},
+	/* docs/specs/PortablePdb-Metadata.md of dotnet/runtime, v1.0; 55, the last one, is not laid out */
+	[48] = {B, G, B, G},
+	[49] = {R(48), B},
+	[50] = {R(6), R(53), R(51), R(52), N(8)},
+	[51] = {N(4), S},
+	[52] = {S, B},
+	[53] = {R(53), B},
+	[54] = {R(6), R(6)},
 };
 #undef N
 #undef S
@@ -130,7 +160,8 @@ static const struct column columns[DOTNET_TABLES][COLUMNS] = {
 #undef C
 
 struct tables {
-	uint32_t rows[64];
+	uint32_t n[64];	   /* rows that are here */
+	uint32_t rows[64]; /* and those that decide how wide an index is: a PDB's also of its assembly's tables */
 	uint8_t heaps; /* bits: 0 #Strings, 1 #GUID, 2 #Blob are indexed with four bytes */
 };
 
@@ -165,17 +196,24 @@ static uint8_t column_width(const struct tables *tables, const struct column *co
 	}
 }
 
-/* Of a table whose columns `first` and `second` are looked at. */
-static struct dotnet_table lay_out(const struct tables *tables, uint32_t table, uint64_t addr, uint32_t first,
-				   uint32_t second)
+static uint8_t row_bytes(const struct tables *tables, uint32_t table)
 {
-	struct dotnet_table found = {.addr = addr, .n = tables->rows[table]};
+	uint8_t bytes = 0;
+
+	for (uint32_t i = 0; i < COLUMNS; i++)
+		bytes = (uint8_t)(bytes + column_width(tables, &columns[table][i]));
+	return bytes;
+}
+
+static struct dotnet_table lay_out(const struct tables *tables, uint32_t table, uint64_t addr, const uint8_t wanted_columns[3])
+{
+	struct dotnet_table found = {.addr = addr, .n = tables->n[table]};
 
 	for (uint32_t i = 0; i < COLUMNS; i++) {
 		uint8_t width = column_width(tables, &columns[table][i]);
 
-		for (uint32_t j = 0; j < 2; j++) {
-			if (i == (j ? second : first)) {
+		for (uint32_t j = 0; j < 3; j++) {
+			if (i == wanted_columns[j]) {
 				found.at[j] = found.bytes;
 				found.width[j] = width;
 			}
@@ -188,8 +226,8 @@ static struct dotnet_table lay_out(const struct tables *tables, uint32_t table, 
 /* --- the root, and its streams ------------------------------------------------------------------------------ */
 
 struct streams {
-	uint64_t tables, strings;
-	uint32_t strings_bytes;
+	uint64_t tables, strings, blobs, pdb;
+	uint32_t strings_bytes, blobs_bytes;
 	bool is_unoptimized; /* "#-" */
 };
 
@@ -222,6 +260,11 @@ static int read_streams(const struct dotnet_reader *reader, uint64_t addr, struc
 		} else if (len < 32 && strcmp(name, "#Strings") == 0) {
 			ret->strings = stream;
 			ret->strings_bytes = ep_get_u32(bytes + at + 4);
+		} else if (strcmp(name, "#Blob") == 0) {
+			ret->blobs = stream;
+			ret->blobs_bytes = ep_get_u32(bytes + at + 4);
+		} else if (strcmp(name, "#Pdb") == 0) {
+			ret->pdb = stream;
 		}
 		at += 8 + (uint32_t)EP_ALIGN_UP(len + 1, 4);
 	}
@@ -248,8 +291,8 @@ static int read_tables(const struct dotnet_reader *reader, const struct streams 
 	for (uint32_t i = 0; i < 64; i++) {
 		if (!(valid >> i & 1))
 			continue;
-		ret->rows[i] = counts[n++];
-		if (i >= DOTNET_TABLES || ret->rows[i] > MAX_ROWS)
+		ret->n[i] = ret->rows[i] = counts[n++];
+		if (i > DOTNET_TABLES || ret->rows[i] > MAX_ROWS)
 			return -EBADMSG;
 	}
 	/* Rows lie elsewhere than their number says: while it is edited. */
@@ -257,6 +300,25 @@ static int read_tables(const struct dotnet_reader *reader, const struct streams 
 		return -EBADMSG;
 	*ret_rows = streams->tables + sizeof(head) + 4 * n + (head[6] & 0x40 ? 4 : 0);
 	return 0;
+}
+
+/* The stream "#Pdb": 20 bytes of an id, an entry point, and the rows of the assembly's tables. */
+static int read_referenced(const struct dotnet_reader *reader, uint64_t pdb, struct tables *tables)
+{
+	uint32_t counts[64], n = 0;
+	uint64_t valid;
+	int r = memory_read(&reader->memory, pdb + DOTNET_PDB_ID_BYTES + 4, &valid, sizeof(valid));
+
+	if (r == 0)
+		r = memory_read(&reader->memory, pdb + DOTNET_PDB_ID_BYTES + 12, counts, 4 * (size_t)__builtin_popcountll(valid));
+	for (uint32_t i = 0; r == 0 && i < 64; i++) {
+		if (!(valid >> i & 1))
+			continue;
+		tables->rows[i] = counts[n++];
+		if (tables->rows[i] > MAX_ROWS)
+			r = -EBADMSG;
+	}
+	return r;
 }
 
 int dotnet_metadata_read(const struct dotnet_reader *reader, uint64_t addr, struct dotnet_metadata *ret)
@@ -268,33 +330,32 @@ int dotnet_metadata_read(const struct dotnet_reader *reader, uint64_t addr, stru
 
 	if (r == 0)
 		r = read_tables(reader, &streams, &tables, &at);
+	if (r == 0 && streams.pdb)
+		r = read_referenced(reader, streams.pdb, &tables);
 	if (r < 0)
 		return r;
-	*ret = (struct dotnet_metadata){.strings = streams.strings, .strings_bytes = streams.strings_bytes};
+	*ret = (struct dotnet_metadata){
+		.strings = streams.strings,
+		.strings_bytes = streams.strings_bytes,
+		.blobs = streams.blobs,
+		.blobs_bytes = streams.blobs_bytes,
+		.pdb = streams.pdb,
+	};
 	for (uint32_t i = 0; i < DOTNET_TABLES; i++) {
-		struct dotnet_table table = lay_out(&tables, i, at, i == METHOD_DEF ? 3 : i == TYPE_DEF ? 1 : 0,
-						    i == TYPE_DEF ? 2 : 1);
-
-		if (i == TYPE_DEF)
-			ret->types = table;
-		else if (i == METHOD_DEF)
-			ret->methods = table;
-		else if (i == NESTED_CLASS)
-			ret->nested = table;
-		at += (uint64_t)table.n * table.bytes;
+		for (size_t j = 0; j < EP_LEN(wanted); j++) {
+			if (wanted[j].table == i)
+				*(struct dotnet_table *)((char *)ret + wanted[j].at) =
+					lay_out(&tables, i, at, wanted[j].columns);
+		}
+		at += (uint64_t)tables.n[i] * row_bytes(&tables, i);
 	}
 	return 0;
 }
 
 /* --- rows and names ------------------------------------------------------------------------------------------- */
 
-struct row {
-	uint32_t flags; /* its first four bytes */
-	uint32_t columns[2];
-};
-
-static int read_row(const struct dotnet_reader *reader, const struct dotnet_table *table, uint32_t rid,
-		    struct row *ret)
+int dotnet_metadata_row(const struct dotnet_reader *reader, const struct dotnet_table *table, uint32_t rid,
+			struct dotnet_row *ret)
 {
 	uint8_t bytes[UINT8_MAX + 1] = {0};
 	int r;
@@ -305,7 +366,7 @@ static int read_row(const struct dotnet_reader *reader, const struct dotnet_tabl
 	if (r < 0)
 		return r;
 	ret->flags = ep_get_u32(bytes);
-	for (uint32_t i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < 3; i++) {
 		const uint8_t *at = bytes + table->at[i];
 
 		ret->columns[i] = table->width[i] == 4 ? ep_get_u32(at) : (uint32_t)(at[0] | at[1] << 8);
@@ -313,55 +374,65 @@ static int read_row(const struct dotnet_reader *reader, const struct dotnet_tabl
 	return 0;
 }
 
-/* `raw`: else without the number of type parameters behind a name. */
-static int put_string(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t index,
-		      bool raw, struct text_writer *writer)
+int dotnet_metadata_blob(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t index,
+			 struct dotnet_bytes *ret)
 {
-	char text[NAME_BYTES];
-	size_t len;
-	int r;
+	uint32_t n;
 
+	if (index >= metadata->blobs_bytes)
+		return -EBADMSG;
+	dotnet_bytes_init(ret, &reader->memory, metadata->blobs + index, metadata->blobs_bytes - index);
+	n = dotnet_compressed(ret);
+	if (ret->result < 0 || n > dotnet_bytes_left(ret))
+		return ret->result < 0 ? ret->result : -EBADMSG;
+	/* What is read is not read again. */
+	dotnet_bytes_limit(ret, n);
+	return 0;
+}
+
+int dotnet_metadata_string(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t index,
+			   char *buf, size_t size)
+{
 	if (index >= metadata->strings_bytes)
 		return -EBADMSG;
-	r = memory_read_string(&reader->memory, metadata->strings + index, text, sizeof(text), 64);
-	if (r < 0)
-		return r;
-	len = strlen(text);
-	if (!raw) {
-		const char *tick = strrchr(text, '`');
+	return memory_read_string(&reader->memory, metadata->strings + index, buf, size, 64);
+}
 
-		if (tick && tick[1] && strspn(tick + 1, "0123456789") == strlen(tick + 1))
-			len = (size_t)(tick - text);
-	}
-	text_put_utf8(writer, (const uint8_t *)text, len);
-	return 0;
+static int put_string(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t index,
+		      struct text_writer *writer)
+{
+	char text[NAME_BYTES];
+	int r = dotnet_metadata_string(reader, metadata, index, text, sizeof(text));
+
+	if (r == 0)
+		text_put_utf8(writer, (const uint8_t *)text, strlen(text));
+	return r;
 }
 
 int dotnet_metadata_method(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
 			   uint32_t rid, struct text_writer *writer)
 {
-	struct row row;
-	int r = read_row(reader, &metadata->methods, rid, &row);
+	struct dotnet_row row;
+	int r = dotnet_metadata_row(reader, &metadata->methods, rid, &row);
 
-	return r == 0 ? put_string(reader, metadata, row.columns[0], true, writer) : r;
+	return r == 0 ? put_string(reader, metadata, row.columns[0], writer) : r;
 }
 
-/* The type that a nested one is in: the table is sorted. 0: none. */
-static int find_enclosing(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
-			  uint32_t rid, uint32_t *ret)
+/* The row of a sorted table whose first column is `key`, the first of them; 0: none. */
+static int find_sorted(const struct dotnet_reader *reader, const struct dotnet_table *table, uint32_t key, uint32_t *ret)
 {
-	uint32_t lo = 1, n = metadata->nested.n;
-	struct row row;
+	uint32_t lo = 1, n = table->n;
+	struct dotnet_row row;
 
 	*ret = 0;
 	while (n) {
-		int r = read_row(reader, &metadata->nested, lo + n / 2, &row);
+		int r = dotnet_metadata_row(reader, table, lo + n / 2, &row);
 
 		if (r < 0)
 			return r;
-		if (row.columns[0] == rid)
-			*ret = row.columns[1];
-		if (row.columns[0] <= rid) {
+		if (row.columns[0] == key)
+			*ret = lo + n / 2;
+		if (row.columns[0] < key) {
 			lo += n / 2 + 1;
 			n -= n / 2 + 1;
 		} else {
@@ -371,39 +442,197 @@ static int find_enclosing(const struct dotnet_reader *reader, const struct dotne
 	return 0;
 }
 
-int dotnet_metadata_type(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
-			 uint32_t rid, bool raw, struct text_writer *writer)
+/* A type and those that it is in, innermost first. */
+struct chain {
+	uint32_t n;
+	uint32_t rids[MAX_NESTED];
+	struct dotnet_row rows[MAX_NESTED];
+};
+
+static int read_chain(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t rid,
+		      struct chain *chain)
 {
-	struct row rows[MAX_NESTED];
+	struct dotnet_row row;
+	int r;
+
+	for (chain->n = 0;;) {
+		chain->rids[chain->n] = rid;
+		r = dotnet_metadata_row(reader, &metadata->types, rid, &chain->rows[chain->n]);
+		if (r < 0)
+			return r;
+		if ((chain->rows[chain->n++].flags & TYPE_VISIBILITY) < TYPE_NESTED)
+			return 0;
+		if (chain->n == MAX_NESTED)
+			return -EBADMSG;
+		r = find_sorted(reader, &metadata->nested, rid, &rid);
+		if (r == 0)
+			r = dotnet_metadata_row(reader, &metadata->nested, rid, &row);
+		if (r < 0)
+			return r;
+		rid = row.columns[1];
+	}
+}
+
+static int put_namespace(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t index,
+			 struct text_writer *writer)
+{
+	int r = index ? put_string(reader, metadata, index, writer) : 0;
+
+	if (r == 0 && index)
+		text_put(writer, '.');
+	return r;
+}
+
+int dotnet_metadata_type(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
+			 uint32_t rid, struct text_writer *writer)
+{
+	struct chain chain;
+	int r = read_chain(reader, metadata, rid, &chain);
+
+	if (r == 0)
+		r = put_namespace(reader, metadata, chain.rows[chain.n - 1].columns[1], writer);
+	for (uint32_t i = chain.n; r == 0 && i-- > 0;) {
+		r = put_string(reader, metadata, chain.rows[i].columns[0], writer);
+		if (i)
+			text_put(writer, '+');
+	}
+	return r;
+}
+
+#define SCOPE_TYPE_REF 3u /* the tag of ResolutionScope: it is nested in another one */
+
+int dotnet_metadata_type_ref(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
+			     uint32_t rid, struct text_writer *writer)
+{
+	struct dotnet_row rows[MAX_NESTED];
 	uint32_t n = 0;
 	int r;
 
-	for (;;) {
-		r = read_row(reader, &metadata->types, rid, &rows[n]);
-		if (r < 0)
-			return r;
-		if ((rows[n++].flags & TYPE_VISIBILITY) < TYPE_NESTED)
-			break;
+	do {
 		if (n == MAX_NESTED)
 			return -EBADMSG;
-		r = find_enclosing(reader, metadata, rid, &rid);
+		r = dotnet_metadata_row(reader, &metadata->refs, rid, &rows[n]);
 		if (r < 0)
 			return r;
-		if (!rid)
-			return -EBADMSG;
+		rid = rows[n].columns[0] >> 2;
+	} while ((rows[n++].columns[0] & 3) == SCOPE_TYPE_REF);
+	r = put_namespace(reader, metadata, rows[n - 1].columns[2], writer);
+	for (uint32_t i = n; r == 0 && i-- > 0;) {
+		r = put_string(reader, metadata, rows[i].columns[1], writer);
+		if (i)
+			text_put(writer, '+');
 	}
-	if (rows[n - 1].columns[1]) {
-		r = put_string(reader, metadata, rows[n - 1].columns[1], true, writer);
+	return r;
+}
+
+/* --- names as their author wrote them --------------------------------------------------------------------- */
+
+/* TypeOrMethodDef: its tag is one bit. */
+#define OWNER_TYPE(rid)	  ((rid) << 1)
+#define OWNER_METHOD(rid) ((rid) << 1 | 1)
+
+/* <T,U>: of all type parameters of an owner the last `n`; a nested type has those of the outer ones first. */
+static int put_parameters(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t owner,
+			  uint32_t n, struct text_writer *writer)
+{
+	struct dotnet_row rows[MAX_PARAMETERS];
+	uint32_t first, total = 0;
+	int r = find_sorted(reader, &metadata->generics, owner, &first);
+
+	while (r == 0 && first && total < MAX_PARAMETERS && first + total <= metadata->generics.n) {
+		r = dotnet_metadata_row(reader, &metadata->generics, first + total, &rows[total]);
+		if (r == 0 && rows[total].columns[0] != owner)
+			break;
+		total++;
+	}
+	if (r < 0 || !total)
+		return r;
+	n = EP_MIN(n, total);
+	for (uint32_t i = total - n; r == 0 && i < total; i++) {
+		text_put(writer, i == total - n ? '<' : ',');
+		r = put_string(reader, metadata, rows[i].columns[1], writer);
+	}
+	if (n)
+		text_put(writer, '>');
+	return r;
+}
+
+/* Cuts the number of type parameters behind a type's name off: Outer`1. */
+static uint32_t take_arity(char *name)
+{
+	char *tick = strrchr(name, '`');
+	uint32_t n = 0;
+
+	if (!tick || !tick[1] || strlen(tick) > 4 || strspn(tick + 1, "0123456789") != strlen(tick + 1))
+		return 0;
+	for (const char *digit = tick + 1; *digit; digit++)
+		n = n * 10 + (uint32_t)(*digit - '0');
+	*tick = '\0';
+	return n;
+}
+
+/* The types of a method, without what is there for its lambdas alone. *ret_machine: the last one is of one method. */
+static int put_types(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, const struct chain *chain,
+		     bool is_local, struct text_writer *writer, bool *ret_machine)
+{
+	char name[NAME_BYTES];
+	uint32_t arity, n = 0;
+	int r = dotnet_metadata_string(reader, metadata, chain->rows[0].columns[0], name, sizeof(name));
+
+	if (r == 0)
+		r = put_namespace(reader, metadata, chain->rows[chain->n - 1].columns[1], writer);
+	if (r < 0)
+		return r;
+	(void)take_arity(name);
+	*ret_machine = dotnet_friendly_is(DOTNET_PART_MACHINE, name);
+	for (uint32_t i = chain->n; r == 0 && i-- > 0;) {
+		r = dotnet_metadata_string(reader, metadata, chain->rows[i].columns[0], name, sizeof(name));
 		if (r < 0)
 			return r;
-		text_put(writer, '.');
+		arity = take_arity(name);
+		if ((is_local || *ret_machine) && dotnet_friendly_is(DOTNET_PART_CLOSURE, name))
+			continue;
+		if (n++)
+			text_put(writer, '.');
+		if (*ret_machine && i == 0)
+			dotnet_friendly_put(DOTNET_PART_MACHINE, name, writer);
+		else
+			text_put_utf8(writer, (const uint8_t *)name, strlen(name));
+		if (arity)
+			r = put_parameters(reader, metadata, OWNER_TYPE(chain->rids[i]), arity, writer);
 	}
-	while (n--) {
-		r = put_string(reader, metadata, rows[n].columns[0], raw, writer);
-		if (r < 0)
-			return r;
-		if (n)
-			text_put(writer, raw ? '+' : '.');
-	}
-	return 0;
+	return r;
+}
+
+#define SIGNATURE_GENERIC 0x10 /* II.23.2.1 */
+
+int dotnet_metadata_name(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
+			 uint32_t type_rid, uint32_t method_rid, struct text_writer *writer)
+{
+	struct dotnet_bytes signature;
+	struct dotnet_row row;
+	struct chain chain;
+	char name[NAME_BYTES];
+	bool is_local, is_machine;
+	int r = dotnet_metadata_row(reader, &metadata->methods, method_rid, &row);
+
+	if (r == 0)
+		r = dotnet_metadata_string(reader, metadata, row.columns[0], name, sizeof(name));
+	if (r == 0)
+		r = read_chain(reader, metadata, type_rid, &chain);
+	if (r < 0)
+		return r;
+	is_local = dotnet_friendly_is(DOTNET_PART_METHOD, name);
+	r = put_types(reader, metadata, &chain, is_local, writer, &is_machine);
+	if (r < 0 || (is_machine && dotnet_friendly_is(DOTNET_PART_STEP, name)))
+		return r;
+	text_put(writer, '.');
+	if (is_local)
+		dotnet_friendly_put(DOTNET_PART_METHOD, name, writer);
+	else
+		text_put_utf8(writer, (const uint8_t *)name, strlen(name));
+	if (dotnet_metadata_blob(reader, metadata, row.columns[1], &signature) == 0 &&
+	    dotnet_byte(&signature) & SIGNATURE_GENERIC)
+		r = put_parameters(reader, metadata, OWNER_METHOD(method_rid), MAX_PARAMETERS, writer);
+	return r;
 }

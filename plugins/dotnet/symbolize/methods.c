@@ -75,7 +75,7 @@ static int find_module_8(const struct dotnet_reader *reader, struct dotnet_metho
 				&method->module);
 }
 
-static int read_owner(const struct dotnet_reader *reader, struct dotnet_method *method)
+int dotnet_method_read_owner(const struct dotnet_reader *reader, struct dotnet_method *method)
 {
 	const struct dotnet_layout *layout = reader->layout;
 	int r = memory_read(&reader->memory, method->table, method->table_words,
@@ -119,7 +119,7 @@ int dotnet_method_read(const struct dotnet_reader *reader, uint64_t addr, struct
 	if (!method.table || method.table & 7)
 		return -EBADMSG;
 	if (method.kind != DOTNET_METHOD_DYNAMIC)
-		r = read_owner(reader, &method);
+		r = dotnet_method_read_owner(reader, &method);
 	if (r == 0)
 		*ret = method;
 	return r;
@@ -283,7 +283,7 @@ static int find_holder(const struct dotnet_reader *reader, const struct function
 }
 
 int dotnet_method_of_function(const struct dotnet_reader *reader, const struct dotnet_range *range,
-			      uint64_t addr, uint64_t *ret)
+			      uint64_t addr, struct dotnet_function *ret)
 {
 	struct functions functions;
 	uint32_t at = 0, function[3];
@@ -301,7 +301,10 @@ int dotnet_method_of_function(const struct dotnet_reader *reader, const struct d
 		r = memory_read(&reader->memory, functions.addr + (uint64_t)DOTNET_FUNCTION_BYTES * (at - i),
 				function, sizeof(function[0]));
 		if (r == 0)
-			r = dotnet_method_of_entry(reader, functions.info, range->begin + function[0], ret);
+			r = dotnet_method_of_entry(reader, functions.info, range->begin + function[0], &ret->method);
+		ret->begin = range->begin + function[0];
+		ret->info = functions.info;
+		ret->index = at - i;
 	}
 	return r;
 }

@@ -24,6 +24,9 @@ struct dotnet_method {
 /* 0; -EFAULT, -ESRCH; -EBADMSG: this is none. Of a dynamic method the owner is not looked at. */
 int dotnet_method_read(const struct dotnet_reader *reader, uint64_t method, struct dotnet_method *ret);
 
+/* The type and module of method->table alone. */
+int dotnet_method_read_owner(const struct dotnet_reader *reader, struct dotnet_method *method);
+
 /* The name of a DynamicMethod, or of a stub that was made of IL; cut. *ret_addr: may be NULL. */
 int dotnet_method_dynamic_name(const struct dotnet_reader *reader, uint64_t method, char *buf, size_t size,
 			       uint64_t *ret_addr);
@@ -38,8 +41,14 @@ int dotnet_method_of_entry(const struct dotnet_reader *reader, uint64_t info, ui
  * The same for an address in a function of an image, which may be a funclet: its method is one before
  * it, among the 64 next ones. Its unwind information has been read then, too.
  */
+struct dotnet_function {
+	uint64_t method; /* MethodDesc */
+	uint64_t begin;	 /* of the method's first function */
+	uint64_t info;	 /* ReadyToRunInfo, of the composite in which it is */
+	uint32_t index;	 /* of the method's first function in the table */
+};
 int dotnet_method_of_function(const struct dotnet_reader *reader, const struct dotnet_range *range,
-			      uint64_t addr, uint64_t *ret);
+			      uint64_t addr, struct dotnet_function *ret);
 
 /*
  * Reads each page of an image's table of functions once. BPF cannot read pages of a file that the

@@ -1,36 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	frame: start ──► its header ──► MethodDesc ──► row of metadata ──► text	methods.h, metadata.h
- *	  └ R2R: range, map of entry points ──┘
+ *	frame: start ──► its header ──► MethodDesc ──► row of metadata ──► text	methods.h, metadata.h, signature.h
+ *	  │               └ DebugInfo ─┐            └► PDB of its module ──► line	lines.h
+ *	  └ offset ────────────────────┴► IL offset, of it and what is inlined ┘	debug_info.h
+ *	R2R: range, map of entry points ──► MethodDesc; section 105 ──► DebugInfo
  *
- * Remembered are names by start or entry, and where the metadata of a module is; neither of what
+ * Remembered are names by start, entry or MethodDesc, and where the metadata of a module is; nothing of what
  * is collectible, whose memory may be another's a moment later: it is read anew, between two checks.
  */
 #include "plugins/dotnet/symbolize/names.h"
 
 #include "core/base/util.h"
-#include "plugins/dotnet/symbolize/metadata.h"
+#include "plugins/dotnet/symbolize/debug_info.h"
+#include "plugins/dotnet/symbolize/signature.h"
 #include "plugins/shared/names/cache.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define TEXT_BYTES     2048
-#define NAMES_BYTES    (128u << 10)
-#define MODULES_BYTES  (48u << 10)
-#define OVERSIZED_BYTES (16u << 10)
-
-enum kind {
-	KIND_NAME = 0, /* of JIT code */
-	KIND_ENTRY,    /* of a function of an image */
-	KIND_MODULE,
-};
-
-enum class {
-	CLASS_NAMES = 0,
-	CLASS_MODULES,
-};
+#define TEXT_BYTES	2048
+#define NAMES_BYTES	(160u << 10)
+#define MODULES_BYTES	(96u << 10)
+#define PDBS_BYTES	(512u << 10)
+#define OVERSIZED_BYTES (2 * DOTNET_PDB_MAX_PLAIN)
 
 struct module {
 	struct names_item item;
@@ -39,6 +32,7 @@ struct module {
 
 struct dotnet_names {
 	struct dotnet_reader reader;
+	struct dotnet_lines lines;
 	struct names_cache *cache;
 };
 
@@ -46,10 +40,21 @@ struct text {
 	char function[TEXT_BYTES], system[TEXT_BYTES];
 };
 
-int dotnet_names_new(const struct dotnet_reader *reader, struct dotnet_names **ret)
+/* What is remembered with a name: where its lines are. In the table of its item. */
+struct code {
+	uint64_t module; /* 0: it has no lines */
+	uint32_t rid;	 /* of the method */
+	bool is_kept;	 /* never freed */
+	uint32_t skipped; /* of an image: from the method's begin to the function's, a funclet */
+	struct dotnet_debug_info debug;
+};
+
+int dotnet_names_new(const struct dotnet_reader *reader, const struct dotnet_files *files, struct dotnet_names **ret)
 {
 	static const struct names_budget budget = {
-		.classes = {[CLASS_NAMES] = NAMES_BYTES, [CLASS_MODULES] = MODULES_BYTES},
+		.classes = {[DOTNET_CLASS_NAMES] = NAMES_BYTES,
+			    [DOTNET_CLASS_MODULES] = MODULES_BYTES,
+			    [DOTNET_CLASS_PDBS] = PDBS_BYTES},
 		.oversized = OVERSIZED_BYTES,
 	};
 	struct dotnet_names *names = calloc(1, sizeof(*names));
@@ -63,6 +68,7 @@ int dotnet_names_new(const struct dotnet_reader *reader, struct dotnet_names **r
 		free(names);
 		return r;
 	}
+	names->lines = (struct dotnet_lines){.reader = &names->reader, .files = *files, .cache = names->cache};
 	*ret = names;
 	return 0;
 }
@@ -77,9 +83,17 @@ void dotnet_names_free(struct dotnet_names *names)
 /* --- texts ------------------------------------------------------------------------------------------------ */
 
 /* `keeps`: it is of no collectible code. */
-static int find_metadata(struct dotnet_names *names, uint64_t module, bool keeps, struct dotnet_metadata *ret)
+struct finding {
+	struct dotnet_names *names;
+	bool keeps;
+};
+
+static int find_metadata(void *arg, uint64_t addr, struct dotnet_metadata *ret)
 {
-	const struct module *known = keeps ? names_cache_peek(names->cache, KIND_MODULE, module, 0, 0) : NULL;
+	const struct finding *finding = arg;
+	struct dotnet_names *names = finding->names;
+	const struct module *known =
+		finding->keeps ? names_cache_peek(names->cache, DOTNET_KIND_MODULE, addr, 0, 0) : NULL;
 	struct module *made;
 	int r;
 
@@ -87,33 +101,20 @@ static int find_metadata(struct dotnet_names *names, uint64_t module, bool keeps
 		*ret = known->metadata;
 		return 0;
 	}
-	r = dotnet_metadata_of(&names->reader, module, ret);
-	if (r < 0 || !keeps || ret->is_copy)
+	r = dotnet_metadata_of(&names->reader, addr, ret);
+	if (r < 0 || ret->is_copy || !finding->keeps)
 		return r;
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return -ENOMEM;
-	made->item.kind = KIND_MODULE;
-	made->item.class = CLASS_MODULES;
-	made->item.key[0] = module;
+	made->item.kind = DOTNET_KIND_MODULE;
+	made->item.class = DOTNET_CLASS_MODULES;
+	made->item.key[0] = addr;
 	made->item.bytes = sizeof(*made);
 	made->metadata = *ret;
 	names_cache_put(names->cache, &made->item);
 	names_item_unref(&made->item);
 	return 0;
-}
-
-static int write_method(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
-			const struct dotnet_method *method, bool raw, char *buf)
-{
-	struct text_writer writer = {.buf = buf, .size = TEXT_BYTES};
-	int r = dotnet_metadata_type(reader, metadata, method->type_rid, raw, &writer);
-
-	text_put(&writer, '.');
-	if (r == 0)
-		r = dotnet_metadata_method(reader, metadata, method->rid, &writer);
-	text_end(&writer, false);
-	return r;
 }
 
 /* Stubs that the runtime makes of IL, such as those that call C, are methods whose names begin so. */
@@ -139,10 +140,28 @@ static int check_copy(const struct dotnet_reader *reader, uint64_t module, const
 	return r == 0 && metadata->is_copy && again.strings != metadata->strings ? -EBADMSG : r;
 }
 
-static int name_method(struct dotnet_names *names, uint64_t addr, bool keeps, struct text *text)
+static int write_method(struct finding *finding, uint64_t addr, const struct dotnet_method *method, struct text *text)
+{
+	const struct dotnet_reader *reader = &finding->names->reader;
+	struct text_writer function = {.buf = text->function, .size = TEXT_BYTES};
+	struct text_writer system = {.buf = text->system, .size = TEXT_BYTES};
+	struct dotnet_metadata metadata;
+	int r = find_metadata(finding, method->module, &metadata);
+
+	if (r == 0)
+		r = dotnet_metadata_name(reader, &metadata, method->type_rid, method->rid, &function);
+	if (r == 0)
+		r = dotnet_signature_put(reader, &metadata, addr, method, find_metadata, finding, &system);
+	text_end(&function, false);
+	text_end(&system, false);
+	return r == 0 ? check_copy(reader, method->module, &metadata) : r;
+}
+
+/* Of a MethodDesc; *ret gets what its lines need. */
+static int name_method(struct dotnet_names *names, uint64_t addr, struct code *ret, struct text *text)
 {
 	const struct dotnet_reader *reader = &names->reader;
-	struct dotnet_metadata metadata;
+	struct finding finding = {names, ret->is_kept};
 	struct dotnet_method method;
 	char name[TEXT_BYTES];
 	int r = dotnet_method_read(reader, addr, &method);
@@ -159,64 +178,139 @@ static int name_method(struct dotnet_names *names, uint64_t addr, bool keeps, st
 		write_dynamic("IL_STUB_Array", text);
 		return 0;
 	}
-	r = find_metadata(names, method.module, keeps, &metadata);
-	if (r == 0)
-		r = write_method(reader, &metadata, &method, false, text->function);
-	if (r == 0)
-		r = write_method(reader, &metadata, &method, true, text->system);
-	return r == 0 ? check_copy(reader, method.module, &metadata) : r;
+	r = write_method(&finding, addr, &method, text);
+	if (r == 0) {
+		ret->module = method.module;
+		ret->rid = method.rid;
+	}
+	return r;
 }
 
-/* --- frames ------------------------------------------------------------------------------------------------ */
+/* --- code --------------------------------------------------------------------------------------------------- */
 
-static int name_entry(struct dotnet_names *names, uint64_t entry, struct text *text)
+static int read_entry(struct dotnet_names *names, uint64_t entry, struct code *code, uint64_t *ret_method)
 {
+	const struct dotnet_reader *reader = &names->reader;
+	struct dotnet_function function;
 	struct dotnet_range range;
-	uint64_t method;
-	int r = dotnet_range_find(&names->reader, entry, &range);
+	int r = dotnet_range_find(reader, entry, &range);
 
 	if (r == 0 && range.flags & (DOTNET_RANGE_HEAP | DOTNET_RANGE_STUBS))
 		r = -EBADMSG;
 	if (r == 0)
-		r = dotnet_method_of_function(&names->reader, &range, entry, &method);
-	return r == 0 ? name_method(names, method, true, text) : r;
-}
-
-static int name_start(struct dotnet_names *names, uint64_t start, struct text *text)
-{
-	uint64_t method;
-	int r = dotnet_method_of_start(&names->reader, start, &method);
-
-	return r == 0 ? name_method(names, method, true, text) : r;
-}
-
-/* The words of the process are what BPF saw, before and after they were read. */
-static int name_collectible(struct dotnet_names *names, uint64_t start, uint64_t check, struct text *text)
-{
-	uint64_t method;
-	int r = dotnet_method_of_start(&names->reader, start, &method);
-
-	if (r == -ESRCH)
+		r = dotnet_method_of_function(reader, &range, entry, &function);
+	if (r < 0)
 		return r;
-	if (r < 0 || dotnet_method_check(&names->reader, method) != check)
-		return EP_FRAME_GONE;
-	r = name_method(names, method, false, text);
-	if (r == 0 && dotnet_method_check(&names->reader, method) != check)
-		return EP_FRAME_GONE;
-	return r;
+	*ret_method = function.method;
+	code->skipped = (uint32_t)(entry - function.begin);
+	if (dotnet_debug_of_function(reader, function.info, range.begin, function.index, &code->debug) < 0)
+		code->debug = (struct dotnet_debug_info){0};
+	return 0;
 }
 
-static int add_text(const char *function, const char *system, uint32_t unnamed,
-		    int (*add)(struct ep_names *names, const struct ep_name *name), struct ep_names *to)
+/* Of a MethodDesc that is inlined, else of code. */
+static int read_code(struct dotnet_names *names, uint32_t kind, uint64_t word, struct code *code, struct text *text)
 {
-	const struct ep_name name = {
-		.size = sizeof(name),
-		.function = function,
-		.system_name = *system && strcmp(function, system) != 0 ? system : NULL,
-		.unnamed = unnamed,
+	uint64_t method = word;
+	int r = 0;
+
+	if (kind == DOTNET_KIND_ENTRY)
+		r = read_entry(names, word, code, &method);
+	else if (kind == DOTNET_KIND_NAME)
+		r = dotnet_method_of_start(&names->reader, word, &method);
+	if (r == 0 && kind == DOTNET_KIND_NAME && dotnet_debug_of_start(&names->reader, word, &code->debug) < 0)
+		code->debug = (struct dotnet_debug_info){0};
+	return r == 0 ? name_method(names, method, code, text) : r;
+}
+
+/* Gives a reference, for put_name. What is collectible is not remembered. */
+static int get_name(struct dotnet_names *names, uint32_t kind, uint64_t word, bool keeps, struct names_function **ret)
+{
+	struct code code = {.is_kept = keeps};
+	struct names_function *made;
+	struct text text;
+	int r;
+
+	*ret = keeps ? names_cache_find(names->cache, kind, word, 0, 0) : NULL;
+	if (*ret)
+		return 0;
+	r = read_code(names, kind, word, &code, &text);
+	if (r == 0)
+		r = names_function_new(text.function, text.system, &code, sizeof(code), &made);
+	if (r < 0)
+		return r;
+	made->item.kind = (uint8_t)kind;
+	made->item.class = DOTNET_CLASS_NAMES;
+	made->item.key[0] = word;
+	if (keeps)
+		names_cache_put(names->cache, &made->item);
+	*ret = made;
+	return 0;
+}
+
+static void put_name(struct names_function *name)
+{
+	if (((const struct code *)name->table)->is_kept)
+		names_item_unref(&name->item);
+	else
+		free(name);
+}
+
+/* --- lines and what is inlined ---------------------------------------------------------------------------- */
+
+/* One name of a frame. */
+struct told {
+	struct names_function *name, *document; /* references; no document: no line */
+	struct dotnet_point point;
+};
+
+static const struct code *code_of(const struct names_function *name)
+{
+	return (const struct code *)name->table;
+}
+
+static void find_line(struct dotnet_names *names, struct told *told, uint32_t il)
+{
+	const struct code *code = code_of(told->name);
+
+	if (!code->module || dotnet_lines_find(&names->lines, code->module, code->is_kept, code->rid, il, &told->point,
+					       &told->document) < 0)
+		told->document = NULL;
+}
+
+/* Innermost first; what was inlined and cannot be named is part of its caller. How many. */
+static uint32_t tell_code(struct dotnet_names *names, struct names_function *name, uint32_t off, struct told *told)
+{
+	const struct code *code = code_of(name);
+	struct dotnet_il ils[1 + DOTNET_MAX_INLINED];
+	uint32_t n_ils, n = 0;
+	int r = dotnet_debug_find(&names->reader, &code->debug, code->skipped + off, ils, &n_ils);
+
+	for (uint32_t i = 0; r == 0 && i + 1 < n_ils; i++) {
+		told[n] = (struct told){0};
+		if (get_name(names, DOTNET_KIND_METHOD, ils[i].method, code->is_kept, &told[n].name) == 0)
+			find_line(names, &told[n++], ils[i].offset);
+	}
+	told[n] = (struct told){.name = name};
+	if (r == 0)
+		find_line(names, &told[n], ils[n_ils - 1].offset);
+	return n + 1;
+}
+
+static int add_told(const struct told *told, dotnet_add_name *add, struct ep_names *to)
+{
+	const struct names_function *name = told->name;
+	const struct ep_name text = {
+		.size = sizeof(text),
+		.function = name->function,
+		.system_name = *name->file && strcmp(name->function, name->file) != 0 ? name->file : NULL,
+		.file = told->document ? told->document->function : NULL,
+		.line = told->point.line,
+		.column = told->point.column,
+		.start_line = told->point.start_line,
 	};
 
-	return add(to, &name);
+	return add(to, &text);
 }
 
 static const char *const stubs[DOTNET_STUBS] = {
@@ -232,46 +326,50 @@ static const char *stub_name(uint64_t kind)
 	return kind < DOTNET_STUBS && stubs[kind] ? stubs[kind] : "[stub]";
 }
 
-static int remember(struct dotnet_names *names, uint32_t kind, uint64_t word, const struct text *text)
+static int name_stub(const struct ep_raw_frame *frame, dotnet_add_name *add, struct ep_names *to)
 {
-	struct names_function *made;
-	int r = names_function_new(text->function, text->system, NULL, 0, &made);
+	const struct ep_name name = {.size = sizeof(name), .function = stub_name(frame->aux)};
 
-	if (r < 0)
-		return r;
-	made->item.kind = (uint8_t)kind;
-	made->item.class = CLASS_NAMES;
-	made->item.key[0] = word;
-	names_cache_put(names->cache, &made->item);
-	names_item_unref(&made->item);
-	return 0;
+	return add(to, &name);
 }
 
-int dotnet_names_of(struct dotnet_names *names, const struct ep_raw_frame *frame,
-		    int (*add)(struct ep_names *names, const struct ep_name *name), struct ep_names *to)
+/* Whether a frame's MethodDesc is what BPF saw. */
+static bool is_same(struct dotnet_names *names, const struct ep_raw_frame *frame)
 {
-	uint32_t what = DOTNET_FRAME(frame->flags);
-	uint32_t kind = what == DOTNET_FRAME_R2R ? KIND_ENTRY : KIND_NAME;
-	const struct names_function *known;
-	struct text text;
+	uint64_t method;
+
+	return DOTNET_FRAME(frame->flags) != DOTNET_FRAME_COLLECTIBLE ||
+	       (dotnet_method_of_start(&names->reader, frame->words[0], &method) == 0 &&
+		dotnet_method_check(&names->reader, method) == frame->words[1]);
+}
+
+int dotnet_names_of(struct dotnet_names *names, const struct ep_raw_frame *frame, dotnet_add_name *add,
+		    struct ep_names *to)
+{
+	uint32_t what = DOTNET_FRAME(frame->flags), n;
+	uint32_t kind = what == DOTNET_FRAME_R2R ? DOTNET_KIND_ENTRY : DOTNET_KIND_NAME;
+	struct told told[1 + DOTNET_MAX_INLINED];
+	struct names_function *name;
 	int r;
 
 	if (frame->n_words != (what == DOTNET_FRAME_COLLECTIBLE ? 2u : 1u))
 		return -EBADMSG;
 	if (what == DOTNET_FRAME_STUB)
-		return add_text(stub_name(frame->aux), "", 0, add, to);
-	if (what == DOTNET_FRAME_COLLECTIBLE) {
-		r = name_collectible(names, frame->words[0], frame->words[1], &text);
-	} else {
-		known = names_cache_peek(names->cache, kind, frame->words[0], 0, 0);
-		if (known)
-			return add_text(known->function, known->file, 0, add, to);
-		r = what == DOTNET_FRAME_R2R ? name_entry(names, frame->words[0], &text)
-					     : name_start(names, frame->words[0], &text);
+		return name_stub(frame, add, to);
+	if (!is_same(names, frame))
+		return EP_FRAME_GONE;
+	r = get_name(names, kind, frame->words[0], what != DOTNET_FRAME_COLLECTIBLE, &name);
+	if (r < 0)
+		return r == -ENODATA ? EP_FRAME_GONE : memory_frame_gone(r);
+	n = tell_code(names, name, frame->aux, told);
+	if (!is_same(names, frame))
+		r = EP_FRAME_GONE;
+	for (uint32_t i = 0; i < n; i++) {
 		if (r == 0)
-			r = remember(names, kind, frame->words[0], &text);
+			r = add_told(&told[i], add, to);
+		if (told[i].document)
+			names_item_unref(&told[i].document->item);
+		put_name(told[i].name);
 	}
-	if (r == 0)
-		return add_text(text.function, text.system, 0, add, to);
-	return r == -ENODATA ? EP_FRAME_GONE : memory_frame_gone(r);
+	return r;
 }

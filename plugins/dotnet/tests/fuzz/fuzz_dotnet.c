@@ -5,11 +5,18 @@
  *
  *	input	u8 release (8, 9, 10, 11) | u8 0 | records {u32 at, u64 word}
  *	or	u8 0xff | text of a data contract
+ *	or	u8 0xfe | u8 parser | its input: DebugInfo of 9 and of 10, of images, an image's section 105, a PDB, one
+ *		that is deflated, the name of a method
  *
  * A record changes a word of the made process; one of its upper bits says whether it becomes the address of
  * another place of it.
  */
+#include "core/base/util.h"
+#include "plugins/dotnet/symbolize/debug_info.h"
+#include "plugins/dotnet/symbolize/friendly.h"
+#include "plugins/dotnet/symbolize/pdb.h"
 #include "plugins/dotnet/tests/unit/made_dotnet.h"
+#include "plugins/dotnet/tests/unit/made_pdb.h"
 #include "tests/kit/fuzz.h"
 
 #include <stdlib.h>
@@ -72,12 +79,110 @@ static void read_contract(const uint8_t *data, size_t size)
 		abort();
 }
 
+/* --- parsers by themselves -------------------------------------------------------------------------------- */
+
+#define AT	  0x10000ull
+#define MAX_INPUT 65536u
+
+enum parser {
+	PARSER_DEBUG_9,
+	PARSER_DEBUG_10,
+	PARSER_DEBUG_IMAGE,
+	PARSER_SECTION,
+	PARSER_PDB,
+	PARSER_DEFLATED,
+	PARSER_NAME,
+	PARSERS,
+};
+
+static void parse_debug(const struct dotnet_reader *reader, const struct dotnet_debug_info *info)
+{
+	static const uint32_t offsets[] = {0, 1, 0x10, 0x100, 0x10000, UINT32_MAX};
+	struct dotnet_il ils[1 + DOTNET_MAX_INLINED];
+	uint32_t n;
+
+	for (size_t i = 0; i < EP_LEN(offsets); i++) {
+		if (dotnet_debug_find(reader, info, offsets[i], ils, &n) == 0 && (n == 0 || n > EP_LEN(ils)))
+			abort();
+	}
+}
+
+static void parse_pdb(const struct dotnet_reader *reader, const uint8_t *data, size_t size)
+{
+	struct dotnet_metadata pdb;
+	struct dotnet_point point;
+	char path[256];
+
+	if (size < DOTNET_PDB_ID_BYTES || dotnet_pdb_read(reader, data, &pdb) < 0)
+		return;
+	for (uint32_t rid = 0; rid < 64; rid++) {
+		struct text_writer writer = {.buf = path, .size = sizeof(path)};
+
+		if (dotnet_pdb_find(reader, &pdb, rid, 7 * rid, &point) == 0 && !point.line)
+			abort();
+		(void)dotnet_pdb_document(reader, &pdb, rid, &writer);
+	}
+}
+
+static void parse_name(const uint8_t *data, size_t size)
+{
+	char name[256], buf[300];
+
+	snprintf(name, sizeof(name), "%.*s", (int)size, (const char *)data);
+	for (enum dotnet_part part = DOTNET_PART_METHOD; part <= DOTNET_PART_STEP; part++) {
+		struct text_writer writer = {.buf = buf, .size = sizeof(buf)};
+
+		(void)dotnet_friendly_is(part, name);
+		dotnet_friendly_put(part, name, &writer);
+		text_end(&writer, false);
+	}
+}
+
+static void parse(uint32_t parser, const uint8_t *data, size_t size)
+{
+	static uint8_t bytes[MAX_INPUT];
+	struct dotnet_layout layout;
+	struct fake_memory memory = {0};
+	const struct dotnet_reader reader = {{fake_memory_read, &memory}, &layout, 0};
+	struct dotnet_debug_info info = {.addr = AT, .has_flags = parser < PARSER_DEBUG_IMAGE, .is_packed = parser > 0};
+	struct dotnet_pdb_place place = {.embedded = AT, .embedded_bytes = (uint32_t)size, .plain_bytes = MADE_PDB_BYTES};
+	uint8_t *plain = NULL;
+	uint64_t header = AT;
+
+	size = EP_MIN(size, sizeof(bytes));
+	memset(bytes, 0, sizeof(bytes));
+	memcpy(bytes, data, size);
+	if (!dotnet_layout_find(parser == PARSER_DEBUG_9 ? 9 : 10, &layout))
+		abort();
+	fake_memory_add(&memory, parser == PARSER_PDB ? 0 : AT, bytes, sizeof(bytes));
+	fake_memory_add(&memory, AT + MAX_INPUT + layout.r2r_header, &header, sizeof(header));
+	if (parser <= PARSER_DEBUG_IMAGE) {
+		parse_debug(&reader, &info);
+	} else if (parser == PARSER_SECTION) {
+		for (uint32_t i = 0; i < 40; i++) {
+			if (dotnet_debug_of_function(&reader, AT + MAX_INPUT, AT, i, &info) == 0)
+				parse_debug(&reader, &info);
+		}
+	} else if (parser == PARSER_PDB) {
+		parse_pdb(&reader, bytes + MADE_PDB_PDB, size);
+	} else if (parser == PARSER_DEFLATED) {
+		if (dotnet_pdb_inflate(&reader, &place, &plain) == 0)
+			free(plain);
+	} else {
+		parse_name(data, size);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	void *instance = NULL;
 
 	if (size < 2)
 		return 0;
+	if (data[0] == 0xfe) {
+		parse(data[1] % PARSERS, data + 2, size - 2);
+		return 0;
+	}
 	if (data[0] == 0xff) {
 		read_contract(data + 1, size - 1);
 		return 0;

@@ -19,11 +19,12 @@ import stacks  # noqa: E402
 
 PROGRAM = "Burner"
 PREFIX = "Burner.", "burner_"
+SOURCE = "Burner.cs"
 LEAF = "Burner.Leaf.Spin"
 REPORT = "Burner.Leaf."         # it makes its STACK lines
 MAIN = "Burner.Program.Main"
 # StackTrace names stubs by what they are for; a compiler may inline what is made of an iterator.
-OPTIONAL = "Burner.Native.Sort", "MoveNext"
+OPTIONAL = "Burner.Native.Sort", "Burner.Scenarios.Numbers"
 
 
 def why_incomplete(frames):
@@ -41,13 +42,20 @@ def own_names(names):
 
 
 class Said:
-    """What the burner printed. stacks: {scenario: names, root first}"""
+    """What the burner printed. stacks: {scenario: names, root first}; lines: {scenario: a set for each of them}"""
 
     def __init__(self, output):
-        self.stacks, self.cpu = {}, None
+        self.stacks, self.lines, self.cpu = {}, {}, None
+        names = []
         for words in (line.split("\t") for line in output.splitlines()):
             if words[0] == "STACK":
-                self.stacks[words[1]] = tuple(own_names(words[2].split(";")))
+                names = words[2].split(";")
+                self.stacks[words[1]] = tuple(own_names(names))
+            elif words[0] == "LINES":
+                own = [int(line) for name, line in zip(names, words[2].split(";")) if own_names([name])]
+                known = self.lines.setdefault(words[1], [set() for _ in own])
+                for at, line in zip(known, own):
+                    at.add(line)
             elif words[0] == "CPU":
                 self.cpu = float(words[1])
 
@@ -55,6 +63,7 @@ class Said:
 class Judge:
     def __init__(self, said):
         self.said, self.seen = said, set()
+        self.n_lines, self.wrong_lines = 0, {}
         self.whole = {names: scenario for scenario, names in said.stacks.items()}
         self.parts = {names[:n] for names in self.whole for n in range(len(names) + 1)}
 
@@ -73,8 +82,18 @@ class Judge:
             if scenario is None:
                 return "no such stack: " + ";".join(own)
             self.seen.add(scenario)
+            self.judge_lines(scenario, frames)
             return self.why_between(scenario, frames)
         return None if own in self.parts else "no such part: " + ";".join(own)
+
+    def judge_lines(self, scenario, frames):
+        """Of all callers: the leaf is at another line when it tells its stack."""
+        own = [frame for frame in frames if own_names([frame.name])][::-1]
+        for frame, known in list(zip(own, self.said.lines.get(scenario, [])))[:-1]:
+            self.n_lines += 1
+            if frame.line not in known or frame.line and not frame.source.endswith(SOURCE):
+                text = f"{frame.name} {frame.source}:{frame.line}, not {sorted(known)}"
+                self.wrong_lines[text] = self.wrong_lines.get(text, 0) + 1
 
     @staticmethod
     def why_between(scenario, frames):

@@ -27,6 +27,7 @@ import stacks
 LOADED = r"dotnet: (longer unwinder loaded|no longer unwinder|unwinder loaded.* run$)"
 PUBLISH_SECONDS = 280
 COMPLETE, TRUE = 99.8, 99.8     # percent of samples, attached; of a start:
+LINES = 99.5                    # of callers in stacks whose leaf burns
 STARTED = 98.0
 STARTED_DEPTH = "60"    # the unwinder that is loaded first has few frames in a run
 FEWEST = 200
@@ -105,7 +106,7 @@ def program(form):
 def judge_run(done, path, bars, is_start, examples):
     """Raises Failed."""
     said = burner.Said(done.stdout)
-    samples = runs.process_of(stacks.read_profile(path).samples, runs.is_starter)
+    samples = runs.process_of(stacks.read_profile(path, stacks.LineProfile).samples, runs.is_starter)
     judge = burner.Judge(said)
     wrong = {"complete": 0, "true": 0}
     texts = {}
@@ -120,9 +121,15 @@ def judge_run(done, path, bars, is_start, examples):
             if why:
                 wrong[what] += sample.count
                 texts[what, why] = texts.get((what, why), 0) + sample.count
+    n_wrong_lines = sum(judge.wrong_lines.values())
     print(f"  {n} samples, {wrong['complete']} not complete, {wrong['true']} not true, {len(judge.seen)} of "
-          f"{len(said.stacks)} stacks seen")
-    problems = [f"{wrong[what]} of {n} samples are not {what}" for what, bar in bars.items()
+          f"{len(said.stacks)} stacks seen, {n_wrong_lines} of {judge.n_lines} lines not equal")
+    if counting.is_missed(n_wrong_lines, max(judge.n_lines, 1), LINES) or examples:
+        for text, count in sorted(judge.wrong_lines.items(), key=lambda item: -item[1])[:10]:
+            print(f"    {count} lines: {text}")
+    problems = [f"{n_wrong_lines} of {judge.n_lines} lines are not equal"
+                for _ in [0] if counting.is_missed(n_wrong_lines, max(judge.n_lines, 1), LINES) or not judge.n_lines]
+    problems += [f"{wrong[what]} of {n} samples are not {what}" for what, bar in bars.items()
                 if counting.is_missed(wrong[what], n, bar)]
     problems += [f"no sample of {name}" for name in said.stacks if name not in judge.seen and not examples and n > 2000]
     if problems or examples:

@@ -8,11 +8,14 @@ import stacks
 
 ROOT = [stacks.Frame("coreclr_execute_assembly", "libcoreclr.so"), stacks.Frame("_start", "Burner")]
 TRUE = ["Burner.Leaf.Spin", "Burner.Scenarios.Small", "Burner.Scenarios.Calls", "Burner.Program.Loop", "Burner.Program.Main"]
-SAID = "STACK\tcalls\t" + ";".join(reversed(TRUE)) + "\nCPU\t1.5\n"
+SAID = ("STACK\tcalls\t" + ";".join(["System.Start", *reversed(TRUE)]) + "\nLINES\tcalls\t0;1;2;3;4;5\n"
+        "LINES\tcalls\t0;1;22;3;4;5\nCPU\t1.5\n")
+LINES = dict(zip(TRUE, [99, 4, 3, 22, 1]))
 
 
-def frames(names):
-    return [stacks.Frame(name, "") for name in names] + ROOT
+def frames(names, **lines):
+    known = {**LINES, **lines}
+    return [stacks.LineFrame(name, "", "/src/Burner.cs", known.get(name, 0)) for name in names] + ROOT
 
 
 class Burner(unittest.TestCase):
@@ -24,6 +27,19 @@ class Burner(unittest.TestCase):
         self.assertEqual(self.judge.seen, {"calls"})
         self.assertIsNone(self.judge.why_wrong(frames(["System.GC.Collect", *TRUE[2:]])))
         self.assertIsNone(self.judge.why_wrong(ROOT))
+
+    def test_lines_are_those_that_were_said_at_any_time(self):
+        self.judge.why_wrong(frames(TRUE))
+        self.judge.why_wrong(frames(TRUE, **{"Burner.Program.Loop": 2}))
+        self.assertEqual((self.judge.n_lines, self.judge.wrong_lines), (8, {}))
+        for name in TRUE[1:]:
+            judge = burner.Judge(burner.Said(SAID))
+            judge.why_wrong(frames(TRUE, **{name: 7}))
+            self.assertEqual(sum(judge.wrong_lines.values()), 1, name)
+        judge = burner.Judge(burner.Said(SAID))
+        judge.why_wrong([frame if not isinstance(frame, stacks.LineFrame) else frame._replace(source="")
+                         for frame in frames(TRUE)])
+        self.assertEqual(sum(judge.wrong_lines.values()), 4)
 
     def test_a_stack_that_is_cut_off_is_seen(self):
         self.assertIsNone(burner.why_incomplete(frames(TRUE)))

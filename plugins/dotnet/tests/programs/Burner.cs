@@ -3,9 +3,10 @@
 // Burns CPU time in known stacks, and says which: Burner [SECONDS [DEPTH]]
 //
 //	STACK	SCENARIO	FRAME;FRAME;...	root first, as System.Diagnostics.StackTrace has them at the leaf
+//	LINES	SCENARIO	LINE;LINE;...	of the same frames; again when the code was compiled again
 //	CPU	SECONDS			what it has used, last
 //
-// Names are Namespace.Outer.Inner.Method, as metadata has them. No method of it is inlined, but for what
+// Names are Namespace.Outer<T>.Inner.Method<U>, as they are written here. No method of it is inlined, but for what
 // a compiler makes of an iterator.
 using System;
 using System.Collections.Generic;
@@ -16,6 +17,7 @@ using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Text;
+using System.Threading.Tasks;
 
 namespace Burner;
 
@@ -67,27 +69,59 @@ static class Leaf
 		return sum;
 	}
 
+	/* What compilers make of a name: <Run>b__0_0, <Run>g__Local|0_0, and with `d` the class <Run>d__0. */
+	static string Written(string name, string kind)
+	{
+		int end = name.LastIndexOf(">" + kind);
+
+		if (end < 0 || name[0] != '<')
+			return null;
+		string outer = name[1..end], rest = name[(end + 1 + kind.Length)..];
+		string written = Written(outer, "b__") ?? Written(outer, "g__") ?? outer;
+
+		return kind == "b__" ? written + ".lambda" : kind == "g__" ? written + "." + rest[..rest.IndexOf('|')] : written;
+	}
+
+	static string Parameters(Type[] all, int outer) =>
+		all.Length == outer ? "" : "<" + string.Join(",", all.Skip(outer).Select(type => type.Name)) + ">";
+
+	static string OwnName(Type type, bool isMachine)
+	{
+		string name = type.Name;
+		int tick = name.IndexOf('`');
+		Type[] none = Type.EmptyTypes, all = type.IsGenericType ? type.GetGenericTypeDefinition().GetGenericArguments() : none;
+		int outer = type.DeclaringType is { IsGenericType: true } ? type.DeclaringType.GetGenericArguments().Length : 0;
+
+		name = tick < 0 ? name : name[..tick];
+		return (isMachine ? Written(name, "d") ?? name : name) + Parameters(all, outer);
+	}
+
 	static string NameOf(MethodBase method)
 	{
-		var name = new StringBuilder();
+		bool isMachine = method.DeclaringType != null && Written(method.DeclaringType.Name, "d") != null;
+		string own = Written(method.Name, "b__") ?? Written(method.Name, "g__") ?? method.Name;
+		var name = new StringBuilder(isMachine && own == "MoveNext" ? "" : own);
 
+		if (method.IsGenericMethod)
+			name.Append(Parameters(((MethodInfo)method).GetGenericMethodDefinition().GetGenericArguments(), 0));
 		for (Type type = method.DeclaringType; type != null; type = type.DeclaringType)
 		{
-			string own = type.Name;
-			int tick = own.IndexOf('`');
-
-			name.Insert(0, (tick < 0 ? own : own[..tick]) + ".");
+			if (!type.Name.StartsWith("<>c"))
+				name.Insert(0, OwnName(type, isMachine) + (name.Length == 0 ? "" : "."));
+			isMachine = false;
 			if (type.DeclaringType == null && type.Namespace != null)
 				name.Insert(0, type.Namespace + ".");
 		}
-		return name + method.Name;
+		return name.ToString();
 	}
 
 	[MethodImpl(MethodImplOptions.NoInlining)] static void Report()
 	{
-		var names = new StackTrace(1).GetFrames().Select(frame => NameOf(frame.GetMethod()));
+		var frames = new StackTrace(1, true).GetFrames().Reverse().ToArray();
+		var names = frames.Select(frame => NameOf(frame.GetMethod()));
 
-		Console.WriteLine("STACK\t" + Reports + "\t" + string.Join(";", names.Reverse()));
+		Console.WriteLine("STACK\t" + Reports + "\t" + string.Join(";", names));
+		Console.WriteLine("LINES\t" + Reports + "\t" + string.Join(";", frames.Select(frame => frame.GetFileLineNumber())));
 		Reports = null;
 	}
 }
@@ -143,6 +177,22 @@ static class Scenarios
 		[MethodImpl(MethodImplOptions.NoInlining)] static long Local(int m) => Leaf.Spin(m) + 1;
 		return Local(n);
 	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Captures(int n)
+	{
+		Func<long> made = [MethodImpl(MethodImplOptions.NoInlining)] () => Leaf.Spin(n) + n;
+		return made();
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static async Task<long> Load<T>(T other, int n)
+	{
+		long sum = Leaf.Spin(n);
+
+		await Task.CompletedTask;
+		return sum + (other == null ? 1 : 2);
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Async(int n) => Load("a", n).Result;
 
 	static IEnumerable<long> Numbers(int n)
 	{
@@ -223,7 +273,7 @@ static class Program
 	{
 		("calls", Scenarios.Calls), ("squares", Scenarios.Squares), ("circles", Scenarios.Circles),
 		("references", Scenarios.References), ("values", Scenarios.Values), ("methods", Scenarios.Methods),
-		("nested", Scenarios.Nested), ("lambdas", Scenarios.Lambdas), ("locals", Scenarios.Locals),
+		("nested", Scenarios.Nested), ("lambdas", Scenarios.Lambdas), ("locals", Scenarios.Locals), ("captures", Scenarios.Captures), ("async", Scenarios.Async),
 		("iterators", Scenarios.Iterators), ("deep", Scenarios.Deep), ("stack", Scenarios.Stack),
 		("large", Scenarios.Large), ("dynamic", Scenarios.Dynamic), ("reflection", Scenarios.Reflection),
 		("garbage", Scenarios.Garbage), ("native", Native.Call),
@@ -236,15 +286,14 @@ static class Program
 	{
 		var watch = Stopwatch.StartNew();
 
-		foreach (var scenario in scenarios)
-		{
-			Leaf.Reports = scenario.Name;
-			Turn(scenario.Run, 10);
-		}
-		while (watch.Elapsed.TotalSeconds < seconds)
+		for (int turn = 0; watch.Elapsed.TotalSeconds < seconds; turn++)
 		{
 			for (int i = 0; i < scenarios.Length; i++)
-				Turn(scenarios[i].Run, 5000);
+			{
+				if (turn == 0 || turn == 50 || turn == 1000)
+					Leaf.Reports = scenarios[i].Name;
+				Turn(scenarios[i].Run, turn == 0 ? 10 : 5000);
+			}
 		}
 	}
 

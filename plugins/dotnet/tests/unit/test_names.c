@@ -2,6 +2,7 @@
 /* Names of frames in a process that is made up. */
 #include "core/base/util.h"
 #include "plugins/dotnet/tests/unit/made_dotnet.h"
+#include "plugins/dotnet/tests/unit/made_pdb.h"
 #include "tests/kit/test.h"
 
 #include <errno.h>
@@ -163,5 +164,121 @@ EP_TEST(a_module_of_8_may_be_in_a_slot)
 	made_word(&made, other + 0x40 + 8 * 2, MADE_DATA + AT_MODULE);
 	assert_int_equal(name(DOTNET_FRAME_JIT, MADE_START, 0), 0);
 	assert_string_equal(made.host.function, "Made.Outer.Inner.Run");
+	dotnet_detach(instance);
+}
+
+/* --- lines ------------------------------------------------------------------------------------------------------ */
+
+static const uint8_t pdb_id[20] = {9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 0x11, 0x22, 0x33, 0x44};
+static uint8_t pdb[4096];
+
+/* In the image: a debug directory of one entry, that names a file. */
+static void say_pdb(const char *path)
+{
+	const uint64_t image = MADE_IMAGE - MADE_DATA, pe = image + 0x80, at = image + 0xb00;
+
+	made_int(&made, pe + 24 + 112 + 6 * 8, MADE_RVA + 0xb00);
+	made_int(&made, pe + 24 + 112 + 6 * 8 + 4, 28);
+	made_put(&made, at + 4, pdb_id + 16, 4);
+	made_int(&made, at + 8, 0x504d0100);
+	made_int(&made, at + 12, 2);
+	made_int(&made, at + 20, MADE_RVA + 0xb40);
+	made_put(&made, image + 0xb40, "RSDS", 4);
+	made_put(&made, image + 0xb44, pdb_id, 16);
+	made_put(&made, image + 0xb58, path, strlen(path) + 1);
+}
+
+/* Native 8 is IL 0, 0x20 is IL 3; of 10 packed. */
+static void say_bounds(uint32_t major)
+{
+	struct made_bytes bounds = {0}, info = {0};
+
+	made_nibbles(&bounds, 2);
+	if (major >= 10) {
+		made_nibbles(&bounds, 5);
+		made_nibbles(&bounds, 3);
+		made_align(&bounds);
+	}
+	for (uint32_t i = 0; i < 2; i++) {
+		if (major >= 10) {
+			made_bits(&bounds, 0, 2);
+			made_bits(&bounds, i ? 0x18 : 8, 6);
+			made_bits(&bounds, i ? 6 : 3, 4);
+		} else {
+			made_nibbles(&bounds, i ? 0x18 : 8);
+			made_nibbles(&bounds, i ? 6 : 3);
+			made_nibbles(&bounds, 0);
+		}
+	}
+	made_byte(&info, 0);
+	made_nibbles(&info, bounds.n);
+	made_nibbles(&info, 0);
+	made_put(&made, AT_NAME + 0x400, info.at, info.n);
+	made_put(&made, AT_NAME + 0x400 + info.n, bounds.at, bounds.n);
+	made_word(&made, AT_HEADER + made.layout.header_debug, MADE_DATA + AT_NAME + 0x400);
+}
+
+static int name_at(uint32_t off)
+{
+	const struct ep_raw_frame frame = {.n_words = 1, .aux = off, .words = {MADE_START}};
+
+	made.host.n_names = 0;
+	return dotnet_symbolize(instance, &frame, &made.host.names);
+}
+
+static void begin_lines(uint32_t major, const char *path)
+{
+	made_init(&made, major);
+	say_pdb(path);
+	say_bounds(major);
+	memset(pdb, 0, sizeof(pdb));
+	made_pdb(pdb, pdb_id);
+	made.host.beside_name = "made.pdb";
+	made.host.beside_content = 5;
+	fake_memory_add(&made.host.beside, 0, pdb, sizeof(pdb));
+	assert_int_equal(dotnet_attach(&made.exe, &made.host.target, &instance), 0);
+}
+
+EP_TEST_EACH(a_frame_has_the_line_of_its_offset, uint32_t, i, 3)
+{
+	begin_lines(8 + i, i == 1 ? "C:\\src\\made.pdb" : "/src/obj/made.pdb");
+	assert_int_equal(name_at(0x10), 0);
+	assert_string_equal(made.host.function, "Made.Outer.Inner.Run");
+	assert_string_equal(made.host.file_name, "/src/one.cs");
+	assert_int_equal(made.host.line, 10);
+	assert_int_equal(made.host.start_line, 10);
+	assert_int_equal(name_at(0x20), 0);
+	assert_int_equal(made.host.line, 12);
+	dotnet_detach(instance);
+}
+
+/* Another one's, or none at all: the name stays. */
+EP_TEST(without_its_pdb_a_frame_has_no_line)
+{
+	begin_lines(10, "made.pdb");
+	pdb[MADE_PDB_PDB]++;
+	assert_int_equal(name_at(0x10), 0);
+	assert_string_equal(made.host.function, "Made.Outer.Inner.Run");
+	assert_string_equal(made.host.file_name, "");
+	assert_int_equal(made.host.line, 0);
+	dotnet_detach(instance);
+	begin_lines(10, "other.pdb");
+	assert_int_equal(name_at(0x10), 0);
+	assert_int_equal(made.host.line, 0);
+	dotnet_detach(instance);
+}
+
+/* It was written anew while the process runs: it is opened again, and is its own, or not. */
+EP_TEST(a_pdb_that_is_replaced_is_read_anew)
+{
+	begin_lines(10, "made.pdb");
+	assert_int_equal(name_at(0x10), 0);
+	assert_int_equal(made.host.line, 10);
+	made.host.beside_content = 6;
+	pdb[MADE_PDB_PDB]++;
+	assert_int_equal(name_at(0x10), 0);
+	assert_int_equal(made.host.line, 0);
+	assert_int_equal(name_at(0x10), 0);
+	assert_int_equal(made.host.line, 0);
 	dotnet_detach(instance);
 }
