@@ -90,7 +90,7 @@ struct proof {
 };
 
 /* A method with a row of its own, whose module has metadata. */
-static int prove_method(void *arg, uint64_t addr)
+static int prove_method(void *arg, uint64_t start)
 {
 	struct proof *proof = arg;
 	const struct dotnet_reader *reader = &proof->inst->reader;
@@ -98,8 +98,11 @@ static int prove_method(void *arg, uint64_t addr)
 	struct dotnet_method method;
 	char text[256];
 	struct text_writer writer = {.buf = text, .size = sizeof(text)};
-	int r = dotnet_method_read(reader, addr, &method);
+	uint64_t addr;
+	int r = dotnet_method_of_start(reader, start, &addr);
 
+	if (r == 0)
+		r = dotnet_method_read(reader, addr, &method);
 	if (++proof->n_methods > MAX_METHODS)
 		return 1;
 	if (r == 0 && (method.kind == DOTNET_METHOD_DYNAMIC || method.kind == DOTNET_METHOD_ARRAY))
@@ -303,6 +306,13 @@ int dotnet_refresh(void *instance)
 
 	/* Of a bundle: exact ranges are wanted at once. */
 	return inst->exe->is_host || attach_may_look(&inst->process) ? set_ranges(inst) : 0;
+}
+
+int dotnet_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg)
+{
+	struct instance *inst = instance;
+
+	return dotnet_say_advice(&inst->reader, dotnet_names_lines(inst->names), say, arg);
 }
 
 int dotnet_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)

@@ -38,6 +38,7 @@ static const struct ep_unwinder_ops ops = {
 	.refresh = dotnet_refresh,
 	.symbolize = dotnet_symbolize,
 	.names_stay_ms = 1000,
+	.advise = dotnet_advise,
 	.detach = dotnet_detach,
 	.unload = dotnet_unload,
 	.frame_type = "dotnet",

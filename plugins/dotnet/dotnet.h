@@ -5,7 +5,8 @@
  *	probe.c		an ELF file: is CoreCLR in it? which?
  *	layout.c	where its structures have their fields	(fields.def, descriptor.c)
  *	attach.c	a process: does the layout hold? state and ranges for BPF
- *	symbolize/	the map of code, methods, metadata: names of frames
+ *	symbolize/	the map of code, methods, metadata, PDBs: names of frames
+ *	advise.c	what its users can do to see more
  *	dotnet.c	the descriptor
  */
 #ifndef DOTNET_H
@@ -30,6 +31,12 @@ void dotnet_unload(void *executable);
 int dotnet_attach(void *executable, struct ep_target *target, void **ret_instance);
 int dotnet_refresh(void *instance);
 int dotnet_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
+int dotnet_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg);
 void dotnet_detach(void *instance);
+
+struct dotnet_lines;
+struct dotnet_reader;
+int dotnet_say_advice(const struct dotnet_reader *reader, const struct dotnet_lines *lines,
+		      void (*say)(void *arg, const char *found, const char *fix), void *arg);
 
 #endif

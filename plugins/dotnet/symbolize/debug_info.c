@@ -225,6 +225,14 @@ int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_de
 	return r;
 }
 
+bool dotnet_debug_is_rich(const struct dotnet_reader *reader, const struct dotnet_debug_info *info)
+{
+	uint8_t flags;
+
+	return info->addr && info->has_flags && memory_read(&reader->memory, info->addr, &flags, sizeof(flags)) == 0 &&
+	       flags & HAS_RICH;
+}
+
 int dotnet_debug_of_start(const struct dotnet_reader *reader, uint64_t start, struct dotnet_debug_info *ret)
 {
 	uint64_t header;

@@ -80,6 +80,11 @@ void dotnet_names_free(struct dotnet_names *names)
 	free(names);
 }
 
+const struct dotnet_lines *dotnet_names_lines(const struct dotnet_names *names)
+{
+	return &names->lines;
+}
+
 /* --- texts ------------------------------------------------------------------------------------------------ */
 
 /* `keeps`: it is of no collectible code. */

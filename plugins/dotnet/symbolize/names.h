@@ -15,6 +15,8 @@ struct dotnet_names;
 int dotnet_names_new(const struct dotnet_reader *reader, const struct dotnet_files *files, struct dotnet_names **ret);
 void dotnet_names_free(struct dotnet_names *names); /* accepts NULL */
 
+const struct dotnet_lines *dotnet_names_lines(const struct dotnet_names *names);
+
 /* As symbolize. What is remembered goes by what is asked for least. */
 typedef int dotnet_add_name(struct ep_names *names, const struct ep_name *name);
 int dotnet_names_of(struct dotnet_names *names, const struct ep_raw_frame *frame, dotnet_add_name *add,

@@ -169,12 +169,10 @@ int dotnet_method_of_start(const struct dotnet_reader *reader, uint64_t start, u
 
 static int visit_method(const struct dotnet_reader *reader, uint64_t start, dotnet_method_visit *visit, void *arg)
 {
-	uint64_t method;
-	int r = dotnet_method_of_start(reader, start, &method);
+	uint64_t header;
+	int r = dotnet_read_word(reader, start - 8, &header);
 
-	if (r == -EBADMSG)
-		return 0;
-	return r == 0 ? visit(arg, method) : r;
+	return r < 0 || header <= DOTNET_STUB_LAST ? r : visit(arg, start);
 }
 
 int dotnet_heap_visit(const struct dotnet_reader *reader, const struct dotnet_range *range, uint32_t bytes,

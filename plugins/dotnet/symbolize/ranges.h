@@ -43,10 +43,10 @@ int dotnet_ranges_visit(const struct dotnet_reader *reader, dotnet_range_visit *
 int dotnet_method_of_start(const struct dotnet_reader *reader, uint64_t start, uint64_t *ret);
 
 /*
- * The methods of a heap in the order of their code, as far as its first `bytes` go: visit gets their
- * MethodDesc. Stubs are left out. Returns as dotnet_ranges_visit.
+ * The methods of a heap in the order of their code, as far as its first `bytes` go: visit gets where it
+ * begins. Stubs are left out. Returns as dotnet_ranges_visit.
  */
-typedef int dotnet_method_visit(void *arg, uint64_t method);
+typedef int dotnet_method_visit(void *arg, uint64_t start);
 int dotnet_heap_visit(const struct dotnet_reader *reader, const struct dotnet_range *range, uint32_t bytes,
 		      dotnet_method_visit *visit, void *arg);
 

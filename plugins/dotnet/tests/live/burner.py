@@ -87,11 +87,12 @@ class Judge:
         return None if own in self.parts else "no such part: " + ";".join(own)
 
     def judge_lines(self, scenario, frames):
-        """Of all callers: the leaf is at another line when it tells its stack."""
+        """Of all callers whose line is known: the leaf is at another line when it tells its stack."""
         own = [frame for frame in frames if own_names([frame.name])][::-1]
         for frame, known in list(zip(own, self.said.lines.get(scenario, [])))[:-1]:
-            self.n_lines += 1
-            if frame.line not in known or frame.line and not frame.source.endswith(SOURCE):
+            known = known - {0}
+            self.n_lines += bool(known)
+            if known and (frame.line not in known or not frame.source.endswith(SOURCE)):
                 text = f"{frame.name} {frame.source}:{frame.line}, not {sorted(known)}"
                 self.wrong_lines[text] = self.wrong_lines.get(text, 0) + 1
 

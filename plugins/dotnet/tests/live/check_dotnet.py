@@ -17,9 +17,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import burner   # and with it where the kit is
 import counting
+import perf_map
 import runs
 import runtimes
 import stacks
@@ -32,6 +34,8 @@ STARTED = 98.0
 STARTED_DEPTH = "60"    # the unwinder that is loaded first has few frames in a run
 FEWEST = 200
 FREQUENCY = 499
+FEWEST_NAMES = 100
+PRINT_NAMES = "plugins/dotnet/tests/live/dotnet_print_names"
 # Seconds of the program's CPU time in which the language need not be attached, at most: as long as the profiler worked
 # and waited for a CPU.
 LATE_MOST = 1.0
@@ -50,6 +54,8 @@ SETTINGS = {    # of the runtime: label, variables
     "no_tiers": {"DOTNET_TieredCompilation": "0"},
     "no_r2r": {"DOTNET_ReadyToRun": "0"},
     "no_wx": {"DOTNET_EnableWriteXorExecute": "0"},
+    "rich": {"DOTNET_RichDebugInfo": "1"},
+    "names": {},    # none is recorded: they are compared with the runtime's
     "no_pgo": {"DOTNET_TieredPGO": "0", "DOTNET_OSR_HitLimit": "1"},
 }
 
@@ -141,7 +147,44 @@ def judge_run(done, path, bars, is_start, examples):
         raise runs.Failed("; ".join(problems))
 
 
+def mapped_runtime(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        paths = [words[5] for words in map(str.split, maps) if len(words) > 5]
+    return next((path for path in paths if path.endswith("/libcoreclr.so")), None)
+
+
+def judge_names(path, directory):
+    """All JIT code of a process, by the runtime's own map of it. Raises Skipped, Failed."""
+    tool = os.path.join(os.path.dirname(os.environ["EBPF_PROFILER_BINARY"]), "..", "..", PRINT_NAMES)
+    if not os.path.exists(tool):
+        raise runs.Skipped(f"skip: no {PRINT_NAMES}")
+    env = {**runs.environment("DOTNET_", "CORECLR_"), "DOTNET_PerfMapEnabled": "3", "DOTNET_NOLOGO": "1",
+           "DOTNET_PerfMapJitDumpPath": directory}
+    with subprocess.Popen([path, "30"], env=env, stdout=subprocess.DEVNULL) as process:
+        try:
+            time.sleep(4)
+            runtime = mapped_runtime(process.pid)
+            if not runtime:
+                raise runs.Skipped("skip: the runtime is in the program itself")
+            done = subprocess.run([tool, str(process.pid), runtime], check=False, capture_output=True, text=True, timeout=60)
+            with open(os.path.join(directory, f"perf-{process.pid}.map"), encoding="utf-8") as file:
+                said = perf_map.said(file)
+        finally:
+            process.kill()
+    names, costs = perf_map.named(done.stdout.splitlines())
+    n, wrong = perf_map.differences(said, names)
+    print(f"  {n} names compared with the runtime's, {len(wrong)} differ; median: "
+          + ", ".join(f"{what} {median / 1000:.1f} us" for what, (median, _) in costs.items()))
+    for text in wrong[:10]:
+        print("    " + text)
+    if wrong or n < FEWEST_NAMES:
+        raise runs.Failed(f"{len(wrong)} of {n} names differ: {done.stderr[-300:]}")
+
+
 def run_one(label, settings, path, options, directory):
+    if label == "names":
+        judge_names(path, directory)
+        return
     profile = os.path.join(directory, label + ".pb.gz")
     env = {**runs.environment("DOTNET_", "CORECLR_"), **settings, "DOTNET_NOLOGO": "1"}
     if "DOTNET_ROOT" in os.environ:
@@ -160,7 +203,7 @@ def run_one(label, settings, path, options, directory):
 
 def cases(options):
     """(name, form, label)"""
-    forms, labels = (FORMS, SETTINGS) if options.full else ([DEFAULT], ("start", "default"))
+    forms, labels = (FORMS, SETTINGS) if options.full else ([DEFAULT], ("start", "default", "names"))
     for form in forms:
         for label in labels:
             name = f"dotnet_{form}_{label}"

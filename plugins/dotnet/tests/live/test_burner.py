@@ -4,11 +4,12 @@
 import unittest
 
 import burner
+import perf_map
 import stacks
 
 ROOT = [stacks.Frame("coreclr_execute_assembly", "libcoreclr.so"), stacks.Frame("_start", "Burner")]
 TRUE = ["Burner.Leaf.Spin", "Burner.Scenarios.Small", "Burner.Scenarios.Calls", "Burner.Program.Loop", "Burner.Program.Main"]
-SAID = ("STACK\tcalls\t" + ";".join(["System.Start", *reversed(TRUE)]) + "\nLINES\tcalls\t0;1;2;3;4;5\n"
+SAID = ("STACK\tcalls\t" + ";".join(["System.Start", *reversed(TRUE)]) + "\nLINES\tcalls\t0;1;2;0;4;5\n"
         "LINES\tcalls\t0;1;22;3;4;5\nCPU\t1.5\n")
 LINES = dict(zip(TRUE, [99, 4, 3, 22, 1]))
 
@@ -62,6 +63,19 @@ class Burner(unittest.TestCase):
     def test_native_code_in_between_is_seen(self):
         between = [*frames(TRUE[:2])[:2], stacks.Frame("memcpy", "libc.so.6"), *frames(TRUE[2:])]
         self.assertIsNotNone(self.judge.why_wrong(between))
+
+    def test_names_are_compared_with_the_map_of_the_runtime(self):
+        said = perf_map.said([
+            "0x7f00 12 int64 [Burner] Burner.Box`1[System.__Canon]::Turn[int32](!!0,int32)[OptimizedTier1]\n",
+            "7f40 10 void [System.Private.CoreLib] System.A+B::.ctor()[QuickJitted]\n",
+            "7f80 110 stub InitThreadManagerPerfMapData<JIT_CopiedWriteBarriers>\n"])
+        names, costs = perf_map.named([
+            "NAME\t7f00\tBurner.Box<T>.Turn<U>\tBurner.Box`1[System.__Canon].Turn[System.Int32](!!0,int)\t5\n",
+            "NAME\t7f40\tSystem.A.B..ctor\tSystem.A+B..ctor()\t0\n", "COST\tnew\t76000\t90000\n"])
+        self.assertEqual(perf_map.differences(said, names), (2, []))
+        self.assertEqual(costs, {"new": (76000, 90000)})
+        for wrong in ("Burner.Box`1[System.__Canon].Spin[System.Int32](!!0,int)", "", "-5"):
+            self.assertEqual(len(perf_map.differences(said, {**names, 0x7f00: wrong})[1]), 1)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 // Burns CPU time in known stacks, and says which: Burner [SECONDS [DEPTH]]
 //
 //	STACK	SCENARIO	FRAME;FRAME;...	root first, as System.Diagnostics.StackTrace has them at the leaf
-//	LINES	SCENARIO	LINE;LINE;...	of the same frames; again when the code was compiled again
+//	LINES	SCENARIO	LINE;LINE;...	of the same frames, 0: not known; again when the code was compiled again
 //	CPU	SECONDS			what it has used, last
 //
 // Names are Namespace.Outer<T>.Inner.Method<U>, as they are written here. No method of it is inlined, but for what
@@ -115,13 +115,16 @@ static class Leaf
 		return name.ToString();
 	}
 
+	/* IL 0 is what StackTrace says of code without an offset: 0, it does not know. */
+	static int LineOf(StackFrame frame) => frame.GetILOffset() == 0 ? 0 : frame.GetFileLineNumber();
+
 	[MethodImpl(MethodImplOptions.NoInlining)] static void Report()
 	{
 		var frames = new StackTrace(1, true).GetFrames().Reverse().ToArray();
 		var names = frames.Select(frame => NameOf(frame.GetMethod()));
 
 		Console.WriteLine("STACK\t" + Reports + "\t" + string.Join(";", names));
-		Console.WriteLine("LINES\t" + Reports + "\t" + string.Join(";", frames.Select(frame => frame.GetFileLineNumber())));
+		Console.WriteLine("LINES\t" + Reports + "\t" + string.Join(";", frames.Select(LineOf)));
 		Reports = null;
 	}
 }

@@ -282,3 +282,37 @@ EP_TEST(a_pdb_that_is_replaced_is_read_anew)
 	assert_int_equal(made.host.line, 0);
 	dotnet_detach(instance);
 }
+
+/* --- doctor ----------------------------------------------------------------------------------------------------- */
+
+static char advice[512];
+
+static void say(void *arg, const char *found, const char *fix)
+{
+	(void)arg;
+	assert_true(strlen(found) <= 160 && strlen(fix) <= 160);
+	strcat(strcat(advice, found), "\n");
+}
+
+/* Of its own assembly, if it has none; what comes with the runtime is left out. */
+EP_TEST(doctor_says_whose_lines_are_missing)
+{
+	static const char inlined[] = "methods that the JIT has inlined are part of their callers\n";
+
+	begin_lines(10, "made.pdb");
+	*advice = 0;
+	assert_int_equal(dotnet_advise(instance, say, NULL), 0);
+	assert_string_equal(advice, inlined);
+	dotnet_detach(instance);
+	begin_lines(10, "other.pdb");
+	*advice = 0;
+	assert_int_equal(dotnet_advise(instance, say, NULL), 0);
+	assert_memory_equal(advice, "the assembly Made has no PDB: its frames have no lines\n", 55);
+	assert_string_equal(advice + 55, inlined);
+	memcpy(made.data + AT_SIMPLE, "System", 7);
+	made.data[AT_NAME + 0x400] = 2; /* rich */
+	*advice = 0;
+	assert_int_equal(dotnet_advise(instance, say, NULL), 0);
+	assert_string_equal(advice, "");
+	dotnet_detach(instance);
+}
