@@ -122,12 +122,18 @@ static int has_more(struct reader *reader)
 	return take(reader, '}') ? 0 : -EBADMSG;
 }
 
-static int visit_fields(struct reader *reader, const struct descriptor_text *type, descriptor_visit *visit,
-			void *arg)
+/* What is visited: fields of a type, or globals, whose type is "". */
+struct visiting {
+	descriptor_visit *visit;
+	void *arg;
+	struct descriptor_text type;
+};
+
+typedef int read_member(struct reader *reader, const struct descriptor_text *key, struct visiting *visiting);
+
+static int read_object(struct reader *reader, read_member *read, struct visiting *visiting)
 {
-	struct descriptor_text field;
-	uint64_t value;
-	bool is = false;
+	struct descriptor_text key;
 	int r;
 
 	if (!take(reader, '{'))
@@ -135,57 +141,47 @@ static int visit_fields(struct reader *reader, const struct descriptor_text *typ
 	if (take(reader, '}'))
 		return 0;
 	do {
-		r = read_key(reader, &field);
+		r = read_key(reader, &key);
 		if (r == 0)
-			r = read_number(reader, &is, &value);
-		if (r == 0 && is)
-			r = visit(arg, type, &field, value);
+			r = read(reader, &key, visiting);
 		if (r == 0)
 			r = has_more(reader);
 	} while (r == 1);
 	return r;
 }
 
-static int visit_types(struct reader *reader, descriptor_visit *visit, void *arg)
+static int read_field(struct reader *reader, const struct descriptor_text *key, struct visiting *visiting)
 {
-	struct descriptor_text type;
-	int r;
+	uint64_t value;
+	bool is = false;
+	int r = read_number(reader, &is, &value);
 
-	if (!take(reader, '{'))
-		return -EBADMSG;
-	if (take(reader, '}'))
-		return 0;
-	do {
-		r = read_key(reader, &type);
-		if (r == 0)
-			r = visit_fields(reader, &type, visit, arg);
-		if (r == 0)
-			r = has_more(reader);
-	} while (r == 1);
-	return r;
+	return r == 0 && is ? visiting->visit(visiting->arg, &visiting->type, key, value) : r;
+}
+
+static int read_type(struct reader *reader, const struct descriptor_text *key, struct visiting *visiting)
+{
+	visiting->type = *key;
+	return read_object(reader, read_field, visiting);
+}
+
+static bool is_key(const struct descriptor_text *key, const char *name)
+{
+	return key->len == strlen(name) && memcmp(key->at, name, key->len) == 0;
+}
+
+static int read_part(struct reader *reader, const struct descriptor_text *key, struct visiting *visiting)
+{
+	if (is_key(key, "types"))
+		return read_object(reader, read_type, visiting);
+	visiting->type = (struct descriptor_text){"", 0};
+	return is_key(key, "globals") ? read_object(reader, read_field, visiting) : pass_value(reader);
 }
 
 int dotnet_descriptor_visit(const char *text, size_t bytes, descriptor_visit *visit, void *arg)
 {
 	struct reader reader = {text, text + bytes};
-	static const struct descriptor_text none = {"", 0};
-	struct descriptor_text key;
-	int r;
+	struct visiting visiting = {.visit = visit, .arg = arg};
 
-	if (bytes > DOTNET_DESCRIPTOR_MAX_BYTES || !take(&reader, '{'))
-		return -EBADMSG;
-	do {
-		r = read_key(&reader, &key);
-		if (r < 0)
-			return r;
-		if (key.len == 5 && memcmp(key.at, "types", 5) == 0)
-			r = visit_types(&reader, visit, arg);
-		else if (key.len == 7 && memcmp(key.at, "globals", 7) == 0)
-			r = visit_fields(&reader, &none, visit, arg);
-		else
-			r = pass_value(&reader);
-		if (r == 0)
-			r = has_more(&reader);
-	} while (r == 1);
-	return r;
+	return bytes > DOTNET_DESCRIPTOR_MAX_BYTES ? -EBADMSG : read_object(&reader, read_part, &visiting);
 }
