@@ -18,7 +18,7 @@
 
 #include <ebpf-profiler/bpf/record.h>
 
-/* The verifier walks some 27 000 instructions for each (plugins --check). */
+/* The verifier walks some 26 000 instructions for each (plugins --check). */
 #define DOTNET_MAX_FRAMES_PER_RUN 32
 
 /* RangeSection::_flags (vm/codeman.h: RangeSection::RangeSectionFlags, v9.0.0). */

@@ -47,6 +47,7 @@ FORMS = {       # of publishing: label, arguments; all but the first need NuGet
     "8_alone": ("-p:TargetFramework=net8.0", *ALONE),
     "9_alone": ("-p:TargetFramework=net9.0", *ALONE),
     "10_single": (*ALONE, "-p:PublishSingleFile=true"),
+    "10_r2r": (*ALONE, "-p:PublishReadyToRun=true", "-p:DebugType=embedded"),
 }
 SETTINGS = {    # of the runtime: label, variables
     "start": {},
