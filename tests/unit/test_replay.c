@@ -3,8 +3,10 @@
 #include "core/replay/core_file.h"
 #include "core/replay/fixture.h"
 #include "core/replay/replay.h"
+#include "core/replay/replay_internal.h"
 #include "tests/kit/test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -250,6 +252,34 @@ EP_TEST(long_reads_keep_what_is_pointed_to)
 	assert_memory_equal(kept + 32768 - 6, "\0\0xxxxxx", 8);
 	ep_replay_free(replay);
 	ep_fixture_free(fixture);
+}
+
+/* As it was recorded: what was not asked then is not there, nor is what lies beside another file. */
+EP_TEST(files_beside_mapped_ones_are_kept)
+{
+	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = make_fixture();
+	struct ep_fixture_answer answer = {.question = EP_FIXTURE_BESIDE, .name = "/usr/bin/toy.pdb", .va = 16, .bytes = 4,
+					   .data = (uint32_t)fixture->data.len, .symbol = {77, 5000}};
+	struct ep_target_file file = {.addr = 0x1800, .name = "toy.pdb"};
+	struct ep_replay *replay = NULL;
+	char bytes[4];
+
+	assert_int_equal(ep_vec_append(&fixture->data, "BSJB", 4), 0);
+	assert_int_equal(ep_vec_append(&fixture->answers, &answer, 1), 0);
+	fixture = written_and_read(fixture);
+	assert_int_equal(ep_replay_new(fixture, NULL, NULL, &replay), 0);
+	assert_int_equal(ep_replay_beside(replay, &file, 16, bytes, 4), 0);
+	assert_memory_equal(bytes, "BSJB", 4);
+	assert_int_equal(file.content, 77);
+	assert_int_equal(file.bytes, 5000);
+	file.content = 78;
+	assert_int_equal(ep_replay_beside(replay, &file, 16, bytes, 4), -ESTALE);
+	assert_int_equal(ep_replay_beside(replay, &file, 20, bytes, 4), -ENODATA);
+	file.addr = 0x3000;
+	assert_int_equal(ep_replay_beside(replay, &file, 16, bytes, 4), -ENODATA);
+	ep_replay_free(replay);
+	((struct ep_fixture_answer *)fixture->answers.data)->data += 1u << 20;
+	assert_int_equal(read_again(fixture), -EBADMSG);
 }
 
 /* --- core files: what tests/replay/make_core.py writes ---------------------------------------- */
