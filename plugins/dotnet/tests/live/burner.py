@@ -24,7 +24,7 @@ LEAF = "Burner.Leaf.Spin"
 REPORT = "Burner.Leaf."         # it makes its STACK lines
 MAIN = "Burner.Program.Main"
 # StackTrace names stubs by what they are for; a compiler may inline what is made of an iterator.
-OPTIONAL = "Burner.Native.Sort", "Burner.Scenarios.Numbers"
+OPTIONAL = "Burner.Native.Sort", "Burner.Scenarios.Numbers"    # and members of what was made of it: its constructor
 
 
 def why_incomplete(frames):
@@ -38,7 +38,7 @@ def is_own(name):
 
 
 def own_names(names):
-    return [name for name in names if is_own(name) and not name.endswith(OPTIONAL)]
+    return [name for name in names if is_own(name) and not name.startswith(OPTIONAL)]
 
 
 class Said:

@@ -28,6 +28,7 @@ class Burner(unittest.TestCase):
         self.assertEqual(self.judge.seen, {"calls"})
         self.assertIsNone(self.judge.why_wrong(frames(["System.GC.Collect", *TRUE[2:]])))
         self.assertIsNone(self.judge.why_wrong(ROOT))
+        self.assertIsNone(self.judge.why_wrong(frames(["Burner.Scenarios.Numbers..ctor", *TRUE[2:]])))
 
     def test_lines_are_those_that_were_said_at_any_time(self):
         self.judge.why_wrong(frames(TRUE))
