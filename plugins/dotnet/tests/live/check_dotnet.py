@@ -144,7 +144,7 @@ def run_one(label, settings, path, options, directory):
         bars = {"complete": STARTED, "true": STARTED}
     else:
         done = runs.record([path, str(options.seconds + 25)], profile, env, FREQUENCY, timeout=180, loaded=LOADED,
-                           after=1.0, seconds=options.seconds)
+                           after=1.0, seconds=options.seconds, is_told=True)
         bars = {"complete": COMPLETE, "true": TRUE}
     if done.returncode:
         raise runs.Failed(f"exit status {done.returncode}: {done.stderr[-1000:]}")

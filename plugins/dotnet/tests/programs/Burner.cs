@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Burns CPU time in known stacks, and says which: Burner [SECONDS [DEPTH]]
+// Burns CPU time in known stacks, and says which: Burner [SECONDS [DEPTH]]; SIGTERM ends it before
 //
 //	STACK	SCENARIO	FRAME;FRAME;...	root first, as System.Diagnostics.StackTrace has them at the leaf
 //	CPU	SECONDS			what it has used, last
@@ -231,6 +231,8 @@ static class Program
 
 	[MethodImpl(MethodImplOptions.NoInlining)] static void Turn(Func<int, long> run, int n) => Leaf.Sink += run(n);
 
+	static volatile bool isTold;
+
 	/* For ever in one call: it becomes code of on-stack replacement. */
 	[MethodImpl(MethodImplOptions.NoInlining)] static void Loop(double seconds)
 	{
@@ -241,7 +243,7 @@ static class Program
 			Leaf.Reports = scenario.Name;
 			Turn(scenario.Run, 10);
 		}
-		while (watch.Elapsed.TotalSeconds < seconds)
+		while (watch.Elapsed.TotalSeconds < seconds && !isTold)
 		{
 			for (int i = 0; i < scenarios.Length; i++)
 				Turn(scenarios[i].Run, 5000);
@@ -252,6 +254,12 @@ static class Program
 	{
 		if (args.Length > 1)
 			Scenarios.Depth = int.Parse(args[1]);
+		using var told = PosixSignalRegistration.Create(PosixSignal.SIGTERM, signal =>
+		{
+			signal.Cancel = true;
+			isTold = true;
+		});
+
 		Loop(args.Length > 0 ? double.Parse(args[0], System.Globalization.CultureInfo.InvariantCulture) : 2);
 		Console.WriteLine("CPU\t" + Process.GetCurrentProcess().TotalProcessorTime.TotalSeconds.ToString(
 			System.Globalization.CultureInfo.InvariantCulture));
