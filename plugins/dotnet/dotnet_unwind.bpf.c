@@ -63,6 +63,32 @@ static __always_inline void step_leaf(const struct dotnet_walk *w)
 	}
 }
 
+
+/*
+ * What is not remembered. A function of its own, which a verifier walks once for all frames of a run:
+ * it is given no pointers, and finds its own.
+ */
+int dotnet_look_up(__u64 is_leaf);
+__attribute__((noinline)) int dotnet_look_up(__u64 is_leaf)
+{
+	struct dotnet_walk w = {.rec = ep_get_record()};
+
+	if (!w.rec)
+		return 0;
+	w.state = ep_get_state(w.rec);
+	w.s = ep_get_scratch(w.rec);
+	if (!w.state || !w.s)
+		return 0;
+	if (is_leaf)
+		step_leaf(&w);
+	else
+		step_called(&w);
+	EP_MEET();
+	if (w.s->at.kind == DOTNET_FRAME_COLLECTIBLE && w.s->at.is == DOTNET_IS_CODE)
+		add_check(&w);
+	return 0;
+}
+
 static __always_inline void push(const struct dotnet_walk *w)
 {
 	struct dotnet_frame_at *at = &w->s->at;
@@ -88,14 +114,14 @@ static __always_inline __u32 ep_enter_step(const struct dotnet_walk *w, bool may
 	w->s->error = 0;
 	at->by_pointer = 0;
 	if (may_be_leaf && w->rec->walk.interrupted) {
-		step_leaf(w);
+		dotnet_look_up(1);
 	} else if (!recall(w)) {
 		EP_MEET();
 		done = ep_step_native(w->rec);
 		if (done != EP_STEP_UNKNOWN)
 			return done;
 		EP_MEET();
-		step_called(w);
+		dotnet_look_up(0);
 	}
 	EP_MEET();
 	if (w->s->error)
@@ -104,9 +130,6 @@ static __always_inline __u32 ep_enter_step(const struct dotnet_walk *w, bool may
 		return EP_STEP_UNKNOWN;
 	if (at->is == DOTNET_IS_CODE)
 		follow_rule(w);
-	EP_MEET();
-	if (at->kind == DOTNET_FRAME_COLLECTIBLE)
-		add_check(w);
 	EP_MEET();
 	push(w);
 	EP_MEET();

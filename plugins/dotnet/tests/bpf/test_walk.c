@@ -323,3 +323,20 @@ EP_TEST_EACH(collectible_code_is_checked, int, i, 2)
 	assert_string_equal(walk(SP + 0x30, 0), i ? "collectible: method 1\n" : "collectible: method 0\n");
 	assert_int_equal(REC->words[2], dotnet_method_check(&reader, made_method(&made, (uint32_t)i)));
 }
+
+/* Nothing is remembered of such code: all of its frames are looked up, in as few runs. */
+EP_TEST_WITH(one_run_looks_up_many_frames, begin, NULL)
+{
+	static const uint16_t none[1];
+	const uint32_t depth = DOTNET_MAX_FRAMES_PER_RUN - 1;
+
+	made_int(&made, AT_RANGES + made.layout.range_flags, DOTNET_RANGE_HEAP | DOTNET_RANGE_COLLECTIBLE);
+	put_unwind(UNWIND, 0, 0, none, 0);
+	begin_sample(MADE_START + 0x30, false);
+	for (uint32_t i = 0; i < depth; i++)
+		world_put(SP + 8 * i, i + 1 < depth ? MADE_START + 0x30 : NATIVE);
+	world_run(dotnet_unwind);
+	assert_int_equal(WALK->pc, NATIVE);
+	assert_int_equal(REC->sample.n_frames, depth);
+	assert_int_equal(WALK->core.tail_calls, 1);
+}
