@@ -2,10 +2,16 @@
 /*
  * What both sides of the unwinder see: the state of a process, and what a frame's words are.
  *
- *	JIT		MethodDesc *
- *	collectible	MethodDesc *, check: code and MethodDesc may be another method's a moment later
- *	R2R		where its function begins, in the image that was compiled ahead; or an address in it
- *	stub		enum dotnet_stub
+ *			words						aux
+ *	JIT		start of the method's code			offset from it
+ *	collectible	the same, and the check of its MethodDesc	offset from it
+ *	R2R		start of the function, in the image that	offset from it
+ *			was compiled ahead; or an address in it
+ *	stub		an address in it				enum dotnet_stub
+ *
+ * Offsets are of the instruction that runs, or of the last byte of the one that called. Funclets of JIT
+ * code are parts of their method; in images they are functions of their own. Collectible code and its
+ * MethodDesc may be another method's a moment later.
  */
 #ifndef DOTNET_SHARED_H
 #define DOTNET_SHARED_H

@@ -92,10 +92,12 @@ __attribute__((noinline)) int dotnet_look_up(__u64 is_leaf)
 static __always_inline void push(const struct dotnet_walk *w)
 {
 	struct dotnet_frame_at *at = &w->s->at;
-	__u64 flags = at->kind << DOTNET_FRAME_SHIFT;
+	__u64 addr = w->rec->walk.pc - w->rec->walk.return_address, flags = at->kind << DOTNET_FRAME_SHIFT;
+	__u64 is_stub = ep_is_same(at->kind, DOTNET_FRAME_STUB), aux = ep_pick(is_stub, at->stub, addr - at->start);
 	__u32 n = at->kind == DOTNET_FRAME_COLLECTIBLE ? 2 : 1;
 
-	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, 0), n, at->words[0], at->words[1], 0))
+	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, aux), n, ep_pick(is_stub, addr, at->start),
+			   w->s->check, 0))
 		w->s->error = EP_ERROR_TOO_DEEP;
 }
 

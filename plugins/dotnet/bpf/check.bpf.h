@@ -58,10 +58,8 @@ static __always_inline bool check_method(const struct dotnet_walk *w, __u64 meth
 static __always_inline void add_check(const struct dotnet_walk *w)
 {
 	w->s->check = 0;
-	if (!check_method(w, w->s->at.words[0]))
+	if (!check_method(w, w->s->at.method))
 		w->s->check = 0;
-	EP_MEET();
-	w->s->at.words[1] = w->s->check;
 }
 
 #endif

@@ -190,7 +190,7 @@ static __always_inline void be_stub(const struct dotnet_walk *w, __u64 kind)
 {
 	be(w, DOTNET_IS_STUB);
 	w->s->at.kind = DOTNET_FRAME_STUB;
-	w->s->at.words[0] = kind;
+	w->s->at.stub = kind;
 }
 
 /* Of n RUNTIME_FUNCTIONs at s->search, the last one that begins at or below an offset, into s->function. */
@@ -236,7 +236,8 @@ static __always_inline void read_header(const struct dotnet_walk *w, __u64 addr,
 		return;
 	n = DOTNET_INT(s->header, state->header_n_unwinds);
 	first = DOTNET_INT(s->header, state->header_unwinds);
-	s->at.words[0] = DOTNET_WORD(s->header, state->header_method);
+	s->at.method = DOTNET_WORD(s->header, state->header_method);
+	s->at.start = start;
 	s->search = header + state->header_unwinds;
 	s->base = start - first;
 	if (n - 1 >= DOTNET_MAX_FUNCLETS ||
@@ -304,7 +305,7 @@ static __always_inline void find_r2r(const struct dotnet_walk *w, __u64 addr)
 	be(w, DOTNET_IS_CODE);
 	s->at.is_kept = 1;
 	s->at.kind = DOTNET_FRAME_R2R;
-	s->at.words[0] = addr;
+	s->at.start = addr;
 	s->at.begin = s->at.end = s->at.unwind = 0;
 	if (!find_info(w))
 		return;
@@ -323,7 +324,7 @@ static __always_inline void find_r2r(const struct dotnet_walk *w, __u64 addr)
 		return;
 	EP_MEET();
 	take_function(w, s->range.begin, addr);
-	s->at.words[0] = s->at.begin;
+	s->at.start = s->at.begin;
 }
 
 /* --- any of them ------------------------------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the steps of a walk leave for each other, and what each CPU remembers: for a return address in
- * code that is never freed, its frame's words and the rule to its caller.
+ * code that is never freed, where its method begins and the rule to its caller.
  */
 #ifndef DOTNET_SCRATCH_BPF_H
 #define DOTNET_SCRATCH_BPF_H
@@ -34,7 +34,9 @@ struct dotnet_rule {
 struct dotnet_frame_at {
 	__u64 is;	 /* enum dotnet_is */
 	__u64 kind;	 /* enum dotnet_frame */
-	__u64 words[2];	 /* of the frame */
+	__u64 start;	 /* the frame's offset counts from here: a method, a function */
+	__u64 method;	 /* MethodDesc *, of collectible code */
+	__u64 stub;	 /* enum dotnet_stub */
 	__u64 begin, end; /* the function's code, or that of a part of it */
 	__u64 unwind;	 /* address of its UNWIND_INFO */
 	__u64 is_kept;	 /* its code is never freed */
@@ -111,7 +113,7 @@ static __always_inline void fail(const struct dotnet_walk *w, __u32 error)
 
 struct dotnet_known {
 	__u64 addr, tag;
-	__u64 word;
+	__u64 start;
 	__s32 cfa, fp_at;
 	__u32 kind;
 	__u32 flags; /* enum dotnet_memo_flag */
@@ -157,7 +159,7 @@ static __always_inline bool recall(const struct dotnet_walk *w)
 		return false;
 	w->s->at.is = DOTNET_IS_CODE;
 	w->s->at.kind = memo->kind;
-	w->s->at.words[0] = memo->word;
+	w->s->at.start = memo->start;
 	w->s->rule.base_fp = memo->flags & DOTNET_MEMO_BASE_FP;
 	w->s->rule.has_fp = memo->flags >> 1 & 1;
 	w->s->rule.cfa = (__u64)(__s64)memo->cfa;
@@ -175,7 +177,7 @@ static __always_inline void remember(const struct dotnet_walk *w)
 	memo->addr = w->rec->walk.pc;
 	memo->tag = w->s->tag;
 	memo->kind = (__u32)w->s->at.kind;
-	memo->word = w->s->at.words[0];
+	memo->start = w->s->at.start;
 	memo->cfa = (__s32)rule->cfa;
 	memo->fp_at = (__s32)rule->fp_at;
 	memo->flags = (__u32)(rule->base_fp | rule->has_fp << 1);

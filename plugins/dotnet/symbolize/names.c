@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	frame ──► MethodDesc ──► row of metadata ──► text		methods.h, metadata.h
+ *	frame: start ──► its header ──► MethodDesc ──► row of metadata ──► text	methods.h, metadata.h
  *	  └ R2R: range, map of entry points ──┘
  *
- * Remembered are names by MethodDesc or entry, and where the metadata of a module is; neither of what
+ * Remembered are names by start or entry, and where the metadata of a module is; neither of what
  * is collectible, whose memory may be another's a moment later: it is read anew, between two checks.
  */
 #include "plugins/dotnet/symbolize/names.h"
@@ -22,7 +22,7 @@
 #define OVERSIZED_BYTES (16u << 10)
 
 enum kind {
-	KIND_NAME = 0, /* of a MethodDesc */
+	KIND_NAME = 0, /* of JIT code */
 	KIND_ENTRY,    /* of a function of an image */
 	KIND_MODULE,
 };
@@ -182,12 +182,23 @@ static int name_entry(struct dotnet_names *names, uint64_t entry, struct text *t
 	return r == 0 ? name_method(names, method, true, text) : r;
 }
 
-/* The words of the process are what BPF saw, before and after they were read. */
-static int name_collectible(struct dotnet_names *names, uint64_t method, uint64_t check, struct text *text)
+static int name_start(struct dotnet_names *names, uint64_t start, struct text *text)
 {
-	int r;
+	uint64_t method;
+	int r = dotnet_method_of_start(&names->reader, start, &method);
 
-	if (dotnet_method_check(&names->reader, method) != check)
+	return r == 0 ? name_method(names, method, true, text) : r;
+}
+
+/* The words of the process are what BPF saw, before and after they were read. */
+static int name_collectible(struct dotnet_names *names, uint64_t start, uint64_t check, struct text *text)
+{
+	uint64_t method;
+	int r = dotnet_method_of_start(&names->reader, start, &method);
+
+	if (r == -ESRCH)
+		return r;
+	if (r < 0 || dotnet_method_check(&names->reader, method) != check)
 		return EP_FRAME_GONE;
 	r = name_method(names, method, false, text);
 	if (r == 0 && dotnet_method_check(&names->reader, method) != check)
@@ -248,7 +259,7 @@ int dotnet_names_of(struct dotnet_names *names, const struct ep_raw_frame *frame
 	if (frame->n_words != (what == DOTNET_FRAME_COLLECTIBLE ? 2u : 1u))
 		return -EBADMSG;
 	if (what == DOTNET_FRAME_STUB)
-		return add_text(stub_name(frame->words[0]), "", 0, add, to);
+		return add_text(stub_name(frame->aux), "", 0, add, to);
 	if (what == DOTNET_FRAME_COLLECTIBLE) {
 		r = name_collectible(names, frame->words[0], frame->words[1], &text);
 	} else {
@@ -256,7 +267,7 @@ int dotnet_names_of(struct dotnet_names *names, const struct ep_raw_frame *frame
 		if (known)
 			return add_text(known->function, known->file, 0, add, to);
 		r = what == DOTNET_FRAME_R2R ? name_entry(names, frame->words[0], &text)
-					     : name_method(names, frame->words[0], true, &text);
+					     : name_start(names, frame->words[0], &text);
 		if (r == 0)
 			r = remember(names, kind, frame->words[0], &text);
 	}

@@ -156,14 +156,24 @@ int dotnet_ranges_visit(const struct dotnet_reader *reader, dotnet_range_visit *
 
 /* --- methods of a heap ---------------------------------------------------------------------------------- */
 
-static int visit_method(const struct dotnet_reader *reader, uint64_t start, dotnet_method_visit *visit, void *arg)
+/* The word before the code is a RealCodeHeader *, or a kind of stub (vm/codeman.h: CodeHeader, v9.0.0). */
+int dotnet_method_of_start(const struct dotnet_reader *reader, uint64_t start, uint64_t *ret)
 {
-	uint64_t header, method;
+	uint64_t header;
 	int r = dotnet_read_word(reader, start - 8, &header);
 
-	if (r < 0 || header <= DOTNET_STUB_LAST)
-		return r;
-	r = dotnet_read_word(reader, header + reader->layout->header_method, &method);
+	if (r == 0 && header <= DOTNET_STUB_LAST)
+		r = -EBADMSG;
+	return r == 0 ? dotnet_read_word(reader, header + reader->layout->header_method, ret) : r;
+}
+
+static int visit_method(const struct dotnet_reader *reader, uint64_t start, dotnet_method_visit *visit, void *arg)
+{
+	uint64_t method;
+	int r = dotnet_method_of_start(reader, start, &method);
+
+	if (r == -EBADMSG)
+		return 0;
 	return r == 0 ? visit(arg, method) : r;
 }
 

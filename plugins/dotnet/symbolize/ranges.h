@@ -39,6 +39,9 @@ int dotnet_range_find(const struct dotnet_reader *reader, uint64_t addr, struct 
 typedef int dotnet_range_visit(void *arg, const struct dotnet_range *range);
 int dotnet_ranges_visit(const struct dotnet_reader *reader, dotnet_range_visit *visit, void *arg);
 
+/* Of JIT code, by where it begins: its header's. 0; -EFAULT, -ESRCH; -EBADMSG: it is a stub. */
+int dotnet_method_of_start(const struct dotnet_reader *reader, uint64_t start, uint64_t *ret);
+
 /*
  * The methods of a heap in the order of their code, as far as its first `bytes` go: visit gets their
  * MethodDesc. Stubs are left out. Returns as dotnet_ranges_visit.

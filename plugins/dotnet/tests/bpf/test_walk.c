@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The walk of managed frames (dotnet_unwind.bpf.c), compiled for user space, over the runtime that
- * unit/made_dotnet.h makes up. Frames are said as "KIND: WORDS", words of code and data by their names.
+ * unit/made_dotnet.h makes up. Frames are said as "KIND: WHERE OFFSET".
  */
 #define EP_SHIM_OBJECT "test"
 #include "plugins/dotnet/dotnet_unwind.bpf.c"
@@ -71,20 +71,17 @@ static void begin_sample(uint64_t pc, bool interrupted)
 	WALK->regs[EP_REG_FP] = FP;
 }
 
+/* A word is in what was made up; aux is an offset, or a kind of stub. */
 static void say_frame(uint64_t header, const __u64 *words)
 {
 	static const char *const kinds[] = {"jit", "collectible", "r2r", "stub"};
-	uint32_t kind = DOTNET_FRAME(EP_FRAME_FLAGS(header));
-	uint64_t word = words[0];
+	uint32_t kind = DOTNET_FRAME(EP_FRAME_FLAGS(header)), aux = EP_FRAME_AUX(header);
+	uint64_t start = words[0];
 
-	if (word >= MADE_CODE)
-		world_add_text("%s: code+%llx\n", kinds[kind], (unsigned long long)(word - MADE_CODE));
-	else if (word >= MADE_IMAGE)
-		world_add_text("%s: image+%llx\n", kinds[kind], (unsigned long long)(word - MADE_IMAGE));
-	else if (word >= made_method(&made, 0))
-		world_add_text("%s: method %u\n", kinds[kind], (uint32_t)(word - made_method(&made, 0)) / 0x40);
+	if (start >= MADE_CODE)
+		world_add_text("%s: code+%llx %x\n", kinds[kind], (unsigned long long)(start - MADE_CODE), aux);
 	else
-		world_add_text("%s: %llu\n", kinds[kind], (unsigned long long)word);
+		world_add_text("%s: image+%llx %x\n", kinds[kind], (unsigned long long)(start - MADE_IMAGE), aux);
 }
 
 /* Walks until native code is to be walked, which is at NATIVE; its sp and fp are compared. */
@@ -108,12 +105,12 @@ EP_TEST_WITH(a_frame_is_walked_by_its_unwind_codes, begin, NULL)
 	begin_sample(MADE_START + 0x30, false);
 	world_put(SP + 0x20, 0x1111);
 	world_put(SP + 0x28, NATIVE);
-	assert_string_equal(walk(SP + 0x30, 0x1111), "jit: method 0\n");
+	assert_string_equal(walk(SP + 0x30, 0x1111), "jit: code+40 2f\n");
 	/* Once more: what is remembered needs one read, of the stack. */
 	begin_sample(MADE_START + 0x30, false);
 	world.memory.n_reads = 0;
 	assert_int_equal(world_run(dotnet_unwind), EP_SLOT_NATIVE);
-	assert_string_equal(world_say(say_frame), "jit: method 0\n");
+	assert_string_equal(world_say(say_frame), "jit: code+40 2f\n");
 	assert_int_equal(WALK->regs[EP_REG_SP], SP + 0x30);
 	/* and what asks about native code: the range map, to its first empty entry */
 	assert_in_range(world.memory.n_reads, 1, 1 + DOTNET_MAP_LEVELS);
@@ -131,13 +128,14 @@ EP_TEST_WITH(what_is_remembered_is_of_a_process, begin, NULL)
 	begin_sample(MADE_START + 0x30, false);
 	REC->sample.image = 1;
 	world_put(SP, NATIVE);
-	assert_string_equal(walk(SP + 8, FP), "jit: method 0\n");
+	assert_string_equal(walk(SP + 8, FP), "jit: code+40 2f\n");
 }
 
 /* Where it is interrupted in front of its first instruction, behind push rbp, and behind all of it. */
 EP_TEST_EACH(a_prologue_is_undone_as_far_as_it_was_done, int, i, 3)
 {
 	static const uint32_t offs[] = {0, 1, 0x20};
+	static const char *const said[] = {"jit: code+40 0\n", "jit: code+40 1\n", "jit: code+40 20\n"};
 
 	begin(NULL);
 	world_put(SP, i == 1 ? 0x1111 : NATIVE);
@@ -145,7 +143,7 @@ EP_TEST_EACH(a_prologue_is_undone_as_far_as_it_was_done, int, i, 3)
 	world_put(SP + 0x20, 0x1111);
 	world_put(SP + 0x28, i == 2 ? NATIVE : 0);
 	begin_sample(MADE_START + offs[i], true);
-	assert_string_equal(walk(SP + (i == 0 ? 8 : i == 1 ? 0x10 : 0x30), i ? 0x1111 : FP), "jit: method 0\n");
+	assert_string_equal(walk(SP + (i == 0 ? 8 : i == 1 ? 0x10 : 0x30), i ? 0x1111 : FP), said[i]);
 }
 
 /* JIT_StackProbe is called in it. */
@@ -155,7 +153,7 @@ EP_TEST_WITH(a_caller_may_be_in_its_prologue, begin, NULL)
 	begin_sample(MADE_START + 3, false);
 	world_put(SP, 0x1111);
 	world_put(SP + 8, NATIVE);
-	assert_string_equal(walk(SP + 0x10, 0x1111), "jit: method 0\n");
+	assert_string_equal(walk(SP + 0x10, 0x1111), "jit: code+40 2\n");
 }
 
 struct epilogue {
@@ -190,7 +188,7 @@ EP_TEST_EACH(an_epilogue_is_read_forward, int, i, (int)EP_LEN(epilogues))
 	if (epilogue->fp != UINT64_MAX)
 		world_put(base + epilogue->fp, 0x2222);
 	begin_sample(MADE_START + 0x50, true);
-	assert_string_equal(walk(base + epilogue->sp, epilogue->fp == UINT64_MAX ? FP : 0x2222), "jit: method 0\n");
+	assert_string_equal(walk(base + epilogue->sp, epilogue->fp == UINT64_MAX ? FP : 0x2222), "jit: code+40 50\n");
 }
 
 /*
@@ -207,19 +205,19 @@ EP_TEST_WITH(codes_of_all_kinds_are_understood, begin, NULL)
 	begin_sample(MADE_START + 0x30, false);
 	world_put(SP + 0x80, 0x1111);
 	world_put(SP + 0x88, NATIVE);
-	assert_string_equal(walk(SP + 0x90, 0x1111), "jit: method 0\n");
+	assert_string_equal(walk(SP + 0x90, 0x1111), "jit: code+40 2f\n");
 	begin(NULL);
 	put_unwind(UNWIND, 8, 5 | 1 << 4, set, 4);
 	begin_sample(MADE_START + 0x30, false);
 	world_put(FP - 0x10 + 0x100, 0x1111);
 	world_put(FP - 0x10 + 0x108, NATIVE);
-	assert_string_equal(walk(FP - 0x10 + 0x110, 0x1111), "jit: method 0\n");
+	assert_string_equal(walk(FP - 0x10 + 0x110, 0x1111), "jit: code+40 2f\n");
 	begin(NULL);
 	put_unwind(UNWIND, 8, 5 | 15 << 4, far, 7);
 	begin_sample(MADE_START + 0x30, false);
 	world_put(FP - 0x20 + 0x800, 0x1111);
 	world_put(FP - 0x20 + 0x808, NATIVE);
-	assert_string_equal(walk(FP - 0x20 + 0x810, 0x1111), "jit: method 0\n");
+	assert_string_equal(walk(FP - 0x20 + 0x810, 0x1111), "jit: code+40 2f\n");
 }
 
 /* Codes that nobody has seen, or that cannot be read: rbp, and the frame behind says so. */
@@ -231,7 +229,7 @@ EP_TEST_WITH(what_is_not_understood_is_a_guess, begin, NULL)
 	begin_sample(MADE_START + 0x30, false);
 	world_put(FP, 0x1111);
 	world_put(FP + 8, NATIVE);
-	assert_string_equal(walk(FP + 0x10, 0x1111), "jit: method 0\n");
+	assert_string_equal(walk(FP + 0x10, 0x1111), "jit: code+40 2f\n");
 	assert_int_equal(WALK->by_pointer, 1);
 	assert_int_equal(world.counters[DOTNET_COUNT_POINTER], 1);
 	begin_sample(MADE_START + 0x30, false);
@@ -250,12 +248,12 @@ EP_TEST_WITH(both_nibble_maps_are_read, begin, NULL)
 	made_nibble(&made, 0x380);
 	begin_sample(MADE_CODE + 0xb30, false);
 	world_put(SP + 0x28, NATIVE);
-	assert_string_equal(walk(SP + 0x30, 0), "jit: method 0\n");
+	assert_string_equal(walk(SP + 0x30, 0), "jit: code+380 7af\n");
 	made_int(&made, AT_NIBBLES + 4 * 0xb, 0x380 | (9 + 0));
 	memset(made.data + AT_NIBBLES, 0, 16);
 	REC->sample.image++;
 	begin_sample(MADE_CODE + 0xb34, false);
-	assert_string_equal(walk(SP + 0x30, 0), "jit: method 0\n");
+	assert_string_equal(walk(SP + 0x30, 0), "jit: code+380 7b3\n");
 }
 
 EP_TEST_WITH(code_of_an_image_is_found_in_its_table, begin, NULL)
@@ -270,7 +268,7 @@ EP_TEST_WITH(code_of_an_image_is_found_in_its_table, begin, NULL)
 	begin_sample(MADE_IMAGE + MADE_FUNCTION + 0x10, false);
 	world_put(SP, 0x1111);
 	world_put(SP + 8, NATIVE);
-	assert_string_equal(walk(SP + 0x10, 0x1111), "r2r: image+400\n");
+	assert_string_equal(walk(SP + 0x10, 0x1111), "r2r: image+400 f\n");
 	/* Behind it is nothing. */
 	begin_sample(MADE_IMAGE + MADE_FUNCTION + 0x41, false);
 	world_run(dotnet_unwind);
@@ -289,7 +287,7 @@ EP_TEST_WITH(a_stub_has_its_return_address_at_rsp_or_above, begin, NULL)
 	world_put(SP, 0x1234);
 	world_put(SP + 8, MADE_START + 0x65);
 	world_put(SP + 0x10 + 0x28, NATIVE);
-	assert_string_equal(walk(SP + 0x40, 0), "stub: 7\njit: method 0\n");
+	assert_string_equal(walk(SP + 0x40, 0), "stub: code+204 7\njit: code+40 64\n");
 }
 
 /* Executable memory in no range: a helper of the runtime, if managed code called it. */
@@ -301,7 +299,7 @@ EP_TEST_WITH(memory_of_no_range_is_a_stub_that_managed_code_called, begin, NULL)
 	begin_sample(0x123456000ull, true);
 	world_put(SP, MADE_START + 0x65);
 	world_put(SP + 8 + 0x28, NATIVE);
-	assert_string_equal(walk(SP + 0x38, 0), "stub: 16\njit: method 0\n");
+	assert_string_equal(walk(SP + 0x38, 0), "stub: code+e3456000 10\njit: code+40 64\n");
 	begin_sample(0x123456000ull, true);
 	world_put(SP, NATIVE);
 	assert_int_equal(world_run(dotnet_unwind), EP_SLOT_NATIVE);
@@ -320,7 +318,7 @@ EP_TEST_EACH(collectible_code_is_checked, int, i, 2)
 	put_unwind((uint32_t)(start - MADE_CODE) + (i ? 0x80 : 0x100), 5, 0, usual, 2);
 	begin_sample(start + 0x30, false);
 	world_put(SP + 0x28, NATIVE);
-	assert_string_equal(walk(SP + 0x30, 0), i ? "collectible: method 1\n" : "collectible: method 0\n");
+	assert_string_equal(walk(SP + 0x30, 0), i ? "collectible: code+200 2f\n" : "collectible: code+40 2f\n");
 	assert_int_equal(REC->words[2], dotnet_method_check(&reader, made_method(&made, (uint32_t)i)));
 }
 

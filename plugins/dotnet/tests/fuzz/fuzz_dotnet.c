@@ -40,6 +40,7 @@ static void name(void *instance, uint32_t what, uint64_t word0, uint64_t word1)
 	const struct ep_raw_frame frame = {
 		.n_words = what == DOTNET_FRAME_COLLECTIBLE ? 2 : 1,
 		.flags = what << DOTNET_FRAME_SHIFT,
+		.aux = 5,
 		.words = {word0, word1},
 	};
 
@@ -51,13 +52,13 @@ static void name_all(void *instance)
 	const struct dotnet_reader reader = {{fake_memory_read, &made.host.memory}, &made.layout, made.state.range_map};
 
 	for (uint32_t i = 0; i < 3; i++) {
-		name(instance, DOTNET_FRAME_JIT, made_method(&made, i), 0);
-		name(instance, DOTNET_FRAME_COLLECTIBLE, made_method(&made, i),
+		name(instance, DOTNET_FRAME_JIT, i ? MADE_OTHER : MADE_START, 0);
+		name(instance, DOTNET_FRAME_COLLECTIBLE, i ? MADE_OTHER : MADE_START,
 		     dotnet_method_check(&reader, made_method(&made, i)));
 	}
 	name(instance, DOTNET_FRAME_R2R, MADE_IMAGE + MADE_FUNCTION, 0);
 	name(instance, DOTNET_FRAME_R2R, MADE_IMAGE + MADE_FUNCLET + 4, 0);
-	name(instance, DOTNET_FRAME_STUB, 5, 0);
+	name(instance, DOTNET_FRAME_STUB, MADE_OTHER, 0);
 }
 
 static void read_contract(const uint8_t *data, size_t size)

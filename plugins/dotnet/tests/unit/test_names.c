@@ -20,6 +20,7 @@ static int name(uint32_t what, uint64_t word0, uint64_t word1)
 	const struct ep_raw_frame frame = {
 		.n_words = what == DOTNET_FRAME_COLLECTIBLE ? 2 : 1,
 		.flags = what << DOTNET_FRAME_SHIFT,
+		.aux = what == DOTNET_FRAME_STUB ? (uint32_t)word1 : 0,
 		.words = {word0, word1},
 	};
 
@@ -37,11 +38,11 @@ static struct dotnet_reader reader(void)
 EP_TEST_EACH(a_method_has_its_types_and_namespace, uint32_t, i, 3)
 {
 	begin(8 + i);
-	assert_int_equal(name(DOTNET_FRAME_JIT, made_method(&made, 0), 0), 0);
+	assert_int_equal(name(DOTNET_FRAME_JIT, MADE_START, 0), 0);
 	assert_string_equal(made.host.function, "Made.Outer.Inner.Run");
 	/* Once more, from what is remembered. */
 	made.host.memory.n_reads = 0;
-	assert_int_equal(name(DOTNET_FRAME_JIT, made_method(&made, 0), 0), 0);
+	assert_int_equal(name(DOTNET_FRAME_JIT, MADE_START, 0), 0);
 	assert_string_equal(made.host.function, "Made.Outer.Inner.Run");
 	assert_int_equal(made.host.memory.n_reads, 0);
 	dotnet_detach(instance);
@@ -76,17 +77,17 @@ EP_TEST(what_was_freed_has_no_name)
 	method = made_method(&made, 1);
 	check = dotnet_method_check(&r, method);
 	assert_int_not_equal(check, 0);
-	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, method, check), 0);
+	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, MADE_OTHER, check), 0);
 	assert_string_equal(made.host.function, "lcg");
 	memcpy(made.data + AT_NAME, "lcx", 4); /* another one's name in the same memory */
-	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, method, check), EP_FRAME_GONE);
+	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, MADE_OTHER, check), EP_FRAME_GONE);
 	memcpy(made.data + AT_NAME, "lcg", 4);
 	method = made_method(&made, 0);
 	check = dotnet_method_check(&r, method);
-	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, method, check), 0);
+	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, MADE_START, check), 0);
 	assert_string_equal(made.host.function, "Made.Outer.Inner.Run");
 	memcpy(made.data + AT_SIMPLE, "Mode", 5);
-	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, method, check), EP_FRAME_GONE);
+	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, MADE_START, check), EP_FRAME_GONE);
 	dotnet_detach(instance);
 }
 
@@ -110,7 +111,7 @@ EP_TEST(what_is_replaced_meanwhile_has_no_name)
 		made.host.memory.n_reads = 0;
 		made.host.memory.change_at = at;
 		made.host.memory.change = free_name;
-		result = name(DOTNET_FRAME_COLLECTIBLE, made_method(&made, 1), check);
+		result = name(DOTNET_FRAME_COLLECTIBLE, MADE_OTHER, check);
 		if (result == 0)
 			assert_string_equal(made.host.function, "lcg");
 		else
@@ -128,11 +129,11 @@ EP_TEST(stubs_of_il_and_of_code_say_what_they_are)
 	r = reader();
 	method = made_method(&made, 1);
 	memcpy(made.data + AT_NAME, "IL_STUB_PInvoke", 16);
-	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, method, dotnet_method_check(&r, method)), 0);
+	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, MADE_OTHER, dotnet_method_check(&r, method)), 0);
 	assert_string_equal(made.host.function, "[IL stub]");
-	assert_int_equal(name(DOTNET_FRAME_STUB, 7, 0), 0);
+	assert_int_equal(name(DOTNET_FRAME_STUB, MADE_OTHER, 7), 0);
 	assert_string_equal(made.host.function, "[resolve stub]");
-	assert_int_equal(name(DOTNET_FRAME_STUB, 99, 0), 0);
+	assert_int_equal(name(DOTNET_FRAME_STUB, MADE_OTHER, 99), 0);
 	assert_string_equal(made.host.function, "[stub]");
 	dotnet_detach(instance);
 }
@@ -142,9 +143,9 @@ EP_TEST(rows_that_are_not_there_are_no_names)
 {
 	begin(10);
 	made_half(&made, made_method(&made, 0) - MADE_DATA + made.layout.method_token, 77);
-	assert_int_equal(name(DOTNET_FRAME_JIT, made_method(&made, 0), 0), EP_FRAME_GONE);
+	assert_int_equal(name(DOTNET_FRAME_JIT, MADE_START, 0), EP_FRAME_GONE);
 	assert_int_equal(name(DOTNET_FRAME_JIT, 0x10, 0), EP_FRAME_GONE);
-	assert_int_equal(name(DOTNET_FRAME_JIT, made_method(&made, 0) + 4, 0), EP_FRAME_GONE);
+	assert_int_equal(name(DOTNET_FRAME_JIT, MADE_START + 4, 0), EP_FRAME_GONE);
 	dotnet_detach(instance);
 }
 
@@ -160,7 +161,7 @@ EP_TEST(a_module_of_8_may_be_in_a_slot)
 	made_half(&made, other + made.layout.table_flags2, 0x10 | 0x3);
 	made_half(&made, other + made.layout.table_virtuals, 9);
 	made_word(&made, other + 0x40 + 8 * 2, MADE_DATA + AT_MODULE);
-	assert_int_equal(name(DOTNET_FRAME_JIT, made_method(&made, 0), 0), 0);
+	assert_int_equal(name(DOTNET_FRAME_JIT, MADE_START, 0), 0);
 	assert_string_equal(made.host.function, "Made.Outer.Inner.Run");
 	dotnet_detach(instance);
 }
