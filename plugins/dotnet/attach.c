@@ -47,6 +47,7 @@ struct instance {
 	struct dotnet_reader reader;
 	struct dotnet_names *names;
 	struct ep_range *ranges; /* of images, while they are looked for */
+	struct ep_tls thread;
 	uint32_t n_ranges, n_seen;
 	uint64_t seen[MAX_SEEN]; /* modules whose functions were looked at */
 };
@@ -204,9 +205,11 @@ static int set_ranges(struct instance *inst)
 
 /* --- state -------------------------------------------------------------------------------------------- */
 
-static int set_state(const struct instance *inst)
+static int set_state(struct instance *inst)
 {
 	const struct dotnet_layout *layout = &inst->layout;
+	/* Not known (yet) is no error: what needs it does without. */
+	int r = attach_thread(&inst->process, 0, &inst->exe->helpers.thread, &inst->thread);
 	const struct dotnet_state state = {
 		.range_map = inst->reader.range_map,
 		.range_flags = layout->range_flags,
@@ -218,6 +221,7 @@ static int set_state(const struct instance *inst)
 		.heap_map_base = layout->heap_map_base,
 		.heap_map = layout->heap_map,
 		.list_kind = layout->list_kind,
+		.header_eh = layout->header_eh,
 		.header_method = layout->header_method,
 		.header_n_unwinds = layout->header_n_unwinds,
 		.header_unwinds = layout->header_unwinds,
@@ -233,8 +237,19 @@ static int set_state(const struct instance *inst)
 		.dynamic_name = layout->dynamic_name,
 		.table_module = layout->table_module,
 		.module_name = layout->module_name,
+		.thread_id = layout->thread_id,
+		.thread_frame = layout->thread_frame,
+		.thread_hijacked = layout->thread_hijacked,
+		.frame_next = layout->frame_next,
+		.call_sp = layout->call_sp,
+		.call_pc = layout->call_pc,
+		.call_fp = layout->call_fp,
+		.thread = inst->thread,
+		.trip = attach_addr(&inst->process, inst->exe->helpers.trip),
+		.funclet = attach_addr(&inst->process, inst->exe->helpers.funclet),
 	};
 
+	(void)r;
 	return inst->exe->host->set_state(inst->process.target, &state, sizeof(state));
 }
 
