@@ -26,9 +26,9 @@ import stacks
 
 LOADED = r"dotnet: (longer unwinder loaded|no longer unwinder|unwinder loaded.* run$)"
 PUBLISH_SECONDS = 280
-COMPLETE, TRUE = 99.8, 99.8     # percent of samples, attached; of a start:
+COMPLETE, TRUE = 99.8, 99.9     # percent of samples, attached; of a start:
 STARTED = 98.0
-STARTED_DEPTH = "60"    # the unwinder that is loaded first has few frames in a run
+STARTED_DEPTH = "300"   # the unwinder that is loaded first has fewer frames in a run
 FEWEST = 200
 FREQUENCY = 499
 # Seconds of the program's CPU time in which the language need not be attached, at most: as long as the profiler worked
@@ -39,8 +39,8 @@ DEFAULT = "10"
 ALONE = "-r", "linux-x64", "--self-contained"
 FORMS = {       # of publishing: label, arguments; all but the first need NuGet
     "10": (),
-    "8_alone": ("-p:TargetFramework=net8.0", *ALONE),
-    "9_alone": ("-p:TargetFramework=net9.0", *ALONE),
+    "8_alone": ("-p:BurnerFramework=net8.0", *ALONE),
+    "9_alone": ("-p:BurnerFramework=net9.0", *ALONE),
     "10_single": (*ALONE, "-p:PublishSingleFile=true"),
 }
 SETTINGS = {    # of the runtime: label, variables
