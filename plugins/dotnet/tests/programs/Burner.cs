@@ -403,6 +403,37 @@ static class Scenarios
 		return dynamic(n);
 	}
 
+	static Func<int, int, long> down;
+
+	/* Code that can be freed: nothing of it is remembered. */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long DeepDynamic(int n)
+	{
+		if (down == null)
+		{
+			var method = new DynamicMethod("burner_down", typeof(long), new[] { typeof(int), typeof(int) }, typeof(Scenarios).Module);
+			ILGenerator code = method.GetILGenerator();
+			Label more = code.DefineLabel();
+
+			code.Emit(OpCodes.Ldarg_0);
+			code.Emit(OpCodes.Brtrue, more);
+			code.Emit(OpCodes.Ldarg_1);
+			code.Emit(OpCodes.Call, typeof(Leaf).GetMethod("Spin"));
+			code.Emit(OpCodes.Ret);
+			code.MarkLabel(more);
+			code.Emit(OpCodes.Ldarg_0);
+			code.Emit(OpCodes.Ldc_I4_1);
+			code.Emit(OpCodes.Sub);
+			code.Emit(OpCodes.Ldarg_1);
+			code.Emit(OpCodes.Call, method);
+			code.Emit(OpCodes.Ldc_I4_1);
+			code.Emit(OpCodes.Conv_I8);
+			code.Emit(OpCodes.Add);
+			code.Emit(OpCodes.Ret);
+			down = method.CreateDelegate<Func<int, int, long>>();
+		}
+		return down(Depth, n);
+	}
+
 	[MethodImpl(MethodImplOptions.NoInlining)] public static long Invoked(int n) => Leaf.Spin(n) + 3;
 
 	[MethodImpl(MethodImplOptions.NoInlining)] public static long Reflection(int n)
@@ -513,7 +544,7 @@ static class Program
 		("calls", Scenarios.Calls), ("squares", Scenarios.Squares), ("circles", Scenarios.Circles),
 		("references", Scenarios.References), ("values", Scenarios.Values), ("methods", Scenarios.Methods),
 		("nested", Scenarios.Nested), ("lambdas", Scenarios.Lambdas), ("locals", Scenarios.Locals),
-		("iterators", Scenarios.Iterators), ("deep", Scenarios.Deep), ("stack", Scenarios.Stack),
+		("iterators", Scenarios.Iterators), ("deep", Scenarios.Deep), ("deep_dynamic", Scenarios.DeepDynamic), ("stack", Scenarios.Stack),
 		("large", Scenarios.Large), ("dynamic", Scenarios.Dynamic), ("reflection", Scenarios.Reflection),
 		("garbage", Scenarios.Garbage), ("native", Native.Call), ("turns", Native.Many), ("pointer", Native.Pointer),
 		("suppressed", Native.Suppressed), ("caught", Thrown.Caught), ("filtered", Thrown.Filtered),
