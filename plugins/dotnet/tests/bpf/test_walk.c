@@ -200,7 +200,7 @@ EP_TEST_WITH(codes_of_all_kinds_are_understood, begin, NULL)
 {
 	static const uint16_t osr[] = {CODE(0x18, 4, 3), 13, CODE(9, 2, 3), CODE(5, 2, 0), CODE(0, 2, 10), CODE(0, 0, 5)};
 	static const uint16_t set[] = {CODE(8, 3, 0), CODE(5, 1, 0), 0x100 / 8, CODE(1, 0, 5)};
-	static const uint16_t far[] = {CODE(8, 11, 0), 0x2, 0, CODE(5, 1, 1), 0x800, 0, CODE(1, 0, 5)};
+	static const uint16_t far[] = {CODE(8, 11, 3), 0x2, 0, CODE(5, 1, 1), 0x800, 0, CODE(1, 0, 5)};
 
 	put_unwind(UNWIND, 0x18, 0, osr, 6);
 	begin_sample(MADE_START + 0x30, false);
@@ -257,6 +257,15 @@ EP_TEST_WITH(both_nibble_maps_are_read, begin, NULL)
 	assert_string_equal(walk(SP + 0x30, 0), "jit: code+380 7b3\n");
 }
 
+/* In the same 32 bytes, behind the address. */
+EP_TEST_WITH(a_method_that_begins_later_is_another_one, begin, NULL)
+{
+	made_nibble(&made, 0x74);
+	begin_sample(MADE_CODE + 0x68, false);
+	world_put(SP + 0x28, NATIVE);
+	assert_string_equal(walk(SP + 0x30, 0), "jit: code+40 27\n");
+}
+
 EP_TEST_WITH(code_of_an_image_is_found_in_its_table, begin, NULL)
 {
 	const uint64_t unwind = MADE_IMAGE - MADE_DATA + 0x700;
@@ -286,6 +295,23 @@ EP_TEST_WITH(a_stub_has_its_return_address_at_rsp_or_above, begin, NULL)
 	put_code(MADE_OTHER - 8, &kind, 8);
 	begin_sample(MADE_OTHER + 4, true);
 	world_put(SP, 0x1234);
+	world_put(SP + 8, MADE_START + 0x65);
+	world_put(SP + 0x10 + 0x28, NATIVE);
+	assert_string_equal(walk(SP + 0x40, 0), "stub: code+204 7\njit: code+40 64\n");
+}
+
+/* What it has pushed leads into stubs: these call nobody. */
+EP_TEST_WITH(a_stubs_caller_is_no_stub, begin, NULL)
+{
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+	uint64_t kind = 7;
+
+	made_int(&made, AT_RANGES + 0x80 + made.layout.range_flags, DOTNET_RANGE_STUBS);
+	made_put(&made, MADE_IMAGE - MADE_DATA + 0x1000, call, sizeof(call));
+	put_code(MADE_START + 0x60, call, sizeof(call));
+	put_code(MADE_OTHER - 8, &kind, 8);
+	begin_sample(MADE_OTHER + 4, true);
+	world_put(SP, MADE_IMAGE + 0x1005);
 	world_put(SP + 8, MADE_START + 0x65);
 	world_put(SP + 0x10 + 0x28, NATIVE);
 	assert_string_equal(walk(SP + 0x40, 0), "stub: code+204 7\njit: code+40 64\n");
@@ -363,21 +389,22 @@ static void put_funclet(uint32_t handler)
 	made_int(&made, clauses + 8 + 32 + 12, handler);
 }
 
-/* A funclet that native code has called; who threw is a call of the other method's, by a method without rbp. */
+/* A funclet that native code has called. Who threw has saved rbp and kept it: it is the method's there, too. */
 static void put_thrower(void)
 {
-	static const uint16_t none[1];
+	static const uint16_t saved[] = {CODE(1, 0, 5)};
 
-	put_unwind((uint32_t)(MADE_OTHER - MADE_CODE) + 0x80, 0, 0, none, 0);
+	put_unwind((uint32_t)(MADE_OTHER - MADE_CODE) + 0x80, 1, 0, saved, 1);
 	world_remember(RUN_FUNCLET - 1, 5, -NATIVE, EP_RULE_IMM(0, 0, 16));
 	begin_sample(FUNCLET + 0x10, false);
 	world_put(SP, RUN_FUNCLET);
 	world_put(SP + 0x10, MADE_OTHER + 0x10); /* at sp + 16 of the runtime's frame */
-	world_put(SP + 0x18, MADE_START + 0x30);
+	world_put(SP + 0x18, SP + 0x48);
+	world_put(SP + 0x20, MADE_START + 0x30);
 	/* The method's frame: rbp leads into it. */
-	WALK->regs[EP_REG_FP] = SP + 0x40;
-	world_put(SP + 0x40, 0x1111);
-	world_put(SP + 0x48, NATIVE);
+	WALK->regs[EP_REG_FP] = SP + 0x48;
+	world_put(SP + 0x48, 0x1111);
+	world_put(SP + 0x50, NATIVE);
 }
 
 /* By the clauses of JIT code, or by the place of the runtime that calls it. */
@@ -388,10 +415,11 @@ EP_TEST_EACH(frames_below_a_funclet_are_dead, int, by_clause, 2)
 	if (!by_clause)
 		world.state.funclet = RUN_FUNCLET;
 	put_thrower();
-	assert_string_equal(walk(SP + 0x50, 0x1111), "jit: code+40 8f\n");
+	assert_string_equal(walk(SP + 0x58, 0x1111), "jit: code+40 8f\n");
+	assert_int_equal(REC->sample.n_frames, 1);
 	/* As it is remembered. */
 	put_thrower();
-	assert_string_equal(walk(SP + 0x50, 0x1111), "jit: code+40 8f\n");
+	assert_string_equal(walk(SP + 0x58, 0x1111), "jit: code+40 8f\n");
 }
 
 /* Interrupted before it has set rbp. */
@@ -404,15 +432,15 @@ EP_TEST_WITH(a_funclet_may_have_begun_just_now, begin, NULL)
 	WALK->interrupted = 1;
 	WALK->return_address = 0;
 	world_remember(RUN_FUNCLET - 1, 5, -NATIVE, EP_RULE_IMM(0, 2, 16));
-	world_put(SP + 8, SP + 0x40);
-	assert_string_equal(walk(SP + 0x50, 0x1111), "jit: code+40 84\n");
+	world_put(SP + 8, SP + 0x48);
+	assert_string_equal(walk(SP + 0x58, 0x1111), "jit: code+40 84\n");
 }
 
 EP_TEST_WITH(a_filters_thrower_is_alive, begin, NULL)
 {
 	put_funclet(0x90);
 	put_thrower();
-	assert_string_equal(walk(SP + 0x50, 0x1111), "jit: code+40 8f\nnative 5 100 return address\n"
+	assert_string_equal(walk(SP + 0x58, 0x1111), "jit: code+40 8f\nnative 5 100 return address\n"
 						     "jit: code+200 f\njit: code+40 2f\n");
 }
 

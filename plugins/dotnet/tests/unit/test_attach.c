@@ -150,6 +150,10 @@ EP_TEST(a_runtime_that_starts_is_asked_again)
 	memset(made.data + AT_NIBBLES, 0, 0x40); /* no method, */
 	memset(made.data + AT_MAP, 0, 0x100);	 /* and none of the image ran */
 	assert_int_equal(attach(&instance), EP_NOT_YET);
+	made_init(&made, 10);
+	memset(made.data + AT_NIBBLES, 0, 0x40);
+	made_word(&made, AT_CHUNK + made.layout.chunk_table, 0x10); /* it is being loaded */
+	assert_int_equal(attach(&instance), EP_NOT_YET);
 	assert_int_equal(made.host.n_warnings, 0);
 }
 
