@@ -66,6 +66,7 @@ struct dotnet_scratch {
 	 * and the record as it was then. */
 	__u64 parent_fp, parent_start;
 	struct ep_mark mark;
+	__u64 call; /* the Frame that was looked at last: those before it are passed */
 	/* What was read, and what searches are at: not zeroed for each sample. */
 	EP_WINDOW(DOTNET_WINDOW) stack;
 	__u64 fragment[DOTNET_FRAGMENT_WORDS];

@@ -74,17 +74,19 @@ static __always_inline bool is_transition(const struct dotnet_walk *w, __u64 fra
 	       ep_read_word(s->value + BLOCK_FP, &s->exit.fp) && is_exit(w);
 }
 
-/* Into s->exit: where managed code has called native code last. */
+/* Into s->exit: where managed code has called native code last; after that, the call before. */
 static __always_inline bool find_last_call(const struct dotnet_walk *w)
 {
 	struct dotnet_scratch *s = w->s;
 
-	if (!find_thread(w) || !ep_read_word(s->thread + w->state->thread_frame, &s->first))
+	if (!s->call && (!find_thread(w) || !ep_read_word(s->thread + w->state->thread_frame, &s->call)))
 		return false;
+	s->first = s->call;
 	for (__u64 i = 0; i < THREAD_FRAMES; i++) {
 		EP_MEET();
 		if (s->first + 1 < 2)
 			return false;
+		s->call = s->first;
 		if (is_call(w, s->first))
 			return true;
 		EP_MEET();

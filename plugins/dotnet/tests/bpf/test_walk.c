@@ -506,6 +506,27 @@ EP_TEST_WITH(a_walk_without_rules_goes_on_at_the_last_call, begin, NULL)
 	check_resumed(MADE_START + 0x65, SP + 0x60, 0x2222);
 }
 
+/* Native code without rules again and again: each time the next call that is not passed. */
+EP_TEST_WITH(a_walk_without_rules_goes_on_at_each_call, begin, NULL)
+{
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+
+	put_code(MADE_START + 0x60, call, sizeof(call));
+	put_thread();
+	for (uint64_t i = 0; i < 12; i++) {
+		world_put(FRAME + 0x40 * i + world.state.frame_next, FRAME + 0x40 * (i + 1));
+		put_call(FRAME + 0x40 * i, FRAME + 0x40 * i, MADE_START + 0x65, 0x2222 + i);
+	}
+	begin_sample(NATIVE, true);
+	for (uint64_t i = 0; i < 12; i++) {
+		WALK->core.entered = EP_FAILED;
+		world_run(dotnet_unwind);
+		assert_int_equal(WALK->next_sp, FRAME + 0x40 * i);
+		assert_int_equal(WALK->next_fp, 0x2222 + i);
+		WALK->regs[EP_REG_SP] = WALK->next_sp;
+	}
+}
+
 EP_TEST_WITH(a_walk_without_rules_goes_on_behind_a_helper, begin, NULL)
 {
 	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
