@@ -199,7 +199,7 @@ uint32_t dotnet_helpers_trip_rows(uint64_t va, const uint8_t *code, uint32_t byt
 	uint32_t n = 0;
 	bool has_fp = false; /* rbp is pushed second, and popped last */
 
-	for (uint32_t at = 1, next; n < max; at = next) {
+	for (uint32_t at = 1, next; n < max && at < bytes; at = next) {
 		uint32_t len = code[at] == 0xc3 ? 1 : read_instruction(code + at, bytes - at, &more);
 
 		rows[n++] = (struct ep_code_row){
@@ -217,7 +217,7 @@ uint32_t dotnet_helpers_trip_rows(uint64_t va, const uint8_t *code, uint32_t byt
 			return down == 8 ? n : 0;
 		next = at + len;
 		down += more;
-		if (!len || down < 8 || down > 512 || next >= bytes)
+		if (!len || down < 8 || down > 512)
 			return 0;
 		has_fp = down >= 16;
 	}

@@ -5,6 +5,7 @@
  *
  *	input	u8 release (8, 9, 10, 11) | u8 0 | records {u32 at, u64 word}
  *	or	u8 0xff | text of a data contract
+ *	or	u8 0xfe | code of the runtime, in which helpers are looked for
  *
  * A record changes a word of the made process; one of its upper bits says whether it becomes the address of
  * another place of it.
@@ -72,6 +73,36 @@ static void read_contract(const uint8_t *data, size_t size)
 		abort();
 }
 
+/* Rules stay within the code. */
+static void look_for_helpers(const uint8_t *data, size_t size)
+{
+	const struct fake_symbol section = {".text", {MADE_DATA, size}};
+	struct ep_code_row rows[DOTNET_MAX_TRIP_ROWS];
+	struct dotnet_helpers helpers;
+	uint8_t *copy;
+	int r;
+	uint32_t n = dotnet_helpers_trip_rows(MADE_DATA, data, (uint32_t)size, rows, DOTNET_MAX_TRIP_ROWS);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (rows[i].va - MADE_DATA + rows[i].bytes > size || rows[i].cfa_off < 8)
+			abort();
+	}
+	fake_host_init(&made.host, NULL, 0);
+	made.host.sections = &section;
+	made.host.n_sections = 1;
+	copy = size ? malloc(size) : NULL;
+	if (!copy)
+		return;
+	memcpy(copy, data, size);
+	fake_memory_add(&made.host.contents, MADE_DATA, copy, size);
+	r = dotnet_helpers_find(fake_host_services(&made.host), &made.host.file, &helpers);
+	free(copy);
+	if (r != 0)
+		return;
+	if ((helpers.trip && helpers.trip - MADE_DATA >= size) || (helpers.funclet && helpers.funclet - MADE_DATA > size))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	void *instance = NULL;
@@ -80,6 +111,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (data[0] == 0xff) {
 		read_contract(data + 1, size - 1);
+		return 0;
+	}
+	if (data[0] == 0xfe) {
+		look_for_helpers(data + 1, size - 1);
 		return 0;
 	}
 	made_init(&made, 8 + data[0] % 4);
