@@ -10,11 +10,13 @@
 #include <linux/bpf.h>
 
 #define SECTION	     "perf_event"
+#define FUNCTIONS    ".text"
 #define MAX_PROGRAMS 16
 #define MAX_DATA     8 /* sections of constants */
 
 /* Relocation types of BPF, llvm/include/llvm/BinaryFormat/ELFRelocs/BPF.def. */
 #define R_BPF_64_64 1
+#define R_BPF_64_32 10
 
 struct data_section {
 	uint32_t index;
@@ -23,7 +25,7 @@ struct data_section {
 };
 
 struct ep_bytecode {
-	struct bpf_insn *insns; /* of all programs, relocated */
+	struct bpf_insn *insns; /* of all programs, then of the functions that they call; relocated */
 	size_t n_insns;
 	struct ep_bytecode_program programs[MAX_PROGRAMS];
 	size_t n_programs;
@@ -42,7 +44,8 @@ struct ep_bytecode {
 struct loader {
 	struct ep_bytecode *bytecode;
 	const struct ep_elf *elf;
-	struct ep_elf_section code, maps;
+	struct ep_elf_section code, functions, maps;
+	size_t n_code; /* instructions of `code` */
 	struct ep_elf_bytes symbols, strings;
 	ep_bytecode_map map;
 	void *arg;
@@ -140,11 +143,12 @@ static int add_program(struct loader *loader, const Elf64_Sym *symbol)
 
 	if (bytecode->n_programs == MAX_PROGRAMS || symbol->st_value % size ||
 	    symbol->st_size % size || symbol->st_size == 0 ||
-	    !ep_in_bounds(symbol->st_value, symbol->st_size, bytecode->n_insns * size) ||
+	    !ep_in_bounds(symbol->st_value, symbol->st_size, loader->n_code * size) ||
 	    !take_name(program->name, symbol_name(loader, symbol)))
 		return -EBADMSG;
-	program->insns = bytecode->insns + symbol->st_value / size;
-	program->n = symbol->st_size / size;
+	program->insns = bytecode->insns;
+	program->first = symbol->st_value / size;
+	program->n = bytecode->n_insns;
 	bytecode->n_programs++;
 	return 0;
 }
@@ -187,19 +191,14 @@ static int add_symbols(struct loader *loader)
 }
 
 /* A load of an address: of a map, or of a place among constants, where the addend is in imm. */
-static int relocate(struct loader *loader, const Elf64_Rel *rel)
+static int relocate_load(struct loader *loader, const Elf64_Sym *symbol, struct bpf_insn *insn)
 {
-	const Elf64_Sym *symbol = symbol_at(loader, ELF64_R_SYM(rel->r_info));
-	struct bpf_insn *insn = loader->bytecode->insns + rel->r_offset / sizeof(*insn);
 	struct data_section *data;
 	uint64_t addr, off;
 	int r;
 
-	if (ELF64_R_TYPE(rel->r_info) != R_BPF_64_64)
-		return -ENOTSUP;
-	if (!symbol || rel->r_offset % sizeof(*insn) ||
-	    rel->r_offset / sizeof(*insn) + 2 > loader->bytecode->n_insns ||
-	    insn->code != (BPF_LD | BPF_IMM | BPF_DW))
+	if (insn->code != (BPF_LD | BPF_IMM | BPF_DW) ||
+	    insn + 2 > loader->bytecode->insns + loader->bytecode->n_insns)
 		return -EBADMSG;
 	if (symbol->st_shndx == loader->maps.index) {
 		addr = (uint64_t)(uintptr_t)loader->map(loader->arg, symbol_name(loader, symbol));
@@ -217,18 +216,88 @@ static int relocate(struct loader *loader, const Elf64_Rel *rel)
 	return 0;
 }
 
-static int relocate_all(struct loader *loader)
+/* A call of a function, from one section to another; the addend counts from behind the call. */
+static int relocate_call(const struct loader *loader, const Elf64_Sym *symbol, struct bpf_insn *insn)
+{
+	const struct ep_bytecode *bytecode = loader->bytecode;
+	int64_t target = (int64_t)loader->n_code + insn->imm + 1;
+
+	target += (int64_t)(symbol->st_value / sizeof(*insn));
+	if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg != BPF_PSEUDO_CALL ||
+	    loader->functions.index == SHN_UNDEF || symbol->st_shndx != loader->functions.index ||
+	    target < (int64_t)loader->n_code || target >= (int64_t)bytecode->n_insns)
+		return -EBADMSG;
+	insn->imm = (int32_t)(target - (insn - bytecode->insns) - 1);
+	return 0;
+}
+
+/* `first`, `n`: the instructions of its section. */
+static int relocate(struct loader *loader, const Elf64_Rel *rel, size_t first, size_t n)
+{
+	const Elf64_Sym *symbol = symbol_at(loader, ELF64_R_SYM(rel->r_info));
+	size_t at = rel->r_offset / sizeof(struct bpf_insn);
+	struct bpf_insn *insn;
+
+	if (!symbol || rel->r_offset % sizeof(*insn) || at >= n)
+		return -EBADMSG;
+	insn = loader->bytecode->insns + first + at;
+	switch (ELF64_R_TYPE(rel->r_info)) {
+	case R_BPF_64_64:
+		return relocate_load(loader, symbol, insn);
+	case R_BPF_64_32:
+		return relocate_call(loader, symbol, insn);
+	default:
+		return -ENOTSUP;
+	}
+}
+
+static int relocate_section(struct loader *loader, const char *name, size_t first, size_t n)
 {
 	struct ep_elf_section section;
 	struct ep_elf_bytes bytes = {0};
 	int r;
 
-	if (ep_elf_find_section(loader->elf, ".rel" SECTION, &section) < 0)
+	if (ep_elf_find_section(loader->elf, name, &section) < 0)
 		return 0;
 	r = ep_elf_read_section(loader->elf, &section, &bytes);
 	for (size_t i = 0; r == 0 && i < bytes.bytes / sizeof(Elf64_Rel); i++)
-		r = relocate(loader, (const Elf64_Rel *)bytes.data + i);
+		r = relocate(loader, (const Elf64_Rel *)bytes.data + i, first, n);
 	ep_elf_bytes_fini(&bytes);
+	return r;
+}
+
+static int relocate_all(struct loader *loader)
+{
+	size_t n_code = loader->n_code;
+	int r = relocate_section(loader, ".rel" SECTION, 0, n_code);
+
+	return r < 0 ? r
+		     : relocate_section(loader, ".rel" FUNCTIONS, n_code, loader->bytecode->n_insns - n_code);
+}
+
+/* Both sections, one after the other. */
+static int read_instructions(struct loader *loader)
+{
+	struct ep_bytecode *bytecode = loader->bytecode;
+	struct ep_elf_bytes code = {0}, functions = {0};
+	int r = ep_elf_read_section(loader->elf, &loader->code, &code);
+
+	if (r == 0 && loader->functions.index != SHN_UNDEF && loader->functions.bytes)
+		r = ep_elf_read_section(loader->elf, &loader->functions, &functions);
+	loader->n_code = code.bytes / sizeof(*bytecode->insns);
+	bytecode->n_insns = loader->n_code + functions.bytes / sizeof(*bytecode->insns);
+	if (r == 0)
+		bytecode->insns = calloc(bytecode->n_insns + 1, sizeof(*bytecode->insns));
+	if (r == 0 && !bytecode->insns)
+		r = -ENOMEM;
+	if (r == 0) {
+		memcpy(bytecode->insns, code.data, loader->n_code * sizeof(*bytecode->insns));
+		if (functions.data)
+			memcpy(bytecode->insns + loader->n_code, functions.data,
+			       (bytecode->n_insns - loader->n_code) * sizeof(*bytecode->insns));
+	}
+	ep_elf_bytes_fini(&code);
+	ep_elf_bytes_fini(&functions);
 	return r;
 }
 
@@ -248,18 +317,17 @@ static int read_symbols(struct loader *loader)
 
 static int load(struct loader *loader)
 {
-	struct ep_bytecode *bytecode = loader->bytecode;
-	size_t bytes = 0;
 	int r;
 
 	if (ep_elf_find_section(loader->elf, SECTION, &loader->code) < 0)
 		return -EBADMSG;
+	if (ep_elf_find_section(loader->elf, FUNCTIONS, &loader->functions) < 0)
+		loader->functions.index = SHN_UNDEF;
 	if (ep_elf_find_section(loader->elf, ".maps", &loader->maps) < 0)
 		loader->maps.index = SHN_UNDEF;
 	r = read_symbols(loader);
 	if (r == 0)
-		r = copy_section(loader->elf, &loader->code, (void **)&bytecode->insns, &bytes);
-	bytecode->n_insns = bytes / sizeof(*bytecode->insns);
+		r = read_instructions(loader);
 	if (r == 0)
 		r = relocate_all(loader);
 	if (r == 0)

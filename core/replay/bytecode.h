@@ -5,7 +5,7 @@
  * for the verifier in nothing: who runs a program trusts it, as who loads its plugin does. What is
  * bounded is its time.
  *
- * Programs are those of the section "perf_event", without calls between them. Addresses in them are
+ * Programs are those of the section "perf_event"; global functions that they call are in ".text". Addresses in them are
  * addresses of this process: maps as the caller names them, constants in memory of ours.
  */
 #ifndef EP_REPLAY_BYTECODE_H
@@ -21,7 +21,7 @@ typedef void *(*ep_bytecode_map)(void *arg, const char *name);
 /* A helper call: 0 and *ret, 1 to end the program (a tail call), -ENOTSUP for one we lack. */
 typedef int (*ep_bytecode_helper)(void *arg, int32_t id, const uint64_t args[5], uint64_t *ret);
 
-/* `elf` is borrowed for the call. 0, -EBADMSG, -ENOENT (a map), -ENOTSUP (calls), -ENOMEM. */
+/* `elf` is borrowed for the call. 0, -EBADMSG, -ENOENT (a map), -ENOTSUP, -ENOMEM. */
 int ep_bytecode_load(const void *elf, size_t bytes, ep_bytecode_map map, void *arg,
 		     struct ep_bytecode **ret_bytecode);
 void ep_bytecode_free(struct ep_bytecode *bytecode); /* accepts NULL */

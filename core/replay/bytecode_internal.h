@@ -9,8 +9,8 @@
 
 struct ep_bytecode_program {
 	char name[16];
-	const struct bpf_insn *insns;
-	size_t n;
+	const struct bpf_insn *insns; /* of all programs, and of the functions that they call */
+	size_t first, n;	      /* where it begins; of all */
 };
 
 #endif

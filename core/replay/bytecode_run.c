@@ -8,9 +8,20 @@
 /* Of one program: far more than the million that a verifier walks, and still no endless loop. */
 #define MAX_STEPS 4000000
 
+#define MAX_CALLS 8 /* as a kernel has it, linux/include/linux/bpf_verifier.h: MAX_CALL_FRAMES */
+#define STACK	  512
+
+/* Who called a function of the program: what it keeps over the call, and where it goes on. */
+struct caller {
+	uint64_t kept[4]; /* r6 to r9 */
+	size_t pc;
+};
+
 struct machine {
 	uint64_t regs[11];
-	_Alignas(8) uint8_t stack[512];
+	_Alignas(8) uint8_t stack[MAX_CALLS][STACK];
+	struct caller callers[MAX_CALLS];
+	size_t n_callers;
 	ep_bytecode_helper helper;
 	void *arg;
 };
@@ -168,6 +179,45 @@ static bool do_memory(struct machine *m, const struct bpf_insn *insn)
 	return true;
 }
 
+static void set_stack(struct machine *m)
+{
+	m->regs[10] = (uint64_t)(uintptr_t)(m->stack[m->n_callers] + STACK);
+}
+
+/* *pc is behind the call. */
+static int enter(struct machine *m, int32_t off, size_t *pc)
+{
+	struct caller *caller = &m->callers[m->n_callers];
+
+	if (m->n_callers == MAX_CALLS - 1)
+		return -ENOTSUP;
+	memcpy(caller->kept, m->regs + 6, sizeof(caller->kept));
+	caller->pc = *pc;
+	*pc += (size_t)(ptrdiff_t)off;
+	m->n_callers++;
+	set_stack(m);
+	return 0;
+}
+
+/* 1: it was the program itself. */
+static int leave(struct machine *m, size_t *pc)
+{
+	if (m->n_callers == 0)
+		return 1;
+	m->n_callers--;
+	memcpy(m->regs + 6, m->callers[m->n_callers].kept, sizeof(m->callers[0].kept));
+	*pc = m->callers[m->n_callers].pc;
+	set_stack(m);
+	return 0;
+}
+
+static int call(struct machine *m, const struct bpf_insn *insn, size_t *pc)
+{
+	if (insn->src_reg == BPF_PSEUDO_CALL)
+		return enter(m, insn->imm, pc);
+	return insn->src_reg ? -ENOTSUP : m->helper(m->arg, insn->imm, m->regs + 1, m->regs);
+}
+
 /* One instruction at *pc, which moves on. 0, 1 at the end, or a negative errno. */
 static int step(struct machine *m, const struct ep_bytecode_program *program, size_t *pc)
 {
@@ -192,10 +242,9 @@ static int step(struct machine *m, const struct ep_bytecode_program *program, si
 		return 0;
 	}
 	if (insn->code == (BPF_JMP | BPF_EXIT))
-		return 1;
+		return leave(m, pc);
 	if (insn->code == (BPF_JMP | BPF_CALL))
-		return insn->src_reg ? -ENOTSUP
-				     : m->helper(m->arg, insn->imm, m->regs + 1, m->regs);
+		return call(m, insn, pc);
 	if (insn->code == (BPF_JMP32 | BPF_JA) || BPF_OP(insn->code) > BPF_JSLE)
 		return -ENOTSUP;
 	if (do_jump(m, insn))
@@ -207,10 +256,10 @@ int ep_bytecode_run(const struct ep_bytecode_program *program, void *ctx, ep_byt
 		    void *arg)
 {
 	struct machine m = {.helper = helper, .arg = arg};
-	size_t pc = 0;
+	size_t pc = program->first;
 
 	m.regs[1] = (uint64_t)(uintptr_t)ctx;
-	m.regs[10] = (uint64_t)(uintptr_t)(m.stack + sizeof(m.stack));
+	set_stack(&m);
 	for (size_t steps = 0; steps < MAX_STEPS; steps++) {
 		int r = pc < program->n ? step(&m, program, &pc) : -EFAULT;
 

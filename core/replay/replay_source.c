@@ -170,11 +170,11 @@ static int get_answer(struct ep_replay_file *file, const char *name,
 		return answer->result;
 	}
 	replay->faults.unanswered += !replay->source;
-	real = replay->source ? ep_capture_files_file(replay->source->files, file->executable)
-			      : NULL;
-	if (!real)
+	if (!replay->source)
 		return -ENODATA;
-	answer->result = ask(real, name, &replay->fixture->data, answer);
+	/* Of a file that cannot be read, such as memory that a runtime maps as one, that is the answer. */
+	real = ep_capture_files_file(replay->source->files, file->executable);
+	answer->result = real ? ask(real, name, &replay->fixture->data, answer) : -ENODATA;
 	return keep_answer(replay->fixture, answers, *answer, name) ? answer->result : -ENOMEM;
 }
 

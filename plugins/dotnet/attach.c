@@ -24,7 +24,8 @@
 #include <string.h>
 
 #define LOOKS	       5	  /* before a layout is refused: the process goes on meanwhile */
-#define MAX_METHODS    64	  /* that are tried */
+#define MAX_METHODS    64	  /* that are tried of a range */
+#define MAX_BUCKETS_SEEN 64	  /* of a map of entry points */
 #define MAX_SEEN       256	  /* images: an ASP.NET server has some 100 */
 #define MAX_HEAP_BYTES (16u << 10) /* of each heap, whose methods are looked for */
 
@@ -47,6 +48,8 @@ struct instance {
 	struct dotnet_reader reader;
 	struct dotnet_names *names;
 	struct ep_range *ranges; /* of images, while they are looked for */
+	struct ep_tls thread;
+	bool is_proven; /* by compiled code, too; else that is tried again */
 	uint32_t n_ranges, n_seen;
 	uint64_t seen[MAX_SEEN]; /* modules whose functions were looked at */
 };
@@ -86,20 +89,19 @@ struct proof {
 	const struct instance *inst;
 	uint32_t n_ranges, n_methods;
 	bool is_proven, has_failed;
+	bool is_named; /* the method that was tried last */
+	bool is_begun; /* a method of an image is named */
 	int result; /* of reading: -ESRCH */
 };
 
-/* A method with a row of its own, whose module has metadata. */
-static int prove_method(void *arg, uint64_t start)
+/* A method with a row of its own, whose module has metadata. `r`: whether it could be read where it is. */
+static int prove_method(struct proof *proof, int r, uint64_t addr)
 {
-	struct proof *proof = arg;
 	const struct dotnet_reader *reader = &proof->inst->reader;
 	struct dotnet_metadata metadata;
 	struct dotnet_method method;
 	char text[256];
 	struct text_writer writer = {.buf = text, .size = sizeof(text)};
-	uint64_t addr;
-	int r = dotnet_method_of_start(reader, start, &addr);
 
 	if (r == 0)
 		r = dotnet_method_read(reader, addr, &method);
@@ -115,11 +117,51 @@ static int prove_method(void *arg, uint64_t start)
 		r = dotnet_metadata_type(reader, &metadata, method.type_rid, &writer);
 	if (r == 0)
 		r = dotnet_metadata_method(reader, &metadata, method.rid, &writer);
-	proof->is_proven |= r == 0;
+	proof->is_named |= r == 0;
 	proof->has_failed |= r == -EBADMSG || r == -EFAULT;
 	if (r == -ESRCH)
 		proof->result = r;
 	return r == 0 || r == -ESRCH;
+}
+
+static int prove_code(void *arg, uint64_t start)
+{
+	struct proof *proof = arg;
+	uint64_t method;
+	int r = dotnet_method_of_start(&proof->inst->reader, start, &method);
+
+	return prove_method(proof, r, method);
+}
+
+/*
+ * Code of images runs for a tenth of a second before the first method is compiled. Who is at their entries is named
+ * the same way, so that is enough to begin with; that it is not there yet is no failure.
+ */
+static int prove_image(struct proof *proof, const struct dotnet_range *range)
+{
+	const struct dotnet_reader *reader = &proof->inst->reader;
+	const struct dotnet_layout *layout = reader->layout;
+	bool had_failed = proof->has_failed;
+	uint64_t info = 0, composite = 0, buckets = 0, bucket[8];
+	int r = dotnet_read_word(reader, range->module + layout->module_r2r, &info);
+
+	if (r == 0)
+		r = dotnet_read_word(reader, info + layout->r2r_composite, &composite);
+	if (r == 0)
+		r = dotnet_read_word(reader, (composite ? composite : info) + layout->r2r_map + layout->map_buckets, &buckets);
+	proof->is_named = false;
+	for (uint32_t i = 1; r == 0 && i <= MAX_BUCKETS_SEEN && !proof->is_named; i++) {
+		r = memory_read(&reader->memory, buckets + 64ull * i, bucket, sizeof(bucket));
+		for (uint32_t j = 0; r == 0 && j < 4 && !proof->is_named; j++) {
+			if (bucket[j] - range->begin < range->end - range->begin)
+				(void)prove_method(proof, 0, bucket[4 + j] << 1);
+		}
+	}
+	proof->is_begun |= proof->is_named;
+	proof->has_failed = had_failed;
+	if (r == -ESRCH)
+		proof->result = r;
+	return proof->result;
 }
 
 static int prove_range(void *arg, const struct dotnet_range *range)
@@ -128,9 +170,14 @@ static int prove_range(void *arg, const struct dotnet_range *range)
 	int r;
 
 	proof->n_ranges++;
+	proof->n_methods = 0;
+	if (!range->flags && range->module && !proof->is_begun)
+		return prove_image(proof, range);
 	if ((range->flags & ~7u) || !(range->flags & DOTNET_RANGE_HEAP) || range->flags & DOTNET_RANGE_COLLECTIBLE)
 		return 0;
-	r = dotnet_heap_visit(&proof->inst->reader, range, MAX_HEAP_BYTES, prove_method, proof);
+	proof->is_named = false;
+	r = dotnet_heap_visit(&proof->inst->reader, range, MAX_HEAP_BYTES, prove_code, proof);
+	proof->is_proven |= proof->is_named;
 	if (r < 0 && r != -ESRCH)
 		proof->has_failed = true;
 	return r < 0 && r != -ESRCH ? 0 : r;
@@ -145,11 +192,17 @@ static int prove(void *instance)
 
 	if (r == -ESRCH || r == -ENOMEM || proof.result < 0)
 		return proof.result < 0 ? proof.result : r;
-	if (proof.is_proven)
-		return 0;
-	if (r < 0 || proof.has_failed)
+	if (!proof.is_proven && (r < 0 || proof.has_failed))
 		return -ENOTSUP;
-	return EP_NOT_YET;
+	inst->is_proven = proof.is_proven;
+	return proof.is_proven || proof.is_begun ? 0 : EP_NOT_YET;
+}
+
+static int prove_all(struct instance *inst)
+{
+	int r = attach_look(prove, inst, LOOKS);
+
+	return r == -ENOTSUP ? refuse(inst, "its structures") : r;
 }
 
 /* --- ranges ------------------------------------------------------------------------------------------- */
@@ -207,9 +260,11 @@ static int set_ranges(struct instance *inst)
 
 /* --- state -------------------------------------------------------------------------------------------- */
 
-static int set_state(const struct instance *inst)
+static int set_state(struct instance *inst)
 {
 	const struct dotnet_layout *layout = &inst->layout;
+	/* Not known (yet) is no error: what needs it does without. */
+	int r = attach_thread(&inst->process, 0, &inst->exe->helpers.thread, &inst->thread);
 	const struct dotnet_state state = {
 		.range_map = inst->reader.range_map,
 		.range_flags = layout->range_flags,
@@ -221,6 +276,7 @@ static int set_state(const struct instance *inst)
 		.heap_map_base = layout->heap_map_base,
 		.heap_map = layout->heap_map,
 		.list_kind = layout->list_kind,
+		.header_eh = layout->header_eh,
 		.header_method = layout->header_method,
 		.header_n_unwinds = layout->header_n_unwinds,
 		.header_unwinds = layout->header_unwinds,
@@ -236,8 +292,19 @@ static int set_state(const struct instance *inst)
 		.dynamic_name = layout->dynamic_name,
 		.table_module = layout->table_module,
 		.module_name = layout->module_name,
+		.thread_id = layout->thread_id,
+		.thread_frame = layout->thread_frame,
+		.thread_hijacked = layout->thread_hijacked,
+		.frame_next = layout->frame_next,
+		.call_sp = layout->call_sp,
+		.call_pc = layout->call_pc,
+		.call_fp = layout->call_fp,
+		.thread = inst->thread,
+		.trip = attach_addr(&inst->process, inst->exe->helpers.trip),
+		.funclet = attach_addr(&inst->process, inst->exe->helpers.funclet),
 	};
 
+	(void)r;
 	return inst->exe->host->set_state(inst->process.target, &state, sizeof(state));
 }
 
@@ -285,11 +352,8 @@ int dotnet_attach(void *executable, struct ep_target *target, void **ret_instanc
 		    : refuse(inst, "8.0 is the oldest whose structures are known");
 	if (r == 0)
 		r = read_descriptor(inst);
-	if (r == 0) {
-		r = attach_look(prove, inst, LOOKS);
-		if (r == -ENOTSUP)
-			r = refuse(inst, "its structures");
-	}
+	if (r == 0)
+		r = prove_all(inst);
 	if (r == 0)
 		r = set_ranges(inst);
 	if (r == 0)
@@ -304,6 +368,12 @@ int dotnet_refresh(void *instance)
 {
 	struct instance *inst = instance;
 
+	if (!inst->is_proven) {
+		int r = prove_all(inst);
+
+		if (r < 0)
+			return r;
+	}
 	/* Of a bundle: exact ranges are wanted at once. */
 	return inst->exe->is_host || attach_may_look(&inst->process) ? set_ranges(inst) : 0;
 }

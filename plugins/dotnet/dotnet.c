@@ -10,6 +10,7 @@ static const char *const errors[] = {
 	"managed code that is in no method",
 	"unwind information not understood",
 	"a stub whose caller is not known",
+	"a return address that suspension has replaced",
 	NULL,
 };
 
@@ -17,6 +18,8 @@ static const char *const errors[] = {
 static const char *const counters[] = {
 	"callers found by the frame pointer alone",
 	"frames whose method was gone when they were named",
+	"walks that went on behind native code without rules",
+	"return addresses that suspension had replaced",
 	NULL,
 };
 
@@ -26,6 +29,7 @@ static const struct ep_bpf_image bpf = {
 	.object = dotnet_bpf_object,
 	.object_bytes = sizeof(dotnet_bpf_object),
 	.program = "dotnet_unwind",
+	.flags = EP_BPF_RESUMES,
 };
 
 static const struct ep_unwinder_ops ops = {
@@ -39,6 +43,7 @@ static const struct ep_unwinder_ops ops = {
 	.symbolize = dotnet_symbolize,
 	.names_stay_ms = 1000,
 	.advise = dotnet_advise,
+	.describe = dotnet_describe,
 	.detach = dotnet_detach,
 	.unload = dotnet_unload,
 	.frame_type = "dotnet",

@@ -17,9 +17,10 @@
 #define DOTNET_SHARED_H
 
 #include <ebpf-profiler/bpf/record.h>
+#include <ebpf-profiler/bpf/tls.h>
 
-/* The verifier walks some 26 000 instructions for each (plugins --check). */
-#define DOTNET_MAX_FRAMES_PER_RUN 32
+/* The verifier walks some 1 300 instructions for each, and 46 000 once (plugins --check). */
+#define DOTNET_MAX_FRAMES_PER_RUN 216
 
 /* RangeSection::_flags (vm/codeman.h: RangeSection::RangeSectionFlags, v9.0.0). */
 enum dotnet_range_flag {
@@ -47,6 +48,7 @@ enum dotnet_range_flag {
 
 #define DOTNET_MAX_FUNCLETS	  256 /* of a JIT method */
 #define DOTNET_FUNCLET_STEPS	  9
+#define DOTNET_MAX_CLAUSES	  64  /* of a method with funclets */
 #define DOTNET_MAX_R2R_FUNCTIONS (1u << 18) /* of an image; a composite of all of .NET has 214 114 */
 #define DOTNET_R2R_STEPS	  19
 #define DOTNET_FUNCTION_BYTES	  12 /* of RUNTIME_FUNCTION: begin, end, unwind data */
@@ -87,12 +89,18 @@ struct dotnet_state {
 	__u32 range_flags, range_module, range_heap, range_list;
 	__u32 heap_start, heap_end, heap_map_base, heap_map;
 	__u32 list_kind;
-	__u32 header_method, header_n_unwinds, header_unwinds;
+	__u32 header_eh, header_method, header_n_unwinds, header_unwinds;
 	__u32 module_r2r;
 	__u32 r2r_composite, r2r_functions, r2r_n_functions, r2r_thunks;
 	/* For the check of what may be another's: MethodDesc, its chunk, MethodTable, Module. */
 	__u32 method_chunk, method_flags, chunk_bytes, chunk_table, dynamic_name;
 	__u32 table_module, module_name;
+	/* Thread, its Frames, and of these InlinedCallFrame: where managed code has called native code. */
+	__u32 thread_id, thread_frame, thread_hijacked, frame_next;
+	__u32 call_sp, call_pc, call_fp;
+	struct ep_tls thread; /* Thread * of a thread */
+	__u64 trip;    /* OnHijackTripThread; 0: not found */
+	__u64 funclet; /* behind the call of a catch or finally funclet; 0: not found */
 };
 _Static_assert(sizeof(struct dotnet_state) <= EP_STATE_BYTES, "dotnet_state is too large");
 
@@ -120,11 +128,14 @@ enum dotnet_error {
 	DOTNET_ERROR_CODE = 0,
 	DOTNET_ERROR_UNWIND,
 	DOTNET_ERROR_STUB,
+	DOTNET_ERROR_HIJACKED,
 };
 
 enum dotnet_counter {
 	DOTNET_COUNT_POINTER = 0,
 	DOTNET_COUNT_GONE,
+	DOTNET_COUNT_RESUMED,
+	DOTNET_COUNT_HIJACKED,
 };
 
 #endif

@@ -16,6 +16,7 @@
  */
 #include "plugins/dotnet/bpf/check.bpf.h"
 #include "plugins/dotnet/bpf/leaf.bpf.h"
+#include "plugins/dotnet/bpf/thread.bpf.h"
 #include "plugins/dotnet/bpf/unwind.bpf.h"
 
 EP_UNWINDER();
@@ -63,6 +64,49 @@ static __always_inline void step_leaf(const struct dotnet_walk *w)
 	}
 }
 
+/* What is asked for. */
+enum dotnet_look {
+	LOOK_CALLED = 0, /* the rule of code that called */
+	LOOK_LEAF,	 /* of code that was interrupted */
+	LOOK_HIJACKED,	 /* a return address that suspension has replaced */
+	LOOK_LAST_CALL,	 /* where managed code called native code last: 1, or 0 */
+};
+
+static __always_inline void look_up_code(const struct dotnet_walk *w, __u64 is_leaf)
+{
+	if (is_leaf)
+		step_leaf(w);
+	else
+		step_called(w);
+	EP_MEET();
+	if (w->s->at.kind == DOTNET_FRAME_COLLECTIBLE && w->s->at.is == DOTNET_IS_CODE)
+		add_check(w);
+}
+
+/*
+ * What is not remembered, or seldom needed. A function of its own, which a verifier walks once for all
+ * frames of a run: it is given no pointers, and finds its own.
+ */
+int dotnet_look_up(__u64 what);
+__attribute__((noinline)) int dotnet_look_up(__u64 what)
+{
+	struct dotnet_walk w = {.rec = ep_get_record()};
+
+	if (!w.rec)
+		return 0;
+	w.state = ep_get_state(w.rec);
+	w.s = ep_get_scratch(w.rec);
+	if (!w.state || !w.s)
+		return 0;
+	if (what == LOOK_LAST_CALL)
+		return find_last_call(&w);
+	if (what == LOOK_HIJACKED)
+		find_hijacked(&w);
+	else
+		look_up_code(&w, what);
+	return 0;
+}
+
 static __always_inline void push(const struct dotnet_walk *w)
 {
 	struct dotnet_frame_at *at = &w->s->at;
@@ -73,6 +117,52 @@ static __always_inline void push(const struct dotnet_walk *w)
 	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, aux), n, ep_pick(is_stub, addr, at->start),
 			   w->s->check, 0))
 		w->s->error = EP_ERROR_TOO_DEEP;
+}
+
+/*
+ * While a catch or finally funclet runs, its method's frame is still below it, and in between those of who threw,
+ * which are dead, and of the runtime. The method is shown once, as the funclet, as the runtime's StackTrace
+ * does; its caller is next. rbp of a funclet is its method's. A filter's thrower is alive.
+ */
+#define FP_UNKNOWN 1 /* no address of a word */
+static __always_inline void note_funclet(const struct dotnet_walk *w)
+{
+	struct dotnet_scratch *s = w->s;
+	__u64 is_run = ep_is_same(s->exit.pc, w->state->funclet) & ep_is_set(s->exit.pc);
+
+	if (s->parent_fp || !(is_run | s->at.is_funclet))
+		return;
+	s->parent_fp = ep_pick(s->at.is_early, FP_UNKNOWN, ep_enter_fp(w));
+	s->parent_start = s->at.start;
+	ep_set_mark(w->rec, &s->mark);
+}
+
+/* It is the frame of that method: rbp, which it has saved, leads into it. */
+static __always_inline bool is_parent(const struct dotnet_walk *w)
+{
+	struct dotnet_scratch *s = w->s;
+	__u64 by_fp = ep_is_same(s->parent_fp, ep_enter_fp(w));
+	__u64 by_start = ep_is_same(s->parent_fp, FP_UNKNOWN) & ep_is_same(s->parent_start, s->at.start);
+
+	return (by_fp | by_start) & s->rule.has_fp && s->at.is == DOTNET_IS_CODE &&
+	       ep_enter_fp(w) - ep_enter_sp(w) < s->exit.sp - ep_enter_sp(w);
+}
+
+/* A frame that is shown, or ends what is not. */
+static __always_inline void take_frame(const struct dotnet_walk *w)
+{
+	struct dotnet_scratch *s = w->s;
+
+	if (s->parent_fp && is_parent(w)) {
+		ep_go_back(w->rec, &s->mark);
+		s->parent_fp = 0;
+		return;
+	}
+	EP_MEET();
+	push(w);
+	EP_MEET();
+	if (s->at.is == DOTNET_IS_CODE)
+		note_funclet(w);
 }
 
 static __always_inline void set_caller(const struct dotnet_walk *w)
@@ -88,16 +178,16 @@ static __always_inline __u32 ep_enter_step(const struct dotnet_walk *w, bool may
 	__u32 done;
 
 	w->s->error = 0;
-	at->by_pointer = 0;
+	at->by_pointer = at->is_early = 0;
 	if (may_be_leaf && w->rec->walk.interrupted) {
-		step_leaf(w);
+		dotnet_look_up(LOOK_LEAF);
 	} else if (!recall(w)) {
 		EP_MEET();
 		done = ep_step_native(w->rec);
 		if (done != EP_STEP_UNKNOWN)
 			return done;
 		EP_MEET();
-		step_called(w);
+		dotnet_look_up(LOOK_CALLED);
 	}
 	EP_MEET();
 	if (w->s->error)
@@ -107,10 +197,10 @@ static __always_inline __u32 ep_enter_step(const struct dotnet_walk *w, bool may
 	if (at->is == DOTNET_IS_CODE)
 		follow_rule(w);
 	EP_MEET();
-	if (at->kind == DOTNET_FRAME_COLLECTIBLE)
-		add_check(w);
+	if (w->s->exit.pc == w->state->trip && w->state->trip)
+		dotnet_look_up(LOOK_HIJACKED);
 	EP_MEET();
-	push(w);
+	take_frame(w);
 	EP_MEET();
 	if (w->s->error)
 		return w->s->error;
@@ -128,7 +218,7 @@ static __always_inline void ep_enter_begin(const struct dotnet_walk *w, bool is_
 static __always_inline bool ep_enter_find_exit(const struct dotnet_walk *w)
 {
 	(void)w;
-	return false;
+	return dotnet_look_up(LOOK_LAST_CALL);
 }
 
 SEC("perf_event")

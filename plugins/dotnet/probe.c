@@ -14,6 +14,7 @@
 #define VERSION_LEN   (sizeof(VERSION) - 1)
 #define VERSION_BYTES 64 /* with what follows: 8.0.3126.42015 @Commit: */
 #define MAX_NUMBER    9999u
+#define TRIP_BYTES    128 /* OnHijackTripThread has 68 */
 
 /* Up to four digits; NULL: none. */
 static const uint8_t *read_number(const uint8_t *at, const uint8_t *end, uint32_t *ret)
@@ -62,12 +63,32 @@ int dotnet_probe(const struct ep_unwinder_host *host, const struct ep_file *file
 	exe->descriptor_va = file_va(host, file, "DotNetRuntimeContractDescriptor");
 	exe->is_host = host->file_symbol(file, "DotNetRuntimeInfo", &host_info) == 0;
 	r = file_scan(host, file, ".data", VERSION_BYTES, find_version, exe);
+	if (r >= 0)
+		r = dotnet_helpers_find(host, file, &exe->helpers);
 	if (r < 0) {
 		free(exe);
 		return r;
 	}
 	*ret_executable = exe;
 	return 0;
+}
+
+/* A thread that suspension stops where it returns: the rules of that code say where it would have returned to. */
+int dotnet_describe(void *executable, const struct ep_file *file, struct ep_description *description)
+{
+	const struct dotnet_executable *exe = executable;
+	struct ep_code_row rows[DOTNET_MAX_TRIP_ROWS];
+	uint8_t code[TRIP_BYTES];
+	uint32_t n;
+	int r;
+
+	if (!exe->helpers.trip)
+		return 0;
+	r = exe->host->file_read(file, exe->helpers.trip, code, sizeof(code));
+	if (r < 0)
+		return r;
+	n = dotnet_helpers_trip_rows(exe->helpers.trip, code, sizeof(code), rows, DOTNET_MAX_TRIP_ROWS);
+	return n ? exe->host->add_rows(description, rows, n) : 0;
 }
 
 void dotnet_unload(void *executable)

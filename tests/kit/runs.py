@@ -12,6 +12,7 @@ import re
 import shlex
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -143,19 +144,25 @@ def not_of_sleeper(samples, done):
     return [s for s in samples if not found or str(s.labels.get("pid")) != found[1]]
 
 
-def record(command, path, env, frequency=499, timeout=120, sleeper=(), loaded="", after=None, seconds=0):
+def record(command, path, env, frequency=499, timeout=120, sleeper=(), loaded="", after=None, seconds=0,
+           is_told=False):
     """
     Makes a profile at path; what the command and the profiler said, and the profiler's effort. sleeper: the command of one, loaded: what
     the profiler says when its unwinder is loaded, a regular expression. after: begins when the command has had so many
-    seconds of CPU time, for `seconds`.
+    seconds of CPU time, for `seconds`; is_told: then the command gets SIGTERM, and ends.
     """
     start = [profiler(), "record", "-v", "-F", str(frequency), "-o", path, "--force"]
     if after is not None:
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env,
-                              stdin=subprocess.DEVNULL) as process:
+        # A file: who writes more than a pipe holds would wait for a reader.
+        with tempfile.TemporaryFile("w+") as said, \
+                subprocess.Popen(command, stdout=said, env=env, stdin=subprocess.DEVNULL) as process:
             wait_used(process, after)
             done = run_attached([*start, "-p", str(process.pid)], process, path, timeout, env, loaded, seconds)
-            done.stdout += process.communicate()[0]
+            if is_told:
+                process.terminate()
+            process.wait()
+            said.seek(0)
+            done.stdout += said.read()
     elif sleeper:
         script = ["sh", "-c", AWAKE % shlex.join(sleeper), path + ".go", *command]
         done = run_awake([*start, "--", *script], path, timeout, env, loaded)

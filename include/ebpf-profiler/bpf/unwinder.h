@@ -136,6 +136,33 @@ static __always_inline void ep_take_back(struct ep_record *rec, const __u64 *fra
 		rec->walk.core.left_at -= 2;
 }
 
+/*
+ * The record as it is now, for ep_go_back: frames that were pushed since then are taken back, native ones too,
+ * as if they had not been pushed. Both in the program that is entered.
+ */
+struct ep_mark {
+	__u64 hash;
+	__u32 n_words, n_frames, left_at, language_words;
+};
+
+static __always_inline void ep_set_mark(const struct ep_record *rec, struct ep_mark *mark)
+{
+	mark->hash = rec->walk.core.hash;
+	mark->n_words = rec->sample.n_words;
+	mark->n_frames = rec->sample.n_frames;
+	mark->left_at = rec->walk.core.left_at;
+	mark->language_words = rec->walk.core.language_words;
+}
+
+static __always_inline void ep_go_back(struct ep_record *rec, const struct ep_mark *mark)
+{
+	rec->walk.core.hash = mark->hash;
+	rec->sample.n_words = mark->n_words;
+	rec->sample.n_frames = mark->n_frames;
+	rec->walk.core.left_at = (__u16)mark->left_at;
+	rec->walk.core.language_words = (__u16)mark->language_words;
+}
+
 /* --- going on and counting -------------------------------------------------------------------- */
 
 /*

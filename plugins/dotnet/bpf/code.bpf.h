@@ -179,6 +179,11 @@ static __always_inline bool find_start(const struct dotnet_walk *w, __u64 addr)
 	return s->found <= addr;
 }
 
+#define CLAUSES_COUNT	8 /* before the clauses' header */
+#define CLAUSES_AT	8 /* behind it */
+#define CLAUSE_BYTES	32
+#define CLAUSE_HANDLER	12 /* HandlerStartPC */
+
 /* --- JIT code ------------------------------------------------------------------------------------------ */
 
 static __always_inline void be(const struct dotnet_walk *w, __u64 is)
@@ -226,6 +231,25 @@ static __always_inline void take_function(const struct dotnet_walk *w, __u64 bas
 	be(w, addr - at->begin < at->end - at->begin ? DOTNET_IS_CODE : DOTNET_IS_LOST);
 }
 
+/*
+ * A funclet that catches, or runs at the end: its offset in the method is that of a clause's handler. A filter's is
+ * not (vm/codeman.h: EE_ILEXCEPTION, EE_ILEXCEPTION_CLAUSE; vm/codeman.cpp: EEJitManager::allocEHInfoRaw, v8.0.0).
+ */
+static __always_inline void find_handler(const struct dotnet_walk *w, __u64 off, __u64 clauses)
+{
+	struct dotnet_scratch *s = w->s;
+
+	if (bpf_probe_read_user(&s->count, sizeof(s->count), (void *)(clauses - CLAUSES_COUNT)))
+		return;
+	for (__u64 i = 0; i < DOTNET_MAX_CLAUSES; i++) {
+		if (i >= s->count || s->at.is_funclet ||
+		    bpf_probe_read_user(&s->begin, sizeof(s->begin),
+					(void *)(clauses + CLAUSES_AT + CLAUSE_BYTES * i + CLAUSE_HANDLER)))
+			break;
+		s->at.is_funclet = ep_is_same(s->begin, off);
+	}
+}
+
 static __always_inline void read_header(const struct dotnet_walk *w, __u64 addr, __u64 start, __u64 header)
 {
 	const struct dotnet_state *state = w->state;
@@ -245,6 +269,9 @@ static __always_inline void read_header(const struct dotnet_walk *w, __u64 addr,
 		return;
 	EP_MEET();
 	take_function(w, s->base, addr);
+	EP_MEET();
+	if (s->found)
+		find_handler(w, s->at.begin - start, DOTNET_WORD(s->header, state->header_eh));
 }
 
 static __always_inline void find_jit(const struct dotnet_walk *w, __u64 addr)
@@ -339,6 +366,7 @@ static __always_inline void find_stub(const struct dotnet_walk *w)
 static __always_inline void find_code(const struct dotnet_walk *w, __u64 addr)
 {
 	be(w, DOTNET_IS_OUTSIDE);
+	w->s->at.is_funclet = 0;
 	if (!find_range(w, addr))
 		return;
 	EP_MEET();

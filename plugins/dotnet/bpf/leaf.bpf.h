@@ -15,6 +15,7 @@
 #include "plugins/shared/bpf/shapes.bpf.h"
 
 #define LEAF_STEPS   12 /* instructions: vzeroupper, add, six pops and a jump are nine */
+#define FUNCLET_SETS_FP 16 /* bytes behind the prologue: mov rbp, [rdi]; mov [rsp], rbp; lea rbp, [rbp + n] (8, 9) */
 #define STUB_DEPTHS  3	/* words that a stub may have pushed, and 0 */
 
 enum dotnet_verdict {
@@ -111,6 +112,7 @@ static __always_inline void find_leaf_rule(const struct dotnet_walk *w)
 		return;
 	}
 	in_prologue = (w->rec->walk.pc - s->at.begin - s->unwind.prologue) >> 63;
+	s->at.is_early = (w->rec->walk.pc - s->at.begin - s->unwind.prologue - FUNCLET_SETS_FP) >> 63;
 	EP_MEET();
 	if (!in_prologue && find_epilogue(w))
 		return;

@@ -40,6 +40,8 @@ struct dotnet_frame_at {
 	__u64 begin, end; /* the function's code, or that of a part of it */
 	__u64 unwind;	 /* address of its UNWIND_INFO */
 	__u64 is_kept;	 /* its code is never freed */
+	__u64 is_funclet; /* of JIT code: a part of its method that handles an exception */
+	__u64 is_early;	  /* interrupted where a funclet's rbp may not be its method's yet */
 	__u64 by_pointer; /* its caller is found by rbp alone */
 };
 
@@ -60,6 +62,11 @@ struct dotnet_scratch {
 	struct dotnet_range_at range;
 	struct dotnet_frame_at at;
 	struct dotnet_rule rule;
+	/* Of a funclet that was pushed: rbp of its method, 0 if there is none, or FP_UNKNOWN; where the method begins,
+	 * and the record as it was then. */
+	__u64 parent_fp, parent_start;
+	struct ep_mark mark;
+	__u64 call; /* the Frame that was looked at last: those before it are passed */
 	/* What was read, and what searches are at: not zeroed for each sample. */
 	EP_WINDOW(DOTNET_WINDOW) stack;
 	__u64 fragment[DOTNET_FRAGMENT_WORDS];
@@ -86,6 +93,7 @@ struct dotnet_scratch {
 	__u8 code[DOTNET_LEAF_BYTES + 8];
 	__u64 code_at, verdict;
 	__u64 before;
+	__u64 thread, hijacked[2];
 	__u64 check, name[DOTNET_NAME_WORDS];
 	__u64 method, chunk[DOTNET_CHUNK_BYTES / 8], table[DOTNET_TABLE_WORDS];
 };
@@ -97,7 +105,7 @@ struct dotnet_walk {
 #define EP_WALK		 struct dotnet_walk
 #define EP_ENTER_LEAVES	 1
 #define EP_ENTER_FRAMES	 DOTNET_MAX_FRAMES_PER_RUN
-#define EP_ENTER_RESUMED 0 /* never counted: the plugin does not say EP_BPF_RESUMES */
+#define EP_ENTER_RESUMED DOTNET_COUNT_RESUMED
 #include "plugins/shared/bpf/enter.bpf.h"
 
 static __always_inline void fail(const struct dotnet_walk *w, __u32 error)
@@ -123,6 +131,7 @@ struct dotnet_known {
 enum dotnet_memo_flag {
 	DOTNET_MEMO_BASE_FP = 1,
 	DOTNET_MEMO_HAS_FP = 2,
+	DOTNET_MEMO_FUNCLET = 4,
 };
 
 #define DOTNET_MEMO_SHIFT 10
@@ -162,6 +171,7 @@ static __always_inline bool recall(const struct dotnet_walk *w)
 	w->s->at.start = memo->start;
 	w->s->rule.base_fp = memo->flags & DOTNET_MEMO_BASE_FP;
 	w->s->rule.has_fp = memo->flags >> 1 & 1;
+	w->s->at.is_funclet = memo->flags >> 2 & 1;
 	w->s->rule.cfa = (__u64)(__s64)memo->cfa;
 	w->s->rule.fp_at = (__u64)(__s64)memo->fp_at;
 	return true;
@@ -180,7 +190,7 @@ static __always_inline void remember(const struct dotnet_walk *w)
 	memo->start = w->s->at.start;
 	memo->cfa = (__s32)rule->cfa;
 	memo->fp_at = (__s32)rule->fp_at;
-	memo->flags = (__u32)(rule->base_fp | rule->has_fp << 1);
+	memo->flags = (__u32)(rule->base_fp | rule->has_fp << 1 | w->s->at.is_funclet << 2);
 }
 
 #endif

@@ -283,13 +283,30 @@ static void find_line(struct dotnet_names *names, struct told *told, uint32_t il
 		told->document = NULL;
 }
 
+/* Twice: what was replaced meanwhile would be lines of two methods. */
+static int find_offsets(struct dotnet_names *names, const struct code *code, uint32_t off,
+			struct dotnet_il ils[1 + DOTNET_MAX_INLINED], uint32_t *ret_n)
+{
+	struct dotnet_il again[1 + DOTNET_MAX_INLINED];
+	uint32_t n;
+	int r = dotnet_debug_find(&names->reader, &code->debug, code->skipped + off, ils, ret_n);
+
+	if (r == 0)
+		r = dotnet_debug_find(&names->reader, &code->debug, code->skipped + off, again, &n);
+	for (uint32_t i = 0; r == 0 && i < *ret_n; i++) {
+		if (n != *ret_n || again[i].method != ils[i].method || again[i].offset != ils[i].offset)
+			r = -EBADMSG;
+	}
+	return r;
+}
+
 /* Innermost first; what was inlined and cannot be named is part of its caller. How many. */
 static uint32_t tell_code(struct dotnet_names *names, struct names_function *name, uint32_t off, struct told *told)
 {
 	const struct code *code = code_of(name);
 	struct dotnet_il ils[1 + DOTNET_MAX_INLINED];
 	uint32_t n_ils, n = 0;
-	int r = dotnet_debug_find(&names->reader, &code->debug, code->skipped + off, ils, &n_ils);
+	int r = find_offsets(names, code, off, ils, &n_ils);
 
 	for (uint32_t i = 0; r == 0 && i + 1 < n_ils; i++) {
 		told[n] = (struct told){0};

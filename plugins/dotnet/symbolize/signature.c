@@ -323,9 +323,10 @@ static int put_signature(const struct dotnet_reader *reader, const struct dotnet
 	return r == 0 ? put_parameters(reader, metadata, &bytes, n, writer) : r;
 }
 
+/* What cannot be read may be there a moment later: a name without it would be another one. */
 static bool must_end(int r)
 {
-	return r == -ESRCH || r == -ETIME;
+	return r == -ESRCH || r == -ETIME || r == -EFAULT;
 }
 
 int dotnet_signature_put(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint64_t addr,

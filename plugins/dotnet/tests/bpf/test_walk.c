@@ -7,6 +7,7 @@
 #include "plugins/dotnet/dotnet_unwind.bpf.c"
 
 #define WORLD_STATE struct dotnet_state
+#include "bpf/rule.h"
 #include "core/base/util.h"
 #include "plugins/dotnet/tests/unit/made_dotnet.h"
 #include "tests/kit/world.h"
@@ -199,7 +200,7 @@ EP_TEST_WITH(codes_of_all_kinds_are_understood, begin, NULL)
 {
 	static const uint16_t osr[] = {CODE(0x18, 4, 3), 13, CODE(9, 2, 3), CODE(5, 2, 0), CODE(0, 2, 10), CODE(0, 0, 5)};
 	static const uint16_t set[] = {CODE(8, 3, 0), CODE(5, 1, 0), 0x100 / 8, CODE(1, 0, 5)};
-	static const uint16_t far[] = {CODE(8, 11, 0), 0x2, 0, CODE(5, 1, 1), 0x800, 0, CODE(1, 0, 5)};
+	static const uint16_t far[] = {CODE(8, 11, 3), 0x2, 0, CODE(5, 1, 1), 0x800, 0, CODE(1, 0, 5)};
 
 	put_unwind(UNWIND, 0x18, 0, osr, 6);
 	begin_sample(MADE_START + 0x30, false);
@@ -256,6 +257,15 @@ EP_TEST_WITH(both_nibble_maps_are_read, begin, NULL)
 	assert_string_equal(walk(SP + 0x30, 0), "jit: code+380 7b3\n");
 }
 
+/* In the same 32 bytes, behind the address. */
+EP_TEST_WITH(a_method_that_begins_later_is_another_one, begin, NULL)
+{
+	made_nibble(&made, 0x74);
+	begin_sample(MADE_CODE + 0x68, false);
+	world_put(SP + 0x28, NATIVE);
+	assert_string_equal(walk(SP + 0x30, 0), "jit: code+40 27\n");
+}
+
 EP_TEST_WITH(code_of_an_image_is_found_in_its_table, begin, NULL)
 {
 	const uint64_t unwind = MADE_IMAGE - MADE_DATA + 0x700;
@@ -285,6 +295,23 @@ EP_TEST_WITH(a_stub_has_its_return_address_at_rsp_or_above, begin, NULL)
 	put_code(MADE_OTHER - 8, &kind, 8);
 	begin_sample(MADE_OTHER + 4, true);
 	world_put(SP, 0x1234);
+	world_put(SP + 8, MADE_START + 0x65);
+	world_put(SP + 0x10 + 0x28, NATIVE);
+	assert_string_equal(walk(SP + 0x40, 0), "stub: code+204 7\njit: code+40 64\n");
+}
+
+/* What it has pushed leads into stubs: these call nobody. */
+EP_TEST_WITH(a_stubs_caller_is_no_stub, begin, NULL)
+{
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+	uint64_t kind = 7;
+
+	made_int(&made, AT_RANGES + 0x80 + made.layout.range_flags, DOTNET_RANGE_STUBS);
+	made_put(&made, MADE_IMAGE - MADE_DATA + 0x1000, call, sizeof(call));
+	put_code(MADE_START + 0x60, call, sizeof(call));
+	put_code(MADE_OTHER - 8, &kind, 8);
+	begin_sample(MADE_OTHER + 4, true);
+	world_put(SP, MADE_IMAGE + 0x1005);
 	world_put(SP + 8, MADE_START + 0x65);
 	world_put(SP + 0x10 + 0x28, NATIVE);
 	assert_string_equal(walk(SP + 0x40, 0), "stub: code+204 7\njit: code+40 64\n");
@@ -320,4 +347,215 @@ EP_TEST_EACH(collectible_code_is_checked, int, i, 2)
 	world_put(SP + 0x28, NATIVE);
 	assert_string_equal(walk(SP + 0x30, 0), i ? "collectible: code+200 2f\n" : "collectible: code+40 2f\n");
 	assert_int_equal(REC->words[2], dotnet_method_check(&reader, made_method(&made, (uint32_t)i)));
+}
+
+/* Nothing is remembered of such code: all of its frames are looked up, in as few runs. */
+EP_TEST_WITH(one_run_looks_up_many_frames, begin, NULL)
+{
+	static const uint16_t none[1];
+	const uint32_t depth = DOTNET_MAX_FRAMES_PER_RUN - 1;
+
+	made_int(&made, AT_RANGES + made.layout.range_flags, DOTNET_RANGE_HEAP | DOTNET_RANGE_COLLECTIBLE);
+	put_unwind(UNWIND, 0, 0, none, 0);
+	begin_sample(MADE_START + 0x30, false);
+	for (uint32_t i = 0; i < depth; i++)
+		world_put(SP + 8 * i, i + 1 < depth ? MADE_START + 0x30 : NATIVE);
+	world_run(dotnet_unwind);
+	assert_int_equal(WALK->pc, NATIVE);
+	assert_int_equal(REC->sample.n_frames, depth);
+	assert_int_equal(WALK->core.tail_calls, 1);
+}
+
+/* --- funclets -------------------------------------------------------------------------------------------- */
+
+#define FUNCLET	    (MADE_START + 0x80) /* of the first method: its second function */
+#define RUN_FUNCLET (NATIVE + 0x100)	/* remembered: the runtime, behind its call of a funclet */
+
+/* The first method gets a funclet without a frame, whose handler or filter is at its start. */
+static void put_funclet(uint32_t handler)
+{
+	static const uint16_t none[1];
+	const uint64_t header = AT_HEADER, clauses = AT_HEADER + 0x80;
+
+	made_int(&made, header + made.layout.header_n_unwinds, 2);
+	made_int(&made, header + made.layout.header_unwinds + 4, 0x80);
+	made_int(&made, header + made.layout.header_unwinds + 12, 0x80);
+	made_int(&made, header + made.layout.header_unwinds + 16, 0x100);
+	made_int(&made, header + made.layout.header_unwinds + 20, 0x120);
+	put_unwind(UNWIND + 0x20, 0, 0, none, 0);
+	made_word(&made, header + made.layout.header_eh, MADE_DATA + clauses);
+	made_int(&made, clauses - 8, 2);
+	made_int(&made, clauses + 8 + 12, 0xa0);
+	made_int(&made, clauses + 8 + 32 + 12, handler);
+}
+
+/* A funclet that native code has called. Who threw has saved rbp and kept it: it is the method's there, too. */
+static void put_thrower(void)
+{
+	static const uint16_t saved[] = {CODE(1, 0, 5)};
+
+	put_unwind((uint32_t)(MADE_OTHER - MADE_CODE) + 0x80, 1, 0, saved, 1);
+	world_remember(RUN_FUNCLET - 1, 5, -NATIVE, EP_RULE_IMM(0, 0, 16));
+	begin_sample(FUNCLET + 0x10, false);
+	world_put(SP, RUN_FUNCLET);
+	world_put(SP + 0x10, MADE_OTHER + 0x10); /* at sp + 16 of the runtime's frame */
+	world_put(SP + 0x18, SP + 0x48);
+	world_put(SP + 0x20, MADE_START + 0x30);
+	/* The method's frame: rbp leads into it. */
+	WALK->regs[EP_REG_FP] = SP + 0x48;
+	world_put(SP + 0x48, 0x1111);
+	world_put(SP + 0x50, NATIVE);
+}
+
+/* By the clauses of JIT code, or by the place of the runtime that calls it. */
+EP_TEST_EACH(frames_below_a_funclet_are_dead, int, by_clause, 2)
+{
+	begin(NULL);
+	put_funclet(by_clause ? 0x80 : 0x90);
+	if (!by_clause)
+		world.state.funclet = RUN_FUNCLET;
+	put_thrower();
+	assert_string_equal(walk(SP + 0x58, 0x1111), "jit: code+40 8f\n");
+	assert_int_equal(REC->sample.n_frames, 1);
+	/* As it is remembered. */
+	put_thrower();
+	assert_string_equal(walk(SP + 0x58, 0x1111), "jit: code+40 8f\n");
+}
+
+/* Interrupted before it has set rbp. */
+EP_TEST_WITH(a_funclet_may_have_begun_just_now, begin, NULL)
+{
+	put_funclet(0x80);
+	put_thrower();
+	WALK->pc = FUNCLET + 4;
+	WALK->regs[EP_REG_FP] = 0x3333;
+	WALK->interrupted = 1;
+	WALK->return_address = 0;
+	world_remember(RUN_FUNCLET - 1, 5, -NATIVE, EP_RULE_IMM(0, 2, 16));
+	world_put(SP + 8, SP + 0x48);
+	assert_string_equal(walk(SP + 0x58, 0x1111), "jit: code+40 84\n");
+}
+
+EP_TEST_WITH(a_filters_thrower_is_alive, begin, NULL)
+{
+	put_funclet(0x90);
+	put_thrower();
+	assert_string_equal(walk(SP + 0x58, 0x1111), "jit: code+40 8f\nnative 5 100 return address\n"
+						     "jit: code+200 f\njit: code+40 2f\n");
+}
+
+/* --- a thread's Thread ------------------------------------------------------------------------------------- */
+
+#define THREAD (MADE_DATA + 0xe000)
+#define FRAME  (SP + 0x80)
+
+static void put_thread(void)
+{
+	world.thread_pointer = THREAD + 0x400;
+	world.state.thread = (struct ep_tls){.steps = 1, .off = {0}};
+	made_word(&made, THREAD + 0x400 - MADE_DATA, THREAD);
+	made_int(&made, THREAD - MADE_DATA + world.state.thread_id, 77);
+	made_word(&made, THREAD - MADE_DATA + world.state.thread_frame, FRAME);
+}
+
+EP_TEST_WITH(a_return_address_that_suspension_replaced_is_in_the_thread, begin, NULL)
+{
+	put_thread();
+	world.state.trip = NATIVE + 0x800;
+	made_word(&made, THREAD - MADE_DATA + world.state.thread_hijacked, NATIVE);
+	made_word(&made, THREAD - MADE_DATA + world.state.thread_hijacked + 8, SP + 0x28);
+	begin_sample(MADE_START + 0x30, false);
+	world_put(SP + 0x28, NATIVE + 0x800);
+	assert_string_equal(walk(SP + 0x30, 0), "jit: code+40 2f\n");
+	assert_int_equal(world.counters[DOTNET_COUNT_HIJACKED], 1);
+	/* It is of another word. */
+	made_word(&made, THREAD - MADE_DATA + world.state.thread_hijacked + 8, SP + 0x30);
+	begin_sample(MADE_START + 0x30, false);
+	world_run(dotnet_unwind);
+	assert_int_equal(REC->sample.error, WORLD_FIRST_ERROR + DOTNET_ERROR_HIJACKED);
+}
+
+static void put_call(uint64_t frame, uint64_t sp, uint64_t pc, uint64_t fp)
+{
+	world_put(frame + world.state.call_sp, sp);
+	world_put(frame + world.state.call_pc, pc);
+	world_put(frame + world.state.call_fp, fp);
+}
+
+static void check_resumed(uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	WALK->core.entered = EP_FAILED;
+	world_run(dotnet_unwind);
+	assert_int_equal(world.entered[0], EP_RESUMED);
+	assert_int_equal(WALK->next_pc, pc);
+	assert_int_equal(WALK->next_sp, sp);
+	assert_int_equal(WALK->next_fp, fp);
+	assert_int_equal(world.counters[DOTNET_COUNT_RESUMED], 1);
+}
+
+/* The innermost Frame may be of no call. */
+EP_TEST_WITH(a_walk_without_rules_goes_on_at_the_last_call, begin, NULL)
+{
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+
+	put_code(MADE_START + 0x60, call, sizeof(call));
+	put_thread();
+	world_put(FRAME + world.state.frame_next, FRAME + 0x100);
+	put_call(FRAME + 0x100, SP + 0x60, MADE_START + 0x65, 0x2222);
+	begin_sample(NATIVE, true);
+	check_resumed(MADE_START + 0x65, SP + 0x60, 0x2222);
+}
+
+/* Native code without rules again and again: each time the next call that is not passed. */
+EP_TEST_WITH(a_walk_without_rules_goes_on_at_each_call, begin, NULL)
+{
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+
+	put_code(MADE_START + 0x60, call, sizeof(call));
+	put_thread();
+	for (uint64_t i = 0; i < 12; i++) {
+		world_put(FRAME + 0x40 * i + world.state.frame_next, FRAME + 0x40 * (i + 1));
+		put_call(FRAME + 0x40 * i, FRAME + 0x40 * i, MADE_START + 0x65, 0x2222 + i);
+	}
+	begin_sample(NATIVE, true);
+	for (uint64_t i = 0; i < 12; i++) {
+		WALK->core.entered = EP_FAILED;
+		world_run(dotnet_unwind);
+		assert_int_equal(WALK->next_sp, FRAME + 0x40 * i);
+		assert_int_equal(WALK->next_fp, 0x2222 + i);
+		WALK->regs[EP_REG_SP] = WALK->next_sp;
+	}
+}
+
+EP_TEST_WITH(a_walk_without_rules_goes_on_behind_a_helper, begin, NULL)
+{
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+
+	put_code(MADE_START + 0x60, call, sizeof(call));
+	put_thread();
+	world_put(FRAME + 0x10, FRAME + 0x40);
+	world_put(FRAME + 0x40 + 0x58, 0x2222);
+	world_put(FRAME + 0x40 + 0x60, MADE_START + 0x65);
+	begin_sample(NATIVE, true);
+	check_resumed(MADE_START + 0x65, FRAME + 0xa8, 0x2222);
+}
+
+/* Not behind a call; below the stack; the chain's end; no thread of the runtime. */
+EP_TEST_EACH(a_call_that_cannot_be_is_not_gone_on_at, int, i, 4)
+{
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+
+	begin(NULL);
+	put_code(MADE_START + 0x60, call, sizeof(call));
+	put_thread();
+	put_call(FRAME, i == 1 ? SP - 8 : SP + 0x60, MADE_START + (i == 0 ? 0x66 : 0x65), 0x2222);
+	world_put(FRAME + world.state.frame_next, UINT64_MAX);
+	if (i == 2)
+		made_word(&made, THREAD - MADE_DATA + world.state.thread_frame, UINT64_MAX);
+	if (i == 3)
+		made_int(&made, THREAD - MADE_DATA + world.state.thread_id, 0);
+	begin_sample(NATIVE, true);
+	WALK->core.entered = EP_FAILED;
+	world_run(dotnet_unwind);
+	assert_int_equal(world.entered[0], EP_FAILED);
 }

@@ -7,6 +7,7 @@
  *	or	u8 0xff | text of a data contract
  *	or	u8 0xfe | u8 parser | its input: DebugInfo of 9 and of 10, of images, an image's section 105, a PDB, one
  *		that is deflated, the name of a method
+ *	or	u8 0xfd | code of the runtime, in which helpers are looked for
  *
  * A record changes a word of the made process; one of its upper bits says whether it becomes the address of
  * another place of it.
@@ -173,6 +174,36 @@ static void parse(uint32_t parser, const uint8_t *data, size_t size)
 	}
 }
 
+/* Rules stay within the code. */
+static void look_for_helpers(const uint8_t *data, size_t size)
+{
+	const struct fake_symbol section = {".text", {MADE_DATA, size}};
+	struct ep_code_row rows[DOTNET_MAX_TRIP_ROWS];
+	struct dotnet_helpers helpers;
+	uint8_t *copy;
+	int r;
+	uint32_t n = dotnet_helpers_trip_rows(MADE_DATA, data, (uint32_t)size, rows, DOTNET_MAX_TRIP_ROWS);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (rows[i].va - MADE_DATA + rows[i].bytes > size || rows[i].cfa_off < 8)
+			abort();
+	}
+	fake_host_init(&made.host, NULL, 0);
+	made.host.sections = &section;
+	made.host.n_sections = 1;
+	copy = size ? malloc(size) : NULL;
+	if (!copy)
+		return;
+	memcpy(copy, data, size);
+	fake_memory_add(&made.host.contents, MADE_DATA, copy, size);
+	r = dotnet_helpers_find(fake_host_services(&made.host), &made.host.file, &helpers);
+	free(copy);
+	if (r != 0)
+		return;
+	if ((helpers.trip && helpers.trip - MADE_DATA >= size) || (helpers.funclet && helpers.funclet - MADE_DATA > size))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	void *instance = NULL;
@@ -181,6 +212,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (data[0] == 0xfe) {
 		parse(data[1] % PARSERS, data + 2, size - 2);
+		return 0;
+	}
+	if (data[0] == 0xfd) {
+		look_for_helpers(data + 1, size - 1);
 		return 0;
 	}
 	if (data[0] == 0xff) {

@@ -23,6 +23,7 @@ SOURCE = "Burner.cs"
 LEAF = "Burner.Leaf.Spin"
 REPORT = "Burner.Leaf."         # it makes its STACK lines
 MAIN = "Burner.Program.Main"
+THROUGH_NATIVE = "native", "turns", "pointer", "reflection", "filtered"  # scenarios
 # StackTrace names stubs by what they are for; a compiler may inline what is made of an iterator.
 OPTIONAL = "Burner.Native.Sort", "Burner.Scenarios.Numbers"    # and members of what was made of it: its constructor
 
@@ -42,10 +43,13 @@ def own_names(names):
 
 
 class Said:
-    """What the burner printed. stacks: {scenario: names, root first}; lines: {scenario: a set for each of them}"""
+    """
+    What the burner printed. stacks: {scenario: names, root first}; lines: {scenario: a set for each of them}; parts:
+    names of stacks that are not the leaf's.
+    """
 
     def __init__(self, output):
-        self.stacks, self.lines, self.cpu = {}, {}, None
+        self.stacks, self.lines, self.parts, self.cpu = {}, {}, set(), None
         names = []
         for words in (line.split("\t") for line in output.splitlines()):
             if words[0] == "STACK":
@@ -56,6 +60,8 @@ class Said:
                 known = self.lines.setdefault(words[1], [set() for _ in own])
                 for at, line in zip(known, own):
                     at.add(line)
+            elif words[0] == "PART":
+                self.parts.add(tuple(own_names(words[2].split(";"))))
             elif words[0] == "CPU":
                 self.cpu = float(words[1])
 
@@ -65,7 +71,7 @@ class Judge:
         self.said, self.seen = said, set()
         self.n_lines, self.wrong_lines = 0, {}
         self.whole = {names: scenario for scenario, names in said.stacks.items()}
-        self.parts = {names[:n] for names in self.whole for n in range(len(names) + 1)}
+        self.parts = {names[:n] for names in {*self.whole, *said.parts} for n in range(len(names) + 1)}
 
     def why_wrong(self, frames):
         """None: it is right. What has no frame of the program's own is the runtime's: it starts, or is another thread."""
@@ -100,7 +106,7 @@ class Judge:
     def why_between(scenario, frames):
         """Native code between two frames of its own."""
         seen, between = False, False
-        if scenario in ("native", "reflection"):
+        if scenario in THROUGH_NATIVE:
             return None
         for frame in stacks.without_kernel(list(frames)):
             if is_own(frame.name):

@@ -7,9 +7,11 @@ import re
 
 LINE = re.compile(r"(?:0x)?([0-9a-f]+) [0-9a-f]+ (?:.*? )?\[([^\]]*)\] (.*)\[[A-Za-z0-9]+\]$")
 
+DYNAMIC = "dynamicClass."   # what the runtime says for the type of a method that has none
+
 
 def bare(name):
-    """Without type arguments, which both write in their own way, and parameters."""
+    """Without type arguments, which both write in their own way, parameters, and the type of dynamic methods."""
     text, depth = "", 0
     for char in name:
         depth -= char == "]"
@@ -18,7 +20,7 @@ def bare(name):
         if not depth and char not in "[]":
             text += char
         depth += char == "["
-    return text.replace("/", "+")
+    return text.replace("/", "+").removeprefix(DYNAMIC)
 
 
 def said(lines):
@@ -27,7 +29,7 @@ def said(lines):
     for line in lines:
         match = LINE.match(line.rstrip())
         if match and "::" in match[3]:
-            names[int(match[1], 16)] = bare(match[3]).replace("::", ".")
+            names[int(match[1], 16)] = bare(match[3].replace("::", "."))
     return names
 
 

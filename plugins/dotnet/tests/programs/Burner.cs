@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Burns CPU time in known stacks, and says which: Burner [SECONDS [DEPTH]]
+// Burns CPU time in known stacks, and says which: Burner [SECONDS [DEPTH [SCENARIO]]]; SIGTERM ends it before
 //
 //	STACK	SCENARIO	FRAME;FRAME;...	root first, as System.Diagnostics.StackTrace has them at the leaf
 //	LINES	SCENARIO	LINE;LINE;...	of the same frames, 0: not known; again when the code was compiled again
+//	PART	SCENARIO	FRAME;FRAME;...	a stack that is not the leaf's: of who throws, say
 //	CPU	SECONDS			what it has used, last
 //
 // Names are Namespace.Outer<T>.Inner.Method<U>, as they are written here. No method of it is inlined, but for what
@@ -12,14 +13,18 @@ using System;
 using System.Collections.Generic;
 using System.Diagnostics;
 using System.Linq;
+using System.Numerics;
 using System.Reflection;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Text;
+using System.Text.RegularExpressions;
+using System.Threading;
 using System.Threading.Tasks;
 
-namespace Burner;
+namespace Burner
+{
 
 interface IShape { long Area(int n); }
 
@@ -53,7 +58,7 @@ class Box<T>
 	}
 }
 
-static class Leaf
+public static class Leaf
 {
 	public static string Reports;	// the scenario whose stack is to be told
 	public static long Sink;
@@ -117,6 +122,15 @@ static class Leaf
 
 	/* IL 0 is what StackTrace says of code without an offset: 0, it does not know. */
 	static int LineOf(StackFrame frame) => frame.GetILOffset() == 0 ? 0 : frame.GetFileLineNumber();
+	/* The caller's stack, and maybe a frame above it. */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static void Part(string above = null)
+	{
+		if (Reports == null)
+			return;
+		var names = new StackTrace(1).GetFrames().Select(frame => NameOf(frame.GetMethod())).Reverse();
+
+		Console.WriteLine("PART\t" + Reports + "\t" + string.Join(";", above == null ? names : names.Append(above)));
+	}
 
 	[MethodImpl(MethodImplOptions.NoInlining)] static void Report()
 	{
@@ -152,6 +166,193 @@ static unsafe class Native
 		Sort(values, 2, 4, &Compare);
 		return values[0];
 	}
+
+	/* Between managed and native code, to and fro. */
+	const int Turns = 64;
+	static int left;
+
+	[UnmanagedCallersOnly(CallConvs = new[] { typeof(CallConvCdecl) })] static int Again(int* a, int* b)
+	{
+		Leaf.Sink += --left > 0 ? Turn() : Leaf.Spin(turns);
+		return a[0] - b[0];
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Turn()
+	{
+		int* values = stackalloc int[2];
+
+		values[0] = 2;
+		values[1] = 1;
+		Sort(values, 2, 4, &Again);
+		return values[0];
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Many(int n)
+	{
+		turns = n;
+		left = Turns;
+		return Turn();
+	}
+
+	/* A delegate that C calls by a pointer. */
+	[UnmanagedFunctionPointer(CallingConvention.Cdecl)] delegate int Comparer(int* a, int* b);
+	static readonly Comparer comparer = CompareByDelegate;
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static int CompareByDelegate(int* a, int* b)
+	{
+		Leaf.Sink += Leaf.Spin(turns);
+		return a[0] - b[0];
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Pointer(int n)
+	{
+		int* values = stackalloc int[2];
+
+		values[0] = 2;
+		values[1] = 1;
+		turns = n;
+		Sort(values, 2, 4, (delegate* unmanaged[Cdecl]<int*, int*, int>)Marshal.GetFunctionPointerForDelegate(comparer));
+		return values[0];
+	}
+
+	[DllImport("libc", EntryPoint = "memset"), SuppressGCTransition] static extern void* Fill(void* at, int value, nuint bytes);
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Suppressed(int n)
+	{
+		byte* bytes = stackalloc byte[32768];
+
+		Fill(bytes, n, 32768);
+		return Leaf.Spin(n) + bytes[n];
+	}
+}
+
+/* Exceptions: what runs in a funclet has the frames of who threw below it. */
+static class Thrown
+{
+	sealed class Oops : Exception { }
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static void Throw()
+	{
+		Leaf.Part();
+		throw new Oops();
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Through(int n)
+	{
+		if (n >= 0)
+			Throw();
+		return n;
+	}
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Small(int n) => Through(n) + 1;
+	[MethodImpl(MethodImplOptions.NoInlining)] static bool Looks(int n) => Leaf.Spin(n) >= 0;
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Caught(int n)
+	{
+		long sum = 0;
+
+		try
+		{
+			sum = Small(n);
+		}
+		catch (Oops)
+		{
+			sum += Leaf.Spin(n);
+		}
+		return sum;
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Filtered(int n)
+	{
+		try
+		{
+			return Small(n);
+		}
+		catch (Oops) when (Looks(n))
+		{
+			return 1;
+		}
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Last(int n)
+	{
+		long sum = 0;
+
+		try
+		{
+			sum = Small(n);
+		}
+		finally
+		{
+			Leaf.Sink += Leaf.Spin(n);
+		}
+		return sum;
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Finally(int n)
+	{
+		try
+		{
+			return Last(n);
+		}
+		catch (Oops)
+		{
+			return 1;
+		}
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Passed(int n)
+	{
+		long sum = 0;
+
+		try
+		{
+			sum = Scenarios.Nothing(n);
+		}
+		finally
+		{
+			sum += Leaf.Spin(n);
+		}
+		return sum;
+	}
+
+	/* Thrown, caught and thrown again, while another one is caught. */
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Rethrow(int n)
+	{
+		try
+		{
+			return Small(n);
+		}
+		catch (Oops)
+		{
+			throw;
+		}
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Twice(int n)
+	{
+		try
+		{
+			return Small(n);
+		}
+		catch (Oops)
+		{
+			try
+			{
+				return Rethrow(n);
+			}
+			catch (Oops)
+			{
+				return Leaf.Spin(n);
+			}
+		}
+	}
+}
+
+interface IVirtual { long Go<T>(T value, int n); }
+
+sealed class Virtual : IVirtual
+{
+	[MethodImpl(MethodImplOptions.NoInlining)] public long Go<T>(T value, int n) => Leaf.Spin(n) + (value == null ? 1 : 2);
 }
 
 static class Scenarios
@@ -206,6 +407,7 @@ static class Scenarios
 	{
 		long sum = 0;
 
+		Leaf.Part("Burner.Scenarios.Numbers");
 		foreach (long number in Numbers(n))
 			sum += number;
 		return sum;
@@ -214,7 +416,7 @@ static class Scenarios
 	[MethodImpl(MethodImplOptions.NoInlining)] static long Down(int depth, int n) =>
 		depth == 0 ? Leaf.Spin(n) : Down(depth - 1, n) + 1;
 	[MethodImpl(MethodImplOptions.NoInlining)] public static long Deep(int n) => Down(Depth, n);
-	public static int Depth = 300;
+	public static int Depth = 500;
 
 	[MethodImpl(MethodImplOptions.NoInlining)] public static long Stack(int n)
 	{
@@ -252,6 +454,37 @@ static class Scenarios
 		return dynamic(n);
 	}
 
+	static Func<int, int, long> down;
+
+	/* Code that can be freed: nothing of it is remembered. */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long DeepDynamic(int n)
+	{
+		if (down == null)
+		{
+			var method = new DynamicMethod("burner_down", typeof(long), new[] { typeof(int), typeof(int) }, typeof(Scenarios).Module);
+			ILGenerator code = method.GetILGenerator();
+			Label more = code.DefineLabel();
+
+			code.Emit(OpCodes.Ldarg_0);
+			code.Emit(OpCodes.Brtrue, more);
+			code.Emit(OpCodes.Ldarg_1);
+			code.Emit(OpCodes.Call, typeof(Leaf).GetMethod("Spin"));
+			code.Emit(OpCodes.Ret);
+			code.MarkLabel(more);
+			code.Emit(OpCodes.Ldarg_0);
+			code.Emit(OpCodes.Ldc_I4_1);
+			code.Emit(OpCodes.Sub);
+			code.Emit(OpCodes.Ldarg_1);
+			code.Emit(OpCodes.Call, method);
+			code.Emit(OpCodes.Ldc_I4_1);
+			code.Emit(OpCodes.Conv_I8);
+			code.Emit(OpCodes.Add);
+			code.Emit(OpCodes.Ret);
+			down = method.CreateDelegate<Func<int, int, long>>();
+		}
+		return down(Depth, n);
+	}
+
 	[MethodImpl(MethodImplOptions.NoInlining)] public static long Invoked(int n) => Leaf.Spin(n) + 3;
 
 	[MethodImpl(MethodImplOptions.NoInlining)] public static long Reflection(int n)
@@ -268,28 +501,114 @@ static class Scenarios
 			kept[i & 63] = new byte[256];
 		return kept.Length + Leaf.Spin(n);
 	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Nothing(int n)
+	{
+		Leaf.Part();
+		return n;
+	}
+
+	static readonly IVirtual virtually = new Virtual();
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long VirtualReferences(int n) => virtually.Go("a", n);
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long VirtualValues(int n) => virtually.Go(new Pair(), n);
+
+	static Func<int, long> tail, collectible;
+
+	/* Its frame is gone when the leaf runs. */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Tail(int n)
+	{
+		if (tail == null)
+		{
+			var method = new DynamicMethod("burner_tail", typeof(long), new[] { typeof(int) }, typeof(Scenarios).Module);
+			ILGenerator code = method.GetILGenerator();
+
+			code.Emit(OpCodes.Ldarg_0);
+			code.Emit(OpCodes.Tailcall);
+			code.Emit(OpCodes.Call, typeof(Leaf).GetMethod("Spin"));
+			code.Emit(OpCodes.Ret);
+			tail = method.CreateDelegate<Func<int, long>>();
+		}
+		Leaf.Part("burner_tail");
+		return tail(n) + 1;
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Collectible(int n)
+	{
+		if (collectible == null)
+		{
+			var assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Collectible"), AssemblyBuilderAccess.RunAndCollect);
+			TypeBuilder type = assembly.DefineDynamicModule("Collectible").DefineType("Burner.Made", TypeAttributes.Public);
+			ILGenerator code = type.DefineMethod("Run", MethodAttributes.Public | MethodAttributes.Static, typeof(long),
+				new[] { typeof(int) }).GetILGenerator();
+
+			code.Emit(OpCodes.Ldarg_0);
+			code.Emit(OpCodes.Call, typeof(Leaf).GetMethod("Spin"));
+			code.Emit(OpCodes.Ldc_I4_1);
+			code.Emit(OpCodes.Conv_I8);
+			code.Emit(OpCodes.Add);
+			code.Emit(OpCodes.Ret);
+			collectible = type.CreateType().GetMethod("Run").CreateDelegate<Func<int, long>>();
+		}
+		return collectible(n);
+	}
+
+	static readonly Regex pattern = new Regex("(a|b)+c[0-9]{2,}x", RegexOptions.Compiled);
+	static readonly string searched = new string('a', 200) + "c12x";
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Pattern(int n) =>
+		pattern.Replace(searched, [MethodImpl(MethodImplOptions.NoInlining)] (found) => { Leaf.Sink += Leaf.Spin(n); return "x"; }).Length;
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Vectors(int n)
+	{
+		var sum = new Vector<int>(n);
+
+		for (int i = 0; i < n; i++)
+			sum = sum * new Vector<int>(3) + Vector<int>.One;
+		return Vector.Dot(sum, Vector<int>.One) + Leaf.Spin(n);
+	}
+
+	/* While another thread collects garbage, which replaces the return addresses of calls. */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Collected(int n)
+	{
+		long sum = 0;
+
+		Aside.Collector.Start();
+		for (int i = 0; i < 100; i++)
+			sum += Calls(n / 50);
+		return sum;
+	}
 }
 
 static class Program
 {
-	static readonly (string Name, Func<int, long> Run)[] scenarios =
+	static (string Name, Func<int, long> Run)[] scenarios =
 	{
 		("calls", Scenarios.Calls), ("squares", Scenarios.Squares), ("circles", Scenarios.Circles),
 		("references", Scenarios.References), ("values", Scenarios.Values), ("methods", Scenarios.Methods),
-		("nested", Scenarios.Nested), ("lambdas", Scenarios.Lambdas), ("locals", Scenarios.Locals), ("captures", Scenarios.Captures), ("async", Scenarios.Async),
-		("iterators", Scenarios.Iterators), ("deep", Scenarios.Deep), ("stack", Scenarios.Stack),
+		("nested", Scenarios.Nested), ("lambdas", Scenarios.Lambdas), ("locals", Scenarios.Locals),
+		("captures", Scenarios.Captures), ("iterators", Scenarios.Iterators), ("deep", Scenarios.Deep),
+		("deep_dynamic", Scenarios.DeepDynamic), ("stack", Scenarios.Stack),
 		("large", Scenarios.Large), ("dynamic", Scenarios.Dynamic), ("reflection", Scenarios.Reflection),
-		("garbage", Scenarios.Garbage), ("native", Native.Call),
+		("garbage", Scenarios.Garbage), ("native", Native.Call), ("turns", Native.Many), ("pointer", Native.Pointer),
+		("suppressed", Native.Suppressed), ("caught", Thrown.Caught), ("filtered", Thrown.Filtered),
+		("finally", Thrown.Finally), ("passed", Thrown.Passed), ("twice", Thrown.Twice),
+		("virtual_references", Scenarios.VirtualReferences), ("virtual_values", Scenarios.VirtualValues),
+		("tail", Scenarios.Tail), ("collectible", Scenarios.Collectible), ("pattern", Scenarios.Pattern),
+		("vectors", Scenarios.Vectors), ("async", Scenarios.Async), ("collected", Scenarios.Collected),
 	};
 
 	[MethodImpl(MethodImplOptions.NoInlining)] static void Turn(Func<int, long> run, int n) => Leaf.Sink += run(n);
+
+	static volatile bool isTold;
 
 	/* For ever in one call: it becomes code of on-stack replacement. */
 	[MethodImpl(MethodImplOptions.NoInlining)] static void Loop(double seconds)
 	{
 		var watch = Stopwatch.StartNew();
 
-		for (int turn = 0; watch.Elapsed.TotalSeconds < seconds; turn++)
+		Leaf.Part("Burner.Program..cctor");
+		for (int turn = 0; watch.Elapsed.TotalSeconds < seconds && !isTold; turn++)
 		{
 			for (int i = 0; i < scenarios.Length; i++)
 			{
@@ -302,10 +621,49 @@ static class Program
 
 	static void Main(string[] args)
 	{
+		Leaf.Reports = "start";
+		Leaf.Part("Burner.Scenarios..cctor");
+		Leaf.Part("Burner.Native..cctor");
 		if (args.Length > 1)
 			Scenarios.Depth = int.Parse(args[1]);
+		if (args.Length > 2)
+			scenarios = Array.FindAll(scenarios, scenario => scenario.Name == args[2]);
+		using var told = PosixSignalRegistration.Create(PosixSignal.SIGTERM, signal =>
+		{
+			signal.Cancel = true;
+			isTold = true;
+		});
 		Loop(args.Length > 0 ? double.Parse(args[0], System.Globalization.CultureInfo.InvariantCulture) : 2);
 		Console.WriteLine("CPU\t" + Process.GetCurrentProcess().TotalProcessorTime.TotalSeconds.ToString(
 			System.Globalization.CultureInfo.InvariantCulture));
 	}
+}
+
+}
+
+namespace Aside
+{
+
+static class Collector
+{
+	static Thread thread;
+
+	static void Run()
+	{
+		for (;;)
+		{
+			GC.Collect(0);
+			Thread.Sleep(1);
+		}
+	}
+
+	public static void Start()
+	{
+		if (thread != null)
+			return;
+		thread = new Thread(Run) { IsBackground = true };
+		thread.Start();
+	}
+}
+
 }

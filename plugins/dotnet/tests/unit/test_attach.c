@@ -147,9 +147,33 @@ EP_TEST(a_runtime_that_starts_is_asked_again)
 	memset(made.data + AT_TABLES, 0, 0x800); /* no range */
 	assert_int_equal(attach(&instance), EP_NOT_YET);
 	made_init(&made, 10);
-	memset(made.data + AT_NIBBLES, 0, 0x40); /* no method */
+	memset(made.data + AT_NIBBLES, 0, 0x40); /* no method, */
+	memset(made.data + AT_MAP, 0, 0x100);	 /* and none of the image ran */
+	assert_int_equal(attach(&instance), EP_NOT_YET);
+	made_init(&made, 10);
+	memset(made.data + AT_NIBBLES, 0, 0x40);
+	made_word(&made, AT_CHUNK + made.layout.chunk_table, 0x10); /* it is being loaded */
 	assert_int_equal(attach(&instance), EP_NOT_YET);
 	assert_int_equal(made.host.n_warnings, 0);
+}
+
+/* Images run before anything is compiled. What is compiled is proven when it is there. */
+EP_TEST_EACH(code_of_an_image_is_enough_to_begin_with, int, holds, 2)
+{
+	uint8_t nibbles[0x40];
+	void *instance;
+
+	made_init(&made, 10);
+	memcpy(nibbles, made.data + AT_NIBBLES, sizeof(nibbles));
+	memset(made.data + AT_NIBBLES, 0, sizeof(nibbles));
+	assert_int_equal(attach(&instance), 0);
+	assert_int_equal(dotnet_refresh(instance), 0);
+	memcpy(made.data + AT_NIBBLES, nibbles, sizeof(nibbles));
+	if (!holds)
+		made_word(&made, AT_CHUNK + made.layout.chunk_table, 0x10);
+	assert_int_equal(dotnet_refresh(instance), holds ? 0 : -ENOTSUP);
+	assert_int_equal(made.host.n_warnings, holds ? 0 : 1);
+	dotnet_detach(instance);
 }
 
 EP_TEST_EACH(a_layout_that_does_not_hold_is_refused, int, i, 5)

@@ -156,7 +156,8 @@ EP_TEST(a_module_of_8_may_be_in_a_slot)
 	const uint64_t other = AT_TYPE + 0x100;
 
 	begin(8);
-	made_int(&made, AT_TYPE, 0x10); /* generic */
+	made_int(&made, AT_TYPE, 0x10); /* generic; of what is not there */
+	made_word(&made, AT_TYPE + made.layout.table_args, MADE_DATA + other + 0x80);
 	made_word(&made, AT_TYPE + made.layout.table_canonical, (MADE_DATA + other) | 1);
 	made_word(&made, AT_TYPE + made.layout.table_module, 0x18);
 	made_half(&made, other + made.layout.table_flags2, 0x10 | 0x3);

@@ -20,3 +20,8 @@ for name, (release, how, records) in SEEDS.items():
         file.write(bytes([release, how]) + b"".join(struct.pack("<IQ", *record) for record in records))
 with open(os.path.join(HERE, "contract.bin"), "wb") as file:
     file.write(b"\xff" + CONTRACT)
+# OnHijackTripThread of 9, its call's target left out, and the call of a funclet.
+TRIP = ("50555341574156415541545250 4889e7 488d6424d8 660f7f0424 660f7f4c2410 e800000000 660f6f0424 660f6f4c2410 "
+        "488d642428 585a415c415d415e415f5b5d c3 488921ffd6 66488d3d00000000666648e8 9090909090909090")
+with open(os.path.join(HERE, "helpers.bin"), "wb") as file:
+    file.write(b"\xfd" + bytes.fromhex(TRIP.replace(" ", "")))
