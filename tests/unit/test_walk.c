@@ -350,7 +350,7 @@ FIXTURE_TEST(process_without_rows_has_no_mapping)
 /* References to what is not there any more are no rules, and no reads. */
 FIXTURE_TEST(tables_that_are_gone_have_no_rules)
 {
-	const uint32_t refs[] = {EP_REF(1, 2), EP_REF(EP_MAX_CHUNKS - 1, 2),
+	const uint32_t refs[] = {EP_REF(EP_MAX_CHUNKS / 2, 2), EP_REF(EP_MAX_CHUNKS - 1, 2),
 				 EP_REF(EP_MAX_CHUNKS + 1, 2), UINT32_MAX - 1};
 
 	for (size_t i = 0; i < EP_LEN(refs); i++) {
