@@ -549,6 +549,7 @@ WORLD_TEST(rows_follow_tables_that_are_moved)
 	const struct ep_delta_store_segment *segments;
 	struct ep_program child = world_child();
 	uint32_t chunk, updates;
+	bool has_moved = false;
 	size_t bytes;
 
 	for (uint64_t i = 0; i < EP_LEN(ballast); i++)
@@ -567,9 +568,10 @@ WORLD_TEST(rows_follow_tables_that_are_moved)
 		ep_processes_compact(w->processes);
 		ep_delta_store_collect(w->store);
 		assert_rows_are_as_built(w, child);
+		ep_delta_store_text_segments(world_place(w, child, OWN_ADDR)->executable->text, &segments);
+		has_moved |= EP_REF_CHUNK(segments->pages) != chunk; /* and may come to another one of that number */
 	}
-	ep_delta_store_text_segments(world_place(w, child, OWN_ADDR)->executable->text, &segments);
-	assert_int_not_equal(EP_REF_CHUNK(segments->pages), chunk);
+	assert_true(has_moved);
 	assert_true(ep_delta_store_bytes(w->store) < bytes);
 	assert_int_equal(w->updates, updates);
 	for (size_t i = EP_LEN(ballast) - 2; i < EP_LEN(ballast); i++)
