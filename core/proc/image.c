@@ -205,7 +205,7 @@ static int copy_contents(struct image *image, uint8_t *piece)
 		if (image->phdrs[i].p_type == PT_DYNAMIC)
 			r = copy_dynamic(image, &image->phdrs[i], (Elf64_Dyn *)piece);
 	}
-	/* What was checked, whatever the process has written there since. */
+	/* The header that was checked: the process may have changed its own since then. */
 	if (r == 0)
 		r = put(image, image->phdrs, image->header.e_phnum * sizeof(Elf64_Phdr), image->header.e_phoff);
 	return r < 0 ? r : copy_header(image);

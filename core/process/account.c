@@ -60,7 +60,7 @@ static uint64_t owner_over_ns(const struct ep_accounts *all, uint32_t id, uint64
 	return 0;
 }
 
-/* Of the others that one is forgotten that has spent least. */
+/* When all entries are in use, the owner that has spent least is forgotten. */
 static struct ep_account_owner *owner_take(struct ep_accounts *all, uint32_t id)
 {
 	struct ep_account_owner *least = &all->owners[0];

@@ -13,8 +13,8 @@
  *	expensive	20 ms		40 s		(the same)
  *
  * A program with something left in both is within its budget, and may always go on. One that is over its budget
- * is charged to a bucket that all of these share, with 4 % of a CPU and a burst of 300 ms. Of those that wait for
- * it, the one goes first that has spent least (ep_account_spent_ns).
+ * is charged to a bucket that all of these share, with 4 % of a CPU and a burst of 300 ms. The
+ * program that has spent least is served first (ep_account_spent_ns).
  *
  * A program that was never sampled is attached to in case that it runs some day. So it is over its budget when
  * it has spent 5 ms of expensive work, and the shared bucket has half the burst for it.

@@ -251,8 +251,8 @@ static int start_job(struct names_job *job)
 }
 
 /*
- * The frames of the job that are left go on after what others have queued meanwhile. Of processes over their budget it is
- * looked anew which one has spent least.
+ * The rest of the job's frames is queued behind the jobs of others. Among processes over their budget the one that has
+ * spent least by now is served next.
  */
 static bool go_on(struct names_job *job)
 {

@@ -14,7 +14,7 @@
 #define PIECE_BYTES 256
 /* So many other places of no file may lie between a file's and its text. */
 #define MAX_BETWEEN 4
-/* Of a program so many places are looked at for an image of no file: a JIT has any number of them. */
+/* At most so many mappings of a program are searched for an image of no file: a JIT has any number of mappings. */
 #define MAX_IMAGES 16
 
 struct comparison {
