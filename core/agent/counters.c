@@ -4,7 +4,7 @@
 #include "core/bpf/order.h"
 #include "core/agent/namer.h"
 #include "core/process/executables.h"
-#include "core/process/language.h"
+#include "core/language/languages.h"
 #include "core/process/processes.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"

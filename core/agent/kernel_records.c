@@ -6,7 +6,8 @@
 #include "core/bpf/order.h"
 #include "core/bpf/programs.h"
 #include "core/bpf/ring.h"
-#include "core/process/language.h"
+#include "core/language/instance.h"
+#include "core/language/languages.h"
 #include "core/process/processes.h"
 #include "core/trace/kernel_code.h"
 

@@ -5,7 +5,7 @@
 #include "core/bpf/programs.h"
 #include "core/proc/copies.h"
 #include "core/process/executables.h"
-#include "core/process/language.h"
+#include "core/language/languages.h"
 #include "core/process/processes.h"
 #include "core/unwind/delta_store.h"
 

@@ -55,7 +55,7 @@ enum ep_namer_when {
  */
 void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_namer_when when);
 /*
- * When all names that a table still lacks are of programs without a budget for them (core/process/account.h),
+ * When all names that a table still lacks are of programs without a budget for them (core/language/account.h),
  * they are given up.
  */
 void ep_namer_give_up(struct ep_namer *namer, struct ep_frames *frames);

@@ -6,7 +6,7 @@
 #include "core/plugin/job.h"
 #include "core/proc/devices.h"
 #include "core/process/executables.h"
-#include "core/process/language.h"
+#include "core/language/languages.h"
 #include "core/process/processes.h"
 #include "core/symbol/described.h"
 #include "core/symbol/native.h"

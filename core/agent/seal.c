@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/executables.h"
 #include "core/process/identity.h"
-#include "core/process/language.h"
+#include "core/language/languages.h"
 #include "core/agent/namer.h"
 #include "core/process/processes.h"
 #include "core/agent/session_internal.h"

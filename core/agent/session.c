@@ -5,7 +5,7 @@
 #include "core/agent/namer.h"
 #include "core/process/executables.h"
 #include "core/process/processes.h"
-#include "core/process/language.h"
+#include "core/language/languages.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/chunks.h"

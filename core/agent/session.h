@@ -95,7 +95,7 @@ void ep_session_hasten(struct ep_session *session);
 
 /*
  * After sampling: names that are still wanted may cost so much CPU time beyond what each program may spend
- * (core/process/account.h). What cannot be paid for then is given up.
+ * (core/language/account.h). What cannot be paid for then is given up.
  */
 void ep_session_drain(struct ep_session *session, uint64_t cpu_ns);
 

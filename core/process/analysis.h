@@ -8,7 +8,7 @@
 #ifndef EP_PROCESS_ANALYSIS_H
 #define EP_PROCESS_ANALYSIS_H
 
-#include "core/process/language.h"
+#include "core/language/languages.h"
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
 #include "core/proc/open.h"

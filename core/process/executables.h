@@ -18,7 +18,7 @@
 #ifndef EP_PROCESS_EXECUTABLES_H
 #define EP_PROCESS_EXECUTABLES_H
 
-#include "core/process/language.h"
+#include "core/language/languages.h"
 #include "core/base/clock.h"
 #include "core/base/map.h"
 #include "core/elf/file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/process.h"
-#include "core/process/language.h"
+#include "core/language/instance.h"
 #include "core/process/places.h"
 #include "core/proc/process.h"
 

@@ -29,7 +29,7 @@
 #include "bpf/shared.h"
 #include "core/base/vec.h"
 #include "core/process/identity.h"
-#include "core/process/account.h"
+#include "core/language/account.h"
 #include "core/trace/program.h"
 
 #include <sys/queue.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/process_languages.h"
 #include "core/process/executables.h"
-#include "core/process/language.h"
+#include "core/language/instance.h"
+#include "core/language/languages.h"
 #include "core/process/places.h"
 #include "core/process/rows.h"
 #include "core/process/table.h"
@@ -148,7 +149,7 @@ bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *
  * True when BPF is told of a language. Of two runtimes of one language in a process (its program
  * and a library that brings another) the first with something to tell is the one that is walked.
  */
-static bool is_told(const struct ep_process *process, size_t at)
+static bool is_walked(const struct ep_process *process, size_t at)
 {
 	const struct ep_instance *instance = process->languages[at];
 
@@ -160,14 +161,14 @@ static bool is_told(const struct ep_process *process, size_t at)
 	return ep_instance_state(instance) != 0;
 }
 
-size_t ep_process_languages_told(const struct ep_process *process,
-				 struct ep_told told[EP_MAX_LANGUAGES])
+size_t ep_process_languages_views(const struct ep_process *process,
+				 struct ep_language_view views[EP_MAX_LANGUAGES])
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < process->n_languages; i++) {
-		if (is_told(process, i))
-			ep_instance_get_told(process->languages[i], &told[n++]);
+		if (is_walked(process, i))
+			ep_instance_get_view(process->languages[i], &views[n++]);
 	}
 	return n;
 }
@@ -189,7 +190,7 @@ static struct ep_instance *find_slot(const struct ep_process *process, uint32_t 
 
 	for (size_t i = 0; i < process->n_languages; i++) {
 		if (ep_instance_slot(process->languages[i]) == slot &&
-		    (!found || is_told(process, i)))
+		    (!found || is_walked(process, i)))
 			found = process->languages[i];
 	}
 	return found;

@@ -27,8 +27,8 @@ void ep_process_languages_end(const struct ep_process *process);
 void ep_process_languages_drop(struct ep_process *process);
 
 /* Those that BPF is told of; how many. Borrowed until one of them changes. */
-size_t ep_process_languages_told(const struct ep_process *process,
-				 struct ep_told told[EP_MAX_LANGUAGES]);
+size_t ep_process_languages_views(const struct ep_process *process,
+				 struct ep_language_view views[EP_MAX_LANGUAGES]);
 
 /*
  * The language of a slot in a program, running or not, for the names of its frames. Many a forked

@@ -73,10 +73,10 @@ void ep_publisher_unmark(struct ep_publisher *publisher, struct ep_process *proc
 const struct ep_vec *ep_publisher_build(struct ep_publisher *publisher,
 					const struct ep_process *process)
 {
-	struct ep_told told[EP_MAX_LANGUAGES];
-	size_t n = ep_process_languages_told(process, told);
+	struct ep_language_view views[EP_MAX_LANGUAGES];
+	size_t n = ep_process_languages_views(process, views);
 
-	(void)ep_row_set_make(&publisher->set, &process->places, told, n);
+	(void)ep_row_set_make(&publisher->set, &process->places, views, n);
 	return &publisher->set.rows;
 }
 
@@ -86,7 +86,7 @@ void ep_publisher_forget_pid(struct ep_publisher *publisher, uint32_t pid)
 }
 
 static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
-		     struct ep_row_block *block, const struct ep_told *told, size_t n_told)
+		     struct ep_row_block *block, const struct ep_language_view *views, size_t n_views)
 {
 	struct ep_proc proc = {
 		.start_ns = process->program.start_ns,
@@ -100,7 +100,7 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 	uint32_t pid = process->program.pid;
 	int r;
 
-	ep_told_fill_proc(told, n_told, &proc);
+	ep_language_views_fill_proc(views, n_views, &proc);
 	/* Its rows are what they were, and nothing else of it is new. */
 	if (block == process->rows && memcmp(&process->told, &proc, sizeof(proc)) == 0) {
 		ep_room_unref(publisher->room, block);
@@ -110,7 +110,7 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 	process->told = r < 0 ? (struct ep_proc){0} : proc;
 	if (r == 0 && !process->languages_ns && proc.slots[0])
 		process->languages_ns = ep_clock_mono_ns();
-	if (r == 0 && !proc.slots[0]) /* it was told once, and what told it was taken back */
+	if (r == 0 && !proc.slots[0]) /* it had been given one, which was taken back */
 		process->languages_ns = 0;
 	if (r < 0) {
 		publisher->stats.refused++;
@@ -121,7 +121,7 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 	publisher->stats.published++;
 }
 
-/* The same rows need not be written again: BPF may be told something else of the process. */
+/* The same rows need not be written again: something else of the process may be new to BPF. */
 static bool has_entries(const struct ep_publisher *publisher, const struct ep_process *process,
 			const struct ep_vec *entries)
 {
@@ -140,10 +140,10 @@ static bool has_entries(const struct ep_publisher *publisher, const struct ep_pr
 /* False when there is no room in this turn. */
 static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 {
-	struct ep_told told[EP_MAX_LANGUAGES];
-	size_t n_told = ep_process_languages_told(process, told);
-	bool all = ep_row_set_make(&publisher->set, &process->places, told, n_told);
-	const struct ep_vec *entries = ep_row_set_entries(&publisher->set, told, n_told);
+	struct ep_language_view views[EP_MAX_LANGUAGES];
+	size_t n_views = ep_process_languages_views(process, views);
+	bool all = ep_row_set_make(&publisher->set, &process->places, views, n_views);
+	const struct ep_vec *entries = ep_row_set_entries(&publisher->set, views, n_views);
 	struct ep_row_block *block = NULL;
 
 	if (entries && has_entries(publisher, process, entries)) {
@@ -157,7 +157,7 @@ static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 		process->no_room = publisher->room->turn;
 		return false;
 	}
-	tell_bpf(publisher, process, block, told, n_told);
+	tell_bpf(publisher, process, block, views, n_views);
 	publisher->stats.cut += !all;
 	return true;
 }

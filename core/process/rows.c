@@ -314,7 +314,7 @@ int ep_rows_mark(const struct ep_vec *rows, const struct ep_range *ranges, size_
 	return fill_gap(&marking, at, UINT64_MAX);
 }
 
-int ep_rows_add_codes(struct ep_vec *entries, const struct ep_told *languages, size_t n)
+int ep_rows_add_codes(struct ep_vec *entries, const struct ep_language_view *languages, size_t n)
 {
 	struct ep_code_index index = {0};
 	size_t at = entries->len;
@@ -350,7 +350,7 @@ void ep_row_set_fini(struct ep_row_set *set)
 }
 
 bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *places,
-		     const struct ep_told *languages, size_t n)
+		     const struct ep_language_view *languages, size_t n)
 {
 	const struct ep_place_in_memory *place;
 	uint32_t anonymous = 0;
@@ -365,12 +365,12 @@ bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *places,
 			break;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct ep_told *told = &languages[i];
+		const struct ep_language_view *view = &languages[i];
 		struct ep_vec unmarked = set->rows;
 
 		set->scratch.len = 0;
-		if (told->n_ranges == 0 || ep_rows_mark(&unmarked, told->ranges, told->n_ranges,
-							told->slot, &set->scratch) < 0)
+		if (view->n_ranges == 0 || ep_rows_mark(&unmarked, view->ranges, view->n_ranges,
+							view->slot, &set->scratch) < 0)
 			continue;
 		set->rows = set->scratch;
 		set->scratch = unmarked;
@@ -378,7 +378,7 @@ bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *places,
 	return all;
 }
 
-const struct ep_vec *ep_row_set_entries(struct ep_row_set *set, const struct ep_told *languages,
+const struct ep_vec *ep_row_set_entries(struct ep_row_set *set, const struct ep_language_view *languages,
 					size_t n)
 {
 	struct ep_vec *entries = &set->entries;
@@ -392,20 +392,20 @@ const struct ep_vec *ep_row_set_entries(struct ep_row_set *set, const struct ep_
 	return entries;
 }
 
-void ep_told_fill_proc(const struct ep_told *languages, size_t n, struct ep_proc *proc)
+void ep_language_views_fill_proc(const struct ep_language_view *languages, size_t n, struct ep_proc *proc)
 {
 	for (size_t i = 0; i < n; i++) {
-		const struct ep_told *told = &languages[i];
+		const struct ep_language_view *view = &languages[i];
 
-		if (told->anonymous)
+		if (view->anonymous)
 			proc->flags |= (uint16_t)(1u << (EP_PROC_TAKERS_SHIFT + i));
-		if (told->resumes)
+		if (view->resumes)
 			proc->flags |= (uint16_t)(1u << (EP_PROC_RESUMERS_SHIFT + i));
-		for (size_t j = 0; j < told->n_ranges; j++) {
-			if (told->ranges[j].mode == EP_RANGE_MARK)
+		for (size_t j = 0; j < view->n_ranges; j++) {
+			if (view->ranges[j].mode == EP_RANGE_MARK)
 				proc->flags |= EP_PROC_MARKS;
 		}
-		proc->states[i] = (uint16_t)told->state;
-		proc->slots[i] = (uint8_t)told->slot;
+		proc->states[i] = (uint16_t)view->state;
+		proc->slots[i] = (uint8_t)view->slot;
 	}
 }

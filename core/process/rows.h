@@ -8,8 +8,9 @@
 #define EP_PROCESS_ROWS_H
 
 #include "bpf/shared.h"
-#include "core/process/places.h"
 #include "core/base/vec.h"
+#include "core/language/view.h"
+#include "core/process/places.h"
 #include "ebpf-profiler/unwinder.h"
 
 /*
@@ -26,20 +27,12 @@ int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uin
 int ep_rows_mark(const struct ep_vec *rows, const struct ep_range *ranges, size_t n, uint32_t slot,
 		 struct ep_vec *marked);
 
-/* What BPF is told of one language in a process. */
-struct ep_told {
-	const struct ep_range *ranges; /* the exact ones, sorted, disjoint */
-	size_t n_ranges;
-	uint32_t slot, state; /* of its cell; there is none with 0 */
-	bool anonymous, resumes;
-};
-
 /*
  * Appends what a language's program finds its code by (ebpf-profiler/bpf/internal/rows.h) to a process's
  * rows, which are all there is in `entries`: nothing where there is no language, `n` 0. 0, -ENOMEM,
  * -E2BIG: nothing was appended.
  */
-int ep_rows_add_codes(struct ep_vec *entries, const struct ep_told *languages, size_t n);
+int ep_rows_add_codes(struct ep_vec *entries, const struct ep_language_view *languages, size_t n);
 
 /* All rows of a process; embedded by whoever makes them, for one process after the other. */
 struct ep_row_set {
@@ -54,11 +47,11 @@ void ep_row_set_fini(struct ep_row_set *set);
  * is no room for that they stay native. False when there are more places than there may be rows.
  */
 bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *places,
-		     const struct ep_told *languages, size_t n);
+		     const struct ep_language_view *languages, size_t n);
 /* The rows, followed by the code entries of languages, if there are any. NULL: no memory. */
-const struct ep_vec *ep_row_set_entries(struct ep_row_set *set, const struct ep_told *languages,
+const struct ep_vec *ep_row_set_entries(struct ep_row_set *set, const struct ep_language_view *languages,
 					size_t n);
 /* What a process's entry says of its languages. */
-void ep_told_fill_proc(const struct ep_told *languages, size_t n, struct ep_proc *proc);
+void ep_language_views_fill_proc(const struct ep_language_view *languages, size_t n, struct ep_proc *proc);
 
 #endif

@@ -172,17 +172,17 @@ int ep_replay_publish(struct ep_replay *replay)
 		.flags = EP_PROC_FINAL,
 		.born_ns = replay->names_of_kept, /* the clock says 1 */
 	};
-	struct ep_told told[EP_MAX_LANGUAGES];
+	struct ep_language_view views[EP_MAX_LANGUAGES];
 	const struct ep_vec *entries;
-	size_t n_told = 0;
+	size_t n_views = 0;
 	int r = make_places(replay);
 
-	for (size_t i = 0; i < replay->n_languages && n_told < EP_MAX_LANGUAGES; i++) {
+	for (size_t i = 0; i < replay->n_languages && n_views < EP_MAX_LANGUAGES; i++) {
 		const struct ep_replay_language *language = &replay->languages[i];
 		const struct ep_attached_set *holds = &language->attached.holds;
 
 		if (language->state)
-			told[n_told++] = (struct ep_told){
+			views[n_views++] = (struct ep_language_view){
 				.ranges = holds->ranges.data,
 				.n_ranges = holds->ranges.len,
 				.slot = language->slot,
@@ -196,11 +196,11 @@ int ep_replay_publish(struct ep_replay *replay)
 	replay->untold = false;
 	ep_delta_store_collect(replay->store);
 	ep_delta_store_collect(replay->store);
-	if (r == 0 && !ep_row_set_make(&replay->set, &replay->places, told, n_told))
+	if (r == 0 && !ep_row_set_make(&replay->set, &replay->places, views, n_views))
 		r = -E2BIG;
 	if (r < 0)
 		return r;
-	entries = ep_row_set_entries(&replay->set, told, n_told);
+	entries = ep_row_set_entries(&replay->set, views, n_views);
 	r = put_entries(replay, entries);
 	if (r == -ENOSPC) {
 		r = ep_delta_store_add_room(replay->store, ROW_ROOM);
@@ -213,7 +213,7 @@ int ep_replay_publish(struct ep_replay *replay)
 	proc.rows = replay->rows_ref;
 	proc.rows_serial = ++replay->rows_serial;
 	proc.n_rows = (uint16_t)replay->set.rows.len;
-	ep_told_fill_proc(told, n_told, &proc);
+	ep_language_views_fill_proc(views, n_views, &proc);
 	return ep_kernel_update(replay->kernel, "ep_procs", &replay->fixture->pid, &proc);
 }
 

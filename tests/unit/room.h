@@ -4,7 +4,7 @@
 #define EP_TESTS_ROOM_H
 
 #include "core/process/executables_internal.h"
-#include "core/process/language_internal.h"
+#include "core/language/internal.h"
 #include "tests/kit/test.h"
 #include "tests/unit/heap_chunks.h"
 

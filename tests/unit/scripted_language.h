@@ -8,7 +8,7 @@
 #ifndef EP_TESTS_SCRIPTED_LANGUAGE_H
 #define EP_TESTS_SCRIPTED_LANGUAGE_H
 
-#include "core/process/language_internal.h"
+#include "core/language/internal.h"
 #include "core/trace/frames.h"
 #include "tests/kit/test.h"
 

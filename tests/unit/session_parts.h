@@ -18,7 +18,7 @@
 #include "core/proc/copies.h"
 #include "core/proc/readers.h"
 #include "core/process/executables.h"
-#include "core/process/language.h"
+#include "core/language/languages.h"
 #include "core/process/processes.h"
 #include "core/unwind/delta_store.h"
 #include "tests/unit/trace_events.h"

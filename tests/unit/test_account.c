@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What programs may spend, with a clock that stands still until it is set. */
-#include "core/process/account.h"
+#include "core/language/account.h"
 #include "core/base/util.h"
 #include "tests/kit/test.h"
 

@@ -2,7 +2,7 @@
 /* What becomes of samples that BPF could not finish: raw addresses are placed, copies wait. */
 #include "core/process/executables.h"
 #include "core/process/held.h"
-#include "core/process/language_internal.h"
+#include "core/language/internal.h"
 #include "core/process/places.h"
 #include "core/walk/walk.h"
 #include "tests/kit/test.h"

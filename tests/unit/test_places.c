@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places of a process, the rows made of them, and the budget that pays for reading /proc. */
 #include "core/base/clock.h"
-#include "core/process/language_internal.h"
+#include "core/language/internal.h"
 #include "core/process/places.h"
 #include "core/process/process_languages.h"
 #include "core/process/rows.h"

@@ -7,7 +7,7 @@
  *	test_probe_answers SAMPLES	the directory of test_elf_samples.sh
  */
 #include "core/process/analysis.h"
-#include "core/process/language_internal.h"
+#include "core/language/internal.h"
 #include "core/replay/capture_files.h"
 #include "core/replay/replay_internal.h"
 #include "tests/unit/elf_samples.h"

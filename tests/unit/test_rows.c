@@ -225,7 +225,7 @@ EP_TEST(codes_lie_behind_the_rows)
 {
 	const struct ep_range one[] = {{.start = 1, .end = 2, .data = 77}};
 	const struct ep_range two[] = {{.start = 3, .end = 4}, {.start = 5, .end = 6, .data = 88}};
-	const struct ep_told languages[] = {
+	const struct ep_language_view languages[] = {
 		{.ranges = one, .n_ranges = 1}, {.n_ranges = 0}, {.ranges = two, .n_ranges = 2}};
 	const struct ep_code_index *index;
 	const struct ep_code *entries;

@@ -31,8 +31,8 @@
  *
  * Loop's thread only. Times are CLOCK_MONOTONIC.
  */
-#ifndef EP_PROCESS_ACCOUNT_H
-#define EP_PROCESS_ACCOUNT_H
+#ifndef EP_LANGUAGE_ACCOUNT_H
+#define EP_LANGUAGE_ACCOUNT_H
 
 #include "core/base/bucket.h"
 

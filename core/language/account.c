@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/process/account.h"
+#include "core/language/account.h"
 
 /* What was spent comes back after so many times as long: 0.05 % of a CPU, and 4 %. */
 #define SHARE	     2000

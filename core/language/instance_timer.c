@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one timer of all instances, and of names that are waited for. */
 #include "core/base/clock.h"
-#include "core/process/language_internal.h"
+#include "core/language/internal.h"
 
 /* Another wait for the same is not put off by this one. */
 static void schedule_at(struct ep_languages *languages, uint64_t *due_ns, uint64_t wait_ns)

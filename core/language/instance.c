@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/process/language.h"
+#include "core/language/languages.h"
 #include "core/plugin/job.h"
-#include "core/process/language_internal.h"
+#include "core/language/internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
@@ -109,7 +109,7 @@ static void free_instance(struct ep_instance *instance)
 {
 	ep_attached_fini(&instance->attached);
 	ep_instance_forget_kept(instance);
-	ep_instance_fini_told(instance);
+	ep_instance_view_fini(instance);
 	LIST_REMOVE(instance, link);
 	leave_line(instance);
 	end_first(instance);
@@ -139,7 +139,7 @@ static void do_without_program(struct ep_instance *instance)
 	} else if (instance->attached.state != EP_ATTACHMENT_REFUSED) {
 		ep_attached_refuse(&instance->attached);
 		take_failure(instance);
-		ep_instance_tell(instance);
+		ep_instance_update_view(instance);
 	}
 }
 
@@ -173,8 +173,8 @@ void ep_instance_end_job(struct ep_instance *instance)
 		free_instance(instance);
 		return;
 	}
-	instance->attached.is_changed |= instance->told.wants_cell && instance->sampled_ns;
-	ep_instance_tell(instance);
+	instance->attached.is_changed |= instance->view.wants_cell && instance->sampled_ns;
+	ep_instance_update_view(instance);
 	do_without_program(instance);
 	if (instance->refresh_wanted && instance->attached.state == EP_ATTACHMENT_ATTACHED)
 		start_refresh_soon(instance);
@@ -374,7 +374,7 @@ static struct ep_instance *new_instance(struct ep_languages *languages, struct e
 	instance->attached.kept = &instance->kept;
 	ep_kept_memory_init(&instance->kept);
 	ep_kept_memory_init(&instance->arrived);
-	ep_instance_init_told(instance);
+	ep_instance_view_init(instance);
 	LIST_INSERT_HEAD(&languages->instances, instance, link);
 	return instance;
 }
@@ -412,8 +412,8 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 				parent->process.module_addr);
 	if (!instance)
 		return NULL;
-	ep_instance_inherit_told(instance, parent);
-	if (instance->told.cell || instance->told.wants_cell)
+	ep_instance_view_inherit(instance, parent);
+	if (instance->view.cell || instance->view.wants_cell)
 		instance->attached.state = EP_ATTACHMENT_DORMANT;
 	else
 		start_attach(instance);
@@ -520,9 +520,9 @@ static void ask_for_cell(struct ep_instance *instance)
 		return;
 	if (instance->attached.holds.has_state) {
 		instance->attached.is_changed = true;
-		ep_instance_tell(instance);
+		ep_instance_update_view(instance);
 	} else if (instance->attached.state == EP_ATTACHMENT_DORMANT) {
-		instance->told.wants_cell = false;
+		instance->view.wants_cell = false;
 		start_attach(instance);
 	}
 }
@@ -533,9 +533,9 @@ void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 	instance->account->was_sampled = true;
 	if (instance->is_in_line)
 		start_attach(instance);
-	if (instance->told.cell)
-		ep_language_maps_touch_state(instance->languages->maps, instance->told.cell, time_ns);
-	else if (instance->told.wants_cell && !instance->languages->stopped)
+	if (instance->view.cell)
+		ep_language_maps_touch_state(instance->languages->maps, instance->view.cell, time_ns);
+	else if (instance->view.wants_cell && !instance->languages->stopped)
 		ask_for_cell(instance);
 }
 
@@ -543,7 +543,7 @@ void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 static bool may_rest(const struct ep_instance *instance, uint64_t now_ns, uint64_t idle_ns)
 {
 	return !instance->busy && instance->attached.instance &&
-	       (instance->told.cell || instance->told.wants_cell) &&
+	       (instance->view.cell || instance->view.wants_cell) &&
 	       !instance->refresh_wanted && !instance->retry_ns &&
 	       now_ns - instance->used_ns >= idle_ns;
 }
@@ -561,7 +561,7 @@ void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t
 void ep_instance_retry(struct ep_instance *instance)
 {
 	instance->retry_ns = 0;
-	ep_instance_tell(instance);
+	ep_instance_update_view(instance);
 	if (ep_instance_has_slept(instance)) {
 		instance->languages->slept++;
 		schedule_retry(instance);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	language.c		the plugins that are loaded, claims
+ *	languages.c		the plugins that are loaded, claims
  *	instance.c		one claim in one process
- *	instance_names.c	its frames' names
+ *	names_job.c	its frames' names
  *	instance_costs.c	whose account is charged
- *	instance_told.c	what BPF is told of it
+ *	instance_view.c	what BPF is told of it
  *	instance_timer.c	when it is looked at again
  */
-#ifndef EP_PROCESS_LANGUAGE_INTERNAL_H
-#define EP_PROCESS_LANGUAGE_INTERNAL_H
+#ifndef EP_LANGUAGE_INTERNAL_H
+#define EP_LANGUAGE_INTERNAL_H
 
-#include "core/process/language.h"
+#include "core/language/languages.h"
+#include "core/language/instance.h"
 #include "core/base/log.h"
 #include "core/bpf/unwinder_program.h"
 #include "core/plugin/attached.h"
 #include "core/plugin/host.h"
 #include "core/plugin/process_target.h"
 #include "core/proc/subuids.h"
-#include "core/process/account.h"
+#include "core/language/account.h"
 
 #include <sys/queue.h>
 #include <uv.h>
@@ -80,7 +81,7 @@ struct ep_languages {
 };
 
 /* What BPF is told of an instance. */
-struct ep_instance_told {
+struct ep_instance_view {
 	uint32_t cell;	 /* of its state; 0: there is none */
 	bool wants_cell; /* it was taken back, or there was none: its next sample asks for one */
 	bool anonymous;
@@ -104,7 +105,7 @@ struct ep_instance {
 	struct ep_kept_memory arrived; /* since the last job for names began */
 	size_t kept_bytes, arrived_bytes; /* of the events that each of both has */
 	uint64_t kept_ns; /* CLOCK_MONOTONIC: when the first of `kept` was taken */
-	struct ep_instance_told told;
+	struct ep_instance_view view;
 	uint64_t sampled_ns; /* CLOCK_MONOTONIC, its process's last sample; 0: none yet */
 	bool busy;	     /* a job is under way */
 	bool released;	     /* while it was: the instance goes with it */
@@ -154,13 +155,13 @@ void ep_instance_schedule(struct ep_instance *instance, uint64_t wait_ns);
 /* `named` is called after that, at the latest. */
 void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns);
 void ep_instances_on_retry(uv_timer_t *timer);
-/* instance_told.c: a child has all that BPF was told of its parent. */
-void ep_instance_init_told(struct ep_instance *instance);
-void ep_instance_inherit_told(struct ep_instance *instance, const struct ep_instance *parent);
-void ep_instance_fini_told(struct ep_instance *instance);
+/* instance_view.c: a child has all that BPF was told of its parent. */
+void ep_instance_view_init(struct ep_instance *instance);
+void ep_instance_view_inherit(struct ep_instance *instance, const struct ep_instance *parent);
+void ep_instance_view_fini(struct ep_instance *instance);
 /* Tells BPF what is new in what its plugin has set. */
-void ep_instance_tell(struct ep_instance *instance);
-/* instance_names.c: no job is under way. */
+void ep_instance_update_view(struct ep_instance *instance);
+/* names_job.c: no job is under way. */
 void ep_instance_forget_kept(struct ep_instance *instance);
 /* 0: its process has a budget for a job; else after that time, UINT64_MAX: not any more. */
 uint64_t ep_instance_budget_wait_ns(const struct ep_instance *instance);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an instance's jobs cost its process, and whether they are worth it. */
-#include "core/process/language_internal.h"
+#include "core/language/internal.h"
 #include "core/plugin/job.h"
 #include "core/base/clock.h"
 #include "core/proc/process.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/process/language.h"
-#include "core/process/language_internal.h"
+#include "core/language/languages.h"
+#include "core/language/internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/plugin/job.h"

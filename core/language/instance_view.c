@@ -5,8 +5,8 @@
  */
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
-#include "core/process/language_internal.h"
-#include "core/process/rows.h"
+#include "core/language/internal.h"
+#include "core/language/view.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@
 static void wait_for_cell(struct ep_instance *instance)
 {
 	instance->languages->states_refused++;
-	instance->told.wants_cell = true;
+	instance->view.wants_cell = true;
 	if (!instance->sampled_ns)
 		return;
 	if (ep_log_limit_ok(&instance->languages->full_lines))
@@ -32,9 +32,9 @@ static void take_back(struct ep_instance *instance)
 {
 	struct ep_languages *languages = instance->languages;
 
-	ep_language_maps_put_state(languages->maps, instance->told.cell);
-	instance->told.cell = 0;
-	instance->told.wants_cell = true;
+	ep_language_maps_put_state(languages->maps, instance->view.cell);
+	instance->view.cell = 0;
+	instance->view.wants_cell = true;
 	languages->states_taken_back++;
 	if (!languages->stopped)
 		languages->options.changed(languages->options.arg, instance->pid);
@@ -48,8 +48,8 @@ static void take_back_idle(struct ep_languages *languages)
 	if (!ep_language_maps_find_idle(languages->maps))
 		return;
 	LIST_FOREACH (instance, &languages->instances, link) {
-		if (instance->told.cell && !instance->released &&
-		    ep_language_maps_is_idle(languages->maps, instance->told.cell))
+		if (instance->view.cell && !instance->released &&
+		    ep_language_maps_is_idle(languages->maps, instance->view.cell))
 			take_back(instance);
 	}
 }
@@ -59,39 +59,39 @@ static bool take_state(struct ep_instance *instance)
 {
 	const struct ep_attached_set *holds = &instance->attached.holds;
 	struct ep_language_maps *maps = instance->languages->maps;
-	uint32_t old = instance->told.cell;
+	uint32_t old = instance->view.cell;
 	int state = 0;
 
 	if (holds->has_state)
 		state = ep_language_maps_get_state(maps, holds->state, holds->state_bytes,
 						   instance->sampled_ns);
-	instance->told.wants_cell = false;
+	instance->view.wants_cell = false;
 	if (state < 0)
 		wait_for_cell(instance);
-	instance->told.cell = state > 0 ? (uint32_t)state : 0;
+	instance->view.cell = state > 0 ? (uint32_t)state : 0;
 	ep_language_maps_put_state(maps, old);
-	return instance->told.cell != old;
+	return instance->view.cell != old;
 }
 
 static bool take_ranges(struct ep_instance *instance)
 {
 	const struct ep_attached_set *holds = &instance->attached.holds;
 	const struct ep_vec *set = &holds->ranges;
-	struct ep_vec *told = &instance->told.ranges;
+	struct ep_vec *copy = &instance->view.ranges;
 
-	if (instance->told.anonymous == holds->anonymous && told->len == set->len &&
+	if (instance->view.anonymous == holds->anonymous && copy->len == set->len &&
 	    (set->len == 0 ||
-	     memcmp(told->data, set->data, set->len * sizeof(struct ep_range)) == 0))
+	     memcmp(copy->data, set->data, set->len * sizeof(struct ep_range)) == 0))
 		return false;
-	instance->told.anonymous = holds->anonymous;
-	told->len = 0;
+	instance->view.anonymous = holds->anonymous;
+	copy->len = 0;
 	if (set->len > 0)
-		(void)ep_vec_append(told, set->data, set->len);
+		(void)ep_vec_append(copy, set->data, set->len);
 	return true;
 }
 
 /* The loop's copy of what holds: BPF is told what is new in it. */
-void ep_instance_tell(struct ep_instance *instance)
+void ep_instance_update_view(struct ep_instance *instance)
 {
 	struct ep_languages *languages = instance->languages;
 	bool state, ranges;
@@ -106,27 +106,27 @@ void ep_instance_tell(struct ep_instance *instance)
 	take_back_idle(languages);
 }
 
-void ep_instance_init_told(struct ep_instance *instance)
+void ep_instance_view_init(struct ep_instance *instance)
 {
-	ep_vec_init(&instance->told.ranges, sizeof(struct ep_range), EP_MAX_RANGES);
+	ep_vec_init(&instance->view.ranges, sizeof(struct ep_range), EP_MAX_RANGES);
 }
 
-void ep_instance_inherit_told(struct ep_instance *instance, const struct ep_instance *parent)
+void ep_instance_view_inherit(struct ep_instance *instance, const struct ep_instance *parent)
 {
-	struct ep_instance_told *told = &instance->told;
+	struct ep_instance_view *copy = &instance->view;
 
-	if (parent->told.ranges.len > 0)
-		(void)ep_vec_append(&told->ranges, parent->told.ranges.data, parent->told.ranges.len);
-	told->anonymous = parent->told.anonymous;
-	if (parent->told.cell)
-		told->cell = ep_language_maps_share_state(instance->languages->maps, parent->told.cell);
-	told->wants_cell = parent->told.wants_cell;
+	if (parent->view.ranges.len > 0)
+		(void)ep_vec_append(&copy->ranges, parent->view.ranges.data, parent->view.ranges.len);
+	copy->anonymous = parent->view.anonymous;
+	if (parent->view.cell)
+		copy->cell = ep_language_maps_share_state(instance->languages->maps, parent->view.cell);
+	copy->wants_cell = parent->view.wants_cell;
 }
 
-void ep_instance_fini_told(struct ep_instance *instance)
+void ep_instance_view_fini(struct ep_instance *instance)
 {
-	ep_language_maps_put_state(instance->languages->maps, instance->told.cell);
-	ep_vec_fini(&instance->told.ranges);
+	ep_language_maps_put_state(instance->languages->maps, instance->view.cell);
+	ep_vec_fini(&instance->view.ranges);
 }
 
 uint32_t ep_instance_slot(const struct ep_instance *instance)
@@ -138,19 +138,19 @@ uint32_t ep_instance_state(const struct ep_instance *instance)
 {
 	const struct ep_language *language = instance->claim->language;
 
-	return !language->loading && language->program ? instance->told.cell : 0;
+	return !language->loading && language->program ? instance->view.cell : 0;
 }
 
-void ep_instance_get_told(const struct ep_instance *instance, struct ep_told *ret)
+void ep_instance_get_view(const struct ep_instance *instance, struct ep_language_view *ret)
 {
 	const struct ep_language *language = instance->claim->language;
 
-	*ret = (struct ep_told){
-		.ranges = instance->told.ranges.data,
-		.n_ranges = instance->told.ranges.len,
+	*ret = (struct ep_language_view){
+		.ranges = instance->view.ranges.data,
+		.n_ranges = instance->view.ranges.len,
 		.slot = language->slot,
-		.state = instance->told.cell,
-		.anonymous = instance->told.anonymous,
+		.state = instance->view.cell,
+		.anonymous = instance->view.anonymous,
 		.resumes = ep_bpf_image_resumes(language->ops->bpf),
 	};
 }
