@@ -65,16 +65,24 @@ static void give_up(struct ep_delta_store *store)
 	store->pause = PAUSE;
 }
 
+int ep_delta_store_empty_chunk(struct ep_delta_store *store, uint32_t chunk)
+{
+	int r = ep_blocks_move_chunk(&store->blocks, &store->emptied, chunk);
+
+	store->n_idle = 0;
+	store->emptying = chunk;
+	if (r < 0)
+		give_up(store);
+	return r;
+}
+
 static void begin(struct ep_delta_store *store)
 {
-	if (store->pause > 0) {
-		store->pause--;
-		return;
-	}
-	store->n_idle = 0;
-	store->emptying = choose_chunk(store);
-	if (store->emptying && ep_blocks_move_chunk(&store->blocks, &store->emptied, store->emptying) < 0)
-		give_up(store);
+	uint32_t chunk = store->pause > 0 ? 0 : choose_chunk(store);
+
+	store->pause -= store->pause > 0;
+	if (chunk)
+		(void)ep_delta_store_empty_chunk(store, chunk);
 }
 
 /* --- what is moved --------------------------------------------------------------------------- */

@@ -63,4 +63,9 @@ void ep_delta_store_rest(struct ep_delta_store *store, struct ep_block block);
 /* To the free words of its chunk. */
 int ep_delta_store_give(struct ep_delta_store *store, struct ep_block block);
 
+/*
+ * delta_compact.c: from here on steps move what is in this chunk, which has no rows. The caller holds the lock. 0, -ENOMEM.
+ */
+int ep_delta_store_empty_chunk(struct ep_delta_store *store, uint32_t chunk);
+
 #endif
