@@ -3,6 +3,7 @@
  * What BPF is told of an instance: a copy of what its plugin has set (core/plugin/attached.h), which is the loop's.
  * Its state has a cell of a map (core/bpf/language_maps.h), and there are fewer cells than processes.
  */
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
 #include "core/language/internal.h"
@@ -24,8 +25,8 @@ static void wait_for_cell(struct ep_instance *instance)
 		       "%s: pid %d: more than %d processes at once, its frames stay "
 		       "native for now",
 		       instance->claim->language->name, (int)instance->pid, EP_MAX_STATES);
-	instance->attached.is_changed = true;
-	ep_instance_schedule(instance, CELL_WAIT_NS);
+	instance->job.attached.is_changed = true;
+	instance->view.again_ns = ep_clock_mono_ns() + CELL_WAIT_NS;
 }
 
 static void take_back(struct ep_instance *instance)
@@ -48,7 +49,7 @@ static void take_back_idle(struct ep_languages *languages)
 	if (!ep_language_maps_find_idle(languages->maps))
 		return;
 	LIST_FOREACH (instance, &languages->instances, link) {
-		if (instance->view.cell && !instance->released &&
+		if (instance->view.cell && !(instance->flags & EP_INSTANCE_RELEASED) &&
 		    ep_language_maps_is_idle(languages->maps, instance->view.cell))
 			take_back(instance);
 	}
@@ -57,7 +58,7 @@ static void take_back_idle(struct ep_languages *languages)
 /* Equal states share a cell: it is another one when the state is. */
 static bool take_state(struct ep_instance *instance)
 {
-	const struct ep_attached_set *holds = &instance->attached.holds;
+	const struct ep_attached_set *holds = &instance->job.attached.holds;
 	struct ep_language_maps *maps = instance->languages->maps;
 	uint32_t old = instance->view.cell;
 	int state = 0;
@@ -75,7 +76,7 @@ static bool take_state(struct ep_instance *instance)
 
 static bool take_ranges(struct ep_instance *instance)
 {
-	const struct ep_attached_set *holds = &instance->attached.holds;
+	const struct ep_attached_set *holds = &instance->job.attached.holds;
 	const struct ep_vec *set = &holds->ranges;
 	struct ep_vec *copy = &instance->view.ranges;
 
@@ -96,9 +97,10 @@ void ep_instance_update_view(struct ep_instance *instance)
 	struct ep_languages *languages = instance->languages;
 	bool state, ranges;
 
-	if (!instance->attached.is_changed)
+	if (!instance->job.attached.is_changed)
 		return;
-	instance->attached.is_changed = false;
+	instance->view.again_ns = 0;
+	instance->job.attached.is_changed = false;
 	state = take_state(instance);
 	ranges = take_ranges(instance);
 	if ((state || ranges) && !languages->stopped)

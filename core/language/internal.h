@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	languages.c		the plugins that are loaded, claims
- *	instance.c		one claim in one process
- *	names_job.c	its frames' names
- *	instance_costs.c	whose account is charged
- *	instance_view.c	what BPF is told of it
- *	instance_timer.c	when it is looked at again
+ *	languages.c	the plugins that are loaded, claims
+ *	program.c	their BPF programs
+ *	instance.c	one claim in one process: what is done when
+ *	instance_view.c	what BPF knows of it
+ *	names_job.c	names of its frames
+ *	account.c	what all that may cost
  */
 #ifndef EP_LANGUAGE_INTERNAL_H
 #define EP_LANGUAGE_INTERNAL_H
 
-#include "core/language/languages.h"
+#include "core/language/account.h"
 #include "core/language/instance.h"
+#include "core/language/languages.h"
+#include "core/base/due.h"
 #include "core/base/log.h"
 #include "core/bpf/unwinder_program.h"
 #include "core/plugin/attached.h"
 #include "core/plugin/host.h"
 #include "core/plugin/process_target.h"
 #include "core/proc/subuids.h"
-#include "core/language/account.h"
 
 #include <sys/queue.h>
 #include <uv.h>
@@ -60,15 +61,16 @@ struct ep_languages {
 	struct ep_language all[EP_SLOT_COUNT]; /* n of them */
 	LIST_HEAD(, ep_instance) instances;
 	size_t busy, attaching;
-	uv_timer_t retry_timer;
+	struct ep_due_queue due; /* instances, and names_due */
+	uv_timer_t timer;
 	size_t own_naming, *naming; /* names jobs under way: options.name_jobs, else our own */
 	size_t max_naming;
-	uint64_t names_due_ns; /* CLOCK_MONOTONIC: names are asked for again; 0: nobody waits */
+	struct ep_due names_due; /* `named` is called */
 	struct ep_accounts accounts;
 	struct ep_subuids subuids; /* as of the start */
 	/* Programs that were never sampled are attached to one after the other: the last one that came is first. */
-	TAILQ_HEAD(, ep_instance) asleep;
-	size_t n_asleep; /* of them under way */
+	TAILQ_HEAD(, ep_instance) line;
+	size_t n_unsampled; /* attaches to such that are under way */
 	size_t n_over_budget; /* jobs under way of programs that are: one at most, as it is paid when it has ended */
 	atomic_bool stopped;   /* a job that runs ends soon */
 	bool lengthening;
@@ -80,50 +82,67 @@ struct ep_languages {
 	uint64_t put_off, slept; /* attaches: until they are paid for; of processes that did not run since the last one */
 };
 
-/* What BPF is told of an instance. */
+/* What BPF knows of an instance. */
 struct ep_instance_view {
 	uint32_t cell;	 /* of its state; 0: there is none */
 	bool wants_cell; /* it was taken back, or there was none: its next sample asks for one */
 	bool anonymous;
 	struct ep_vec ranges;
+	uint64_t again_ns; /* CLOCK_MONOTONIC: a cell is looked for again; 0: not */
+};
+
+enum ep_instance_flags {
+	EP_INSTANCE_BUSY = 1 << 0,	  /* a job is under way */
+	EP_INSTANCE_RELEASED = 1 << 1,	  /* while it was: the instance goes with it */
+	EP_INSTANCE_ENDED = 1 << 2,	  /* the process has: see ep_instance_end */
+	EP_INSTANCE_WANTED = 1 << 3,	  /* where it rests: somebody wants it attached */
+	EP_INSTANCE_REFRESH = 1 << 4,	  /* something has changed since its last look began */
+	EP_INSTANCE_FIRST = 1 << 5,	  /* counted in `attaching`, until its first attach has ended */
+	EP_INSTANCE_IN_LINE = 1 << 6,	  /* of languages->line */
+	EP_INSTANCE_UNSAMPLED = 1 << 7,	  /* its job is counted in n_unsampled */
+	EP_INSTANCE_OVER_BUDGET = 1 << 8, /* its job is counted in n_over_budget */
+};
+
+/* The worker's while BUSY. */
+struct ep_instance_job {
+	struct ep_process_target target;
+	struct ep_attached attached;
+	struct ep_kept_memory kept; /* attached.kept */
+	size_t kept_bytes;	    /* of the events that have it */
+	uint64_t kept_ns;	    /* CLOCK_MONOTONIC: when the first of it was taken */
+	struct ep_cost cost;
+	bool again;	 /* attach or refresh is to be called again */
+	bool has_looked; /* attach was called */
 };
 
 struct ep_instance {
 	LIST_ENTRY(ep_instance) link;
-	TAILQ_ENTRY(ep_instance) asleep;
-	bool is_in_line; /* of those */
-	bool is_asleep;	 /* it is counted in n_asleep */
+	TAILQ_ENTRY(ep_instance) line;
 	struct ep_languages *languages;
 	struct ep_claim *claim; /* a reference */
 	pid_t pid;
-	/* These belong to the job while one is under way. */
-	struct ep_process_target process;
-	struct ep_attached attached;
-	struct ep_kept_memory kept; /* attached.kept */
-	bool again; /* attach or refresh is to be called again */
-	bool has_looked; /* attach was called */
-	struct ep_kept_memory arrived; /* since the last job for names began */
-	size_t kept_bytes, arrived_bytes; /* of the events that each of both has */
-	uint64_t kept_ns; /* CLOCK_MONOTONIC: when the first of `kept` was taken */
-	struct ep_instance_view view;
-	uint64_t sampled_ns; /* CLOCK_MONOTONIC, its process's last sample; 0: none yet */
-	bool busy;	     /* a job is under way */
-	bool released;	     /* while it was: the instance goes with it */
-	bool ended;	     /* the process has: see ep_instance_end */
-	bool refresh_wanted; /* since the job began */
-	uint32_t n_failed;   /* attaches in a row that were to be tried again */
-	bool first;	     /* counted in `attaching`, until the first attach has ended */
-	uint64_t born_ns;      /* CLOCK_MONOTONIC */
-	uint64_t used_ns;      /* CLOCK_MONOTONIC: attached, or asked for names; 0: never attached */
 	struct ep_account *account; /* its process's, borrowed until it is released; without one its own */
 	struct ep_account own_account;
-	struct ep_cost cost;   /* the job's, of the job that runs */
-	bool is_over_budget;	       /* it is counted in n_over_budget */
-	uint64_t refreshed_ns; /* CLOCK_MONOTONIC: when the last attach or refresh began */
-	uint64_t refresh_took_ns; /* the last one, with its wait for a worker */
-	uint64_t ran_ns; /* the job's: CPU time of its process, when the last attach or refresh began */
-	uint64_t wait_ns; /* before it is asked again; 0: as short as it may be */
-	uint64_t retry_ns; /* CLOCK_MONOTONIC; 0: nothing to retry */
+	uint32_t flags;
+	/* CLOCK_MONOTONIC: since when; its process's last sample; attached, or asked for names. 0: never. */
+	uint64_t born_ns, sampled_ns, used_ns;
+	struct ep_due due; /* ep_instance_act is called */
+	struct {
+		uint64_t at_ns;	  /* CLOCK_MONOTONIC: attach is not tried before; nor refresh, if it is to be called again */
+		uint64_t wait_ns; /* the next one; 0: as short as it may be */
+		uint32_t n_failed; /* attaches in a row that were to be tried again */
+	} retry;
+	struct {
+		uint64_t began_ns; /* CLOCK_MONOTONIC, of attach or refresh */
+		uint64_t took_ns;  /* a refresh, with its wait for a worker */
+		uint64_t ran_ns;   /* CPU time of its process when it began; 0: not known. The worker's while BUSY */
+	} last;
+	struct ep_instance_view view;
+	struct {
+		struct ep_kept_memory memory;
+		size_t bytes;
+	} arrived; /* memory of its process, since the last job for names began */
+	struct ep_instance_job job;
 };
 
 /* What was kept of a process is forgotten after this time: the process is older, or names have been asked for since. */
@@ -138,44 +157,65 @@ struct ep_instance {
 #define EP_FRAME_FREE_NS    (EP_NS_PER_MS / 10) /* of that the owner is charged nothing */
 #define EP_ATTACH_WORTH_NS  (10 * EP_NS_PER_MS)
 
-/* language.c */
-/* Loop: begins to load its program, if that was not tried yet. 0 or a negative errno. */
-int ep_language_load(struct ep_language *language);
+enum ep_step {
+	EP_STEP_NONE,
+	EP_STEP_ATTACH,
+	EP_STEP_REFRESH,
+	EP_STEP_REST,	/* attached in vain: detached until its language's program can be loaded */
+	EP_STEP_REFUSE, /* that never can */
+};
 
-/* instance.c: on the loop, at the end of a job; of one that has loaded a program. */
-void ep_instance_end_job(struct ep_instance *instance);
-void ep_instances_end_load(const struct ep_language *language);
-/* What it waited for is due. */
-void ep_instance_retry(struct ep_instance *instance);
-/* 0: the plugin can be asked, and nothing is under way. -EBUSY: not now. Never:
- * -ESRCH, its process has gone; -ENODATA. */
-int ep_instance_wake(struct ep_instance *instance);
-/* instance_timer.c: it is retried after that, or earlier if it waits for less already. */
-void ep_instance_schedule(struct ep_instance *instance, uint64_t wait_ns);
-/* `named` is called after that, at the latest. */
-void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns);
-void ep_instances_on_retry(uv_timer_t *timer);
-/* instance_view.c: a child has all that BPF was told of its parent. */
-void ep_instance_view_init(struct ep_instance *instance);
-void ep_instance_view_inherit(struct ep_instance *instance, const struct ep_instance *parent);
-void ep_instance_view_fini(struct ep_instance *instance);
-/* Tells BPF what is new in what its plugin has set. */
-void ep_instance_update_view(struct ep_instance *instance);
-/* names_job.c: no job is under way. */
-void ep_instance_forget_kept(struct ep_instance *instance);
-/* 0: its process has a budget for a job; else after that time, UINT64_MAX: not any more. */
-uint64_t ep_instance_budget_wait_ns(const struct ep_instance *instance);
-bool ep_instance_is_within_budget(const struct ep_instance *instance);
-/* Who is charged as well, where that is not known: /proc says it. */
-void ep_instance_find_owner(struct ep_instance *instance);
-/* A job has ended: its process is charged. */
-void ep_instance_charge(struct ep_instance *instance);
-/* Worker: attach or refresh begins. CPU time of this thread. */
-uint64_t ep_instance_begin_look(struct ep_instance *instance);
-/* Since then nothing of its process has run, and it was to be called again. */
-bool ep_instance_has_slept(const struct ep_instance *instance);
+enum ep_wait {
+	EP_WAIT_EVENT,	 /* nothing is to be done */
+	EP_WAIT_RETRY,	 /* the plugin was too early, or looked a moment ago */
+	EP_WAIT_PROGRAM, /* there was no memory to load the language's program */
+	EP_WAIT_TABLES,	 /* unwind tables come first */
+	EP_WAIT_BUDGET,
+	EP_WAIT_SAMPLED, /* or until it is its turn */
+};
+
+struct ep_plan {
+	enum ep_step step;
+	enum ep_wait why; /* of NONE */
+	uint64_t at_ns;	  /* of NONE, CLOCK_MONOTONIC: asked again then; UINT64_MAX: at the next event */
+};
+
+/* What is to be done for it. Changes nothing. */
+struct ep_plan ep_instance_next(const struct ep_instance *instance, uint64_t now_ns);
+/* Does it: after each event. */
+void ep_instance_act(struct ep_instance *instance);
 /* Begins a job; its `after` ends with ep_instance_end_job. 0 or a negative errno. */
 int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 			  void (*after)(void *arg), void *arg);
+void ep_instance_end_job(struct ep_instance *instance);
+/* Its process, for the job that has ended. */
+void ep_instance_charge(struct ep_instance *instance);
+/* Of one that has loaded a program, or could not. */
+void ep_instances_end_load(const struct ep_language *language);
+/* 0: the plugin can be asked, and nothing is under way. -EBUSY: not now. -EDQUOT: its process has no budget.
+ * Never: -ESRCH, its process has gone; -ENODATA. */
+int ep_instance_wake(struct ep_instance *instance);
+/* 0: its process has a budget for a job; else after that time, UINT64_MAX: not any more. */
+uint64_t ep_instance_budget_wait_ns(const struct ep_instance *instance);
+bool ep_instance_is_within_budget(const struct ep_instance *instance);
+
+/* UINT64_MAX: never. */
+void ep_languages_set_due(struct ep_languages *languages, struct ep_due *due, uint64_t at_ns);
+/* `named` is called after that, at the latest. */
+void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns);
+void ep_languages_on_due(uv_timer_t *timer);
+
+/* program.c: begins to load its program, if that was not tried yet. 0 or a negative errno. */
+int ep_language_load(struct ep_language *language);
+
+/* instance_view.c: a child has all that BPF knows of its parent. */
+void ep_instance_view_init(struct ep_instance *instance);
+void ep_instance_view_inherit(struct ep_instance *instance, const struct ep_instance *parent);
+void ep_instance_view_fini(struct ep_instance *instance);
+/* BPF gets what is new in what its plugin has set. No job is under way. */
+void ep_instance_update_view(struct ep_instance *instance);
+
+/* names_job.c: no job is under way. */
+void ep_instance_forget_kept(struct ep_instance *instance);
 
 #endif

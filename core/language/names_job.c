@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/language/languages.h"
 #include "core/language/internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -45,11 +44,11 @@ void ep_instance_keep(struct ep_instance *instance, const struct ep_kept *kept, 
 	struct ep_languages *languages = instance->languages;
 
 	if (languages->kept_bytes + bytes > EP_KEPT_ALL_BYTES ||
-	    ep_kept_memory_add(&instance->arrived, kept, bytes) < 0) {
+	    ep_kept_memory_add(&instance->arrived.memory, kept, bytes) < 0) {
 		languages->kept_refused++;
 		return;
 	}
-	instance->arrived_bytes += bytes;
+	instance->arrived.bytes += bytes;
 	languages->kept_bytes += bytes;
 }
 
@@ -63,8 +62,8 @@ static void forget(struct ep_instance *instance, struct ep_kept_memory *memory, 
 
 void ep_instance_forget_kept(struct ep_instance *instance)
 {
-	forget(instance, &instance->kept, &instance->kept_bytes);
-	forget(instance, &instance->arrived, &instance->arrived_bytes);
+	forget(instance, &instance->job.kept, &instance->job.kept_bytes);
+	forget(instance, &instance->arrived.memory, &instance->arrived.bytes);
 }
 
 /*
@@ -75,15 +74,15 @@ static void take_kept(struct ep_instance *instance)
 {
 	uint64_t now_ns = ep_clock_mono_ns();
 
-	if (instance->kept_bytes &&
-	    (now_ns - instance->kept_ns > EP_KEPT_NS ||
-	     instance->kept_bytes + instance->arrived_bytes > EP_KEPT_MAX_BYTES))
-		forget(instance, &instance->kept, &instance->kept_bytes);
-	if (!instance->kept_bytes)
-		instance->kept_ns = now_ns;
-	ep_kept_memory_move(&instance->kept, &instance->arrived);
-	instance->kept_bytes += instance->arrived_bytes;
-	instance->arrived_bytes = 0;
+	if (instance->job.kept_bytes &&
+	    (now_ns - instance->job.kept_ns > EP_KEPT_NS ||
+	     instance->job.kept_bytes + instance->arrived.bytes > EP_KEPT_MAX_BYTES))
+		forget(instance, &instance->job.kept, &instance->job.kept_bytes);
+	if (!instance->job.kept_bytes)
+		instance->job.kept_ns = now_ns;
+	ep_kept_memory_move(&instance->job.kept, &instance->arrived.memory);
+	instance->job.kept_bytes += instance->arrived.bytes;
+	instance->arrived.bytes = 0;
 }
 
 /* --- jobs ------------------------------------------------------------------------------------ */
@@ -113,7 +112,7 @@ static bool name_by_kept(struct names_job *job, struct wanted *wanted, struct ep
 {
 	size_t n_stand_in = ep_lines_in_hand(&job->lines);
 
-	wanted->by_kept = ep_attached_symbolize_kept(&job->instance->attached, &wanted->raw, names);
+	wanted->by_kept = ep_attached_symbolize_kept(&job->instance->job.attached, &wanted->raw, names);
 	if (!wanted->by_kept) {
 		ep_lines_drop_from(&job->lines, n_stand_in);
 		return false;
@@ -127,7 +126,7 @@ static bool name_by_kept(struct names_job *job, struct wanted *wanted, struct ep
 /* Reads the process itself; where that or the code is gone, the memory that was kept. */
 static void name_frame(struct names_job *job, struct wanted *wanted, struct ep_names *names)
 {
-	struct ep_attached *attached = &job->instance->attached;
+	struct ep_attached *attached = &job->instance->job.attached;
 
 	if (job->ended) {
 		attached->result = -ESRCH;
@@ -153,9 +152,9 @@ static uint64_t take_cost(struct names_job *job, const struct wanted *wanted, ui
 
 	if (wanted->result == -ETIME && spent_ns < EP_FRAME_READS_NS)
 		idle_ns = ep_clock_mono_ns() - wall_ns - spent_ns;
-	ep_cost_add(&job->instance->cost, spent_ns + idle_ns, EP_FRAME_WORTH_NS);
-	job->instance->cost.idle_ns += idle_ns;
-	job->instance->cost.owner_ns += spent_ns - EP_MIN(spent_ns, EP_FRAME_FREE_NS);
+	ep_cost_add(&job->instance->job.cost, spent_ns + idle_ns, EP_FRAME_WORTH_NS);
+	job->instance->job.cost.idle_ns += idle_ns;
+	job->instance->job.cost.owner_ns += spent_ns - EP_MIN(spent_ns, EP_FRAME_FREE_NS);
 	return now_ns;
 }
 
@@ -172,7 +171,7 @@ static void run_names(void *arg)
 
 		if (atomic_load(&instance->languages->stopped))
 			break;
-		ep_process_target_next_frame(&instance->process);
+		ep_process_target_next_frame(&instance->job.target);
 		name_frame(job, wanted, &names);
 		cpu_ns = take_cost(job, wanted, cpu_ns, now_ns);
 		if (job->full && wanted->result != -ETIME)
@@ -183,7 +182,7 @@ static void run_names(void *arg)
 		ep_lines_end(&job->lines);
 		now_ns = ep_clock_mono_ns();
 	}
-	ep_attached_end_names(&instance->attached);
+	ep_attached_end_names(&instance->job.attached);
 }
 
 /* Why an answer has no name. EP_NOT_YET at the end: the process went before it was there, or it never was. */
@@ -244,7 +243,7 @@ static int start_job(struct names_job *job)
 	int r;
 
 	take_kept(instance);
-	job->ended = instance->ended;
+	job->ended = instance->flags & EP_INSTANCE_ENDED;
 	r = ep_instance_start_job(instance, run_names, finish_names, job);
 	*instance->languages->naming += r == 0;
 	return r;
@@ -261,8 +260,8 @@ static bool go_on(struct names_job *job)
 	ep_lines_fini(&job->lines);
 	job->lines = (struct ep_lines){0};
 	job->full = false;
-	if (job->first == job->n || instance->busy || !ep_instance_is_within_budget(instance) ||
-	    instance->attached.state != EP_ATTACHMENT_ATTACHED || may_begin(instance) < 0 ||
+	if (job->first == job->n || instance->flags & EP_INSTANCE_BUSY || !ep_instance_is_within_budget(instance) ||
+	    instance->job.attached.state != EP_ATTACHMENT_ATTACHED || may_begin(instance) < 0 ||
 	    ep_lines_init(&job->lines, job->n - job->first) < 0)
 		return false;
 	return start_job(job) == 0;
@@ -279,7 +278,7 @@ static void finish_names(void *arg)
 	struct ep_languages *languages = instance->languages;
 	size_t end = job->first + ep_lines_frames(&job->lines);
 	uint64_t now_ns = ep_clock_mono_ns();
-	bool released = instance->released;
+	bool released = instance->flags & EP_INSTANCE_RELEASED;
 
 	for (size_t i = job->first; i < end; i++) {
 		int result = job->wanted[i].result;
@@ -300,7 +299,7 @@ static void finish_names(void *arg)
 	instance->used_ns = now_ns;
 	job->first = end;
 	if (job->ended && end == job->n && languages->kept_bytes > EP_KEPT_MUCH_BYTES &&
-	    ep_kept_memory_is_empty(&instance->arrived))
+	    ep_kept_memory_is_empty(&instance->arrived.memory))
 		ep_instance_forget_kept(instance);
 	ep_instance_end_job(instance);
 	if (released || !go_on(job)) {

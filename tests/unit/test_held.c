@@ -183,7 +183,7 @@ FIXTURE_TEST(copy_walked_through_unknown_code_waits_for_its_file)
 /* One language, of which BPF knew nothing when the samples came; then from time 100 on. */
 FIXTURE_TEST(code_of_a_language_is_late_until_bpf_knows_it)
 {
-	struct ep_instance instance = {.attached.state = EP_ATTACHMENT_WAITING};
+	struct ep_instance instance = {.job.attached.state = EP_ATTACHMENT_WAITING};
 	const struct {
 		uint64_t languages_ns, time_ns, addr;
 		enum ep_attachment attachment;
@@ -198,7 +198,7 @@ FIXTURE_TEST(code_of_a_language_is_late_until_bpf_knows_it)
 
 	fx->process->languages[fx->process->n_languages++] = &instance;
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
-		instance.attached.state = cases[i].attachment;
+		instance.job.attached.state = cases[i].attachment;
 		fx->process->languages_ns = cases[i].languages_ns;
 		give_at(fx, &cases[i].addr, 1, 0, cases[i].time_ns);
 		assert_int_equal(passed.sample.error, cases[i].error);

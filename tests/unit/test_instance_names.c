@@ -153,7 +153,7 @@ NAMES_TEST(what_was_kept_names_frames_of_young_programs)
 	assert_int_equal(ep_frames_names(host.frames, half, &names, &module), 1);
 	assert_string_equal(text_of(names[0].function), "(freed)");
 	assert_int_equal(host.languages->named_by_kept, 1);
-	host.instance->kept_ns -= EP_KEPT_NS;
+	host.instance->job.kept_ns -= EP_KEPT_NS;
 	assert_int_equal(ep_frames_add(host.frames,
 				       EP_FRAME_HEADER(EP_FRAME_FIRST_DYNAMIC + SLOT, 0, 1, 1),
 				       &(uint64_t){NAMED},
@@ -174,20 +174,20 @@ NAMES_TEST(what_was_kept_names_frames_of_old_programs)
 	run_names();
 	assert_int_equal(ep_frames_names(host.frames, frame, &names, &module), 1);
 	assert_string_equal(text_of(names[0].function), "kept");
-	assert_true(host.instance->kept_bytes > 0);
-	host.instance->kept_ns -= EP_KEPT_NS;
+	assert_true(host.instance->job.kept_bytes > 0);
+	host.instance->job.kept_ns -= EP_KEPT_NS;
 	assert_int_equal(ask(host.instance, add_frame(HALF_NAMED)), EP_FRAME_RESOLVED);
-	assert_int_equal(host.instance->kept_bytes, 0);
+	assert_int_equal(host.instance->job.kept_bytes, 0);
 	assert_int_equal(host.languages->kept_bytes, 0);
 }
 
 NAMES_TEST(what_is_kept_is_given_back)
 {
 	keep_text("kept\0\0\0");
-	assert_true(host.instance->arrived_bytes > 0);
-	assert_int_equal(host.languages->kept_bytes, host.instance->arrived_bytes);
+	assert_true(host.instance->arrived.bytes > 0);
+	assert_int_equal(host.languages->kept_bytes, host.instance->arrived.bytes);
 	ep_instance_forget_kept(host.instance);
-	assert_int_equal(host.instance->arrived_bytes, 0);
+	assert_int_equal(host.instance->arrived.bytes, 0);
 	assert_int_equal(host.languages->kept_bytes, 0);
 	host.languages->kept_bytes = EP_KEPT_ALL_BYTES; /* of others */
 	keep_text("kept\0\0\0");
@@ -268,12 +268,12 @@ HOST_TEST(where_much_is_kept_of_others_an_ended_process_is_forgotten_once_it_is_
 	for (uint64_t i = 0; i < 2; i++) {
 		keep(EP_KEPT_PIECE_BYTES);
 		assert_int_equal(ask(host.instance, add_frame(KEPT + i)), EP_FRAME_RESOLVED);
-		assert_true(host.instance->kept_bytes > 0);
+		assert_true(host.instance->job.kept_bytes > 0);
 	}
 	host.languages->kept_bytes += EP_KEPT_MUCH_BYTES;
 	assert_int_equal(ask(host.instance, add_frame(KEPT + 2)), EP_FRAME_RESOLVED);
 	assert_int_equal(host.languages->named_by_kept, 3);
-	assert_int_equal(host.instance->kept_bytes, 0);
+	assert_int_equal(host.instance->job.kept_bytes, 0);
 	assert_int_equal(host.languages->kept_bytes, EP_KEPT_MUCH_BYTES);
 	host.languages->kept_bytes = 0;
 }

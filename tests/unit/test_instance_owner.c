@@ -47,7 +47,7 @@ HOST_TEST(who_has_ended_is_nobody_else)
 	begin_attached();
 	ep_instance_end(host.instance);
 	owner = 1000;
-	host.instance->cost.owner_ns = EP_NS_PER_MS;
+	host.instance->job.cost.owner_ns = EP_NS_PER_MS;
 	ep_instance_charge(host.instance);
 	assert_int_equal(host.instance->account->owner, 0);
 	assert_int_equal(paid_ns(1000), 0);

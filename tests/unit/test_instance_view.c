@@ -42,7 +42,7 @@ HOST_TEST(what_is_said_with_names_that_do_not_fit_is_told)
 	name_all();
 	assert_true(script.n_symbolized >= 40); /* those that did not fit twice */
 	assert_int_equal(script.state, 1 + script.n_symbolized);
-	assert_int_equal(host.instance->attached.holds.state[0], script.state);
+	assert_int_equal(host.instance->job.attached.holds.state[0], script.state);
 	assert_int_equal(script.n_told, 1 + script.n_named);
 }
 
