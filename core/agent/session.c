@@ -260,6 +260,7 @@ static int new_languages(struct ep_session *session)
 {
 	struct ep_languages_options options = {
 		.loop = session->options.loop,
+		.timer = &session->timer,
 		.bpf = session->bpf,
 		.plugin_dir = session->options.plugin_dir,
 		.enabled = is_language_wanted,
@@ -286,6 +287,7 @@ static int new_processes(struct ep_session *session)
 {
 	struct ep_processes_options options = {
 		.loop = session->options.loop,
+		.timer = &session->timer,
 		.store = session->deltas,
 		.rules = ep_bpf_rules(session->bpf),
 		.languages = session->languages,
@@ -464,6 +466,7 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 	ep_readers_wait_at_most(EP_READER_LATE_NS);
 	session->options = *options;
 	TAILQ_INIT(&session->seals);
+	ep_timer_init(&session->timer, options->loop);
 	ep_session_raise_files();
 	r = new_parts(session, ret_stage);
 	if (r < 0) {
@@ -612,6 +615,7 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 		ep_languages_stop(session->languages);
 	if (session->namer)
 		ep_namer_stop(session->namer);
+	ep_timer_stop(&session->timer);
 	uv_timer_init(session->options.loop, &session->closing);
 	session->closing.data = session;
 	uv_timer_start(&session->closing, on_closing, 0, 1);

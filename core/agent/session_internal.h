@@ -7,6 +7,7 @@
 #include "core/agent/coverage.h"
 #include "core/agent/session.h"
 #include "core/agent/watch.h"
+#include "core/plugin/timer.h"
 #include "core/base/work.h"
 #include "core/bpf/events.h"
 #include "core/trace/batch.h"
@@ -58,6 +59,7 @@ struct ep_session {
 	TAILQ_HEAD(, ep_seal) seals;
 
 	struct ep_watch watch;
+	struct ep_timer timer; /* of processes and languages */
 	uv_timer_t closing;
 	uv_timer_t breaking; /* loads of programs off, after the end of sampling */
 	bool is_breaking;    /* it was started; closed when the session closes */

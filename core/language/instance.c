@@ -185,7 +185,7 @@ static void free_instance(struct ep_instance *instance)
 	ep_instance_forget_kept(instance);
 	ep_instance_view_fini(instance);
 	LIST_REMOVE(instance, link);
-	ep_due_unset(&instance->languages->due, &instance->due);
+	ep_timer_unset(instance->languages->options.timer, &instance->due);
 	leave_line(instance);
 	end_first(instance);
 	ep_claim_unref(instance->claim);
@@ -263,7 +263,7 @@ static void stop_looking(struct ep_instance *instance)
 
 	if (attached->state == EP_ATTACHMENT_WAITING || attached->state == EP_ATTACHMENT_DORMANT)
 		attached->state = EP_ATTACHMENT_GONE;
-	ep_due_unset(&instance->languages->due, &instance->due);
+	ep_timer_unset(instance->languages->options.timer, &instance->due);
 	leave_line(instance);
 }
 
@@ -415,7 +415,7 @@ void ep_instance_act(struct ep_instance *instance)
 	struct ep_plan plan;
 
 	if (instance->flags & EP_INSTANCE_BUSY) {
-		ep_due_unset(&instance->languages->due, &instance->due);
+		ep_timer_unset(instance->languages->options.timer, &instance->due);
 		return; /* the end of its job asks again */
 	}
 	if (instance->view.again_ns && ep_clock_mono_ns() >= instance->view.again_ns)
@@ -440,8 +440,13 @@ void ep_instance_act(struct ep_instance *instance)
 	if (instance->flags & EP_INSTANCE_BUSY)
 		return;
 	take_wait(instance, plan.why);
-	ep_languages_set_due(instance->languages, &instance->due,
-			     instance->view.again_ns ? EP_MIN(plan.at_ns, instance->view.again_ns) : plan.at_ns);
+	ep_timer_set(instance->languages->options.timer, &instance->due,
+		     instance->view.again_ns ? EP_MIN(plan.at_ns, instance->view.again_ns) : plan.at_ns);
+}
+
+static void on_due(void *arg)
+{
+	ep_instance_act(arg);
 }
 
 /* What they have set while it was loaded is published now. */
@@ -475,6 +480,7 @@ static struct ep_instance *new_instance(struct ep_languages *languages, struct e
 	instance->pid = pid;
 	instance->account = account ? account : &instance->own_account;
 	instance->born_ns = ep_clock_mono_ns();
+	instance->due = (struct ep_timeout){.run = on_due, .arg = instance};
 	ep_process_target_init(&instance->job.target, pid);
 	instance->job.target.module_addr = module_addr;
 	instance->job.target.bias = bias;
@@ -633,7 +639,7 @@ void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 	instance->account->was_sampled = true;
 	if (instance->flags & EP_INSTANCE_IN_LINE)
 		ep_instance_act(instance);
-	may_ask = !(instance->flags & EP_INSTANCE_BUSY) && !ep_due_is_set(&instance->due) &&
+	may_ask = !(instance->flags & EP_INSTANCE_BUSY) && !ep_timeout_is_set(&instance->due) &&
 		  !instance->languages->stopped;
 	if (instance->view.cell) {
 		ep_language_maps_touch_state(instance->languages->maps, instance->view.cell, time_ns);
@@ -652,7 +658,7 @@ void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 static bool may_rest(const struct ep_instance *instance, uint64_t now_ns, uint64_t idle_ns)
 {
 	return !(instance->flags & (EP_INSTANCE_BUSY | EP_INSTANCE_REFRESH)) && instance->job.attached.instance &&
-	       (instance->view.cell || instance->view.wants_cell) && !ep_due_is_set(&instance->due) &&
+	       (instance->view.cell || instance->view.wants_cell) && !ep_timeout_is_set(&instance->due) &&
 	       now_ns - instance->used_ns >= idle_ns;
 }
 

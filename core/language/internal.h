@@ -13,12 +13,12 @@
 #include "core/language/account.h"
 #include "core/language/instance.h"
 #include "core/language/languages.h"
-#include "core/base/due.h"
 #include "core/base/log.h"
 #include "core/bpf/unwinder_program.h"
 #include "core/plugin/attached.h"
 #include "core/plugin/host.h"
 #include "core/plugin/process_target.h"
+#include "core/plugin/timer.h"
 #include "core/proc/subuids.h"
 
 #include <sys/queue.h>
@@ -61,11 +61,9 @@ struct ep_languages {
 	struct ep_language all[EP_SLOT_COUNT]; /* n of them */
 	LIST_HEAD(, ep_instance) instances;
 	size_t busy, attaching;
-	struct ep_due_queue due; /* instances, and names_due */
-	uv_timer_t timer;
 	size_t own_naming, *naming; /* names jobs under way: options.name_jobs, else our own */
 	size_t max_naming;
-	struct ep_due names_due; /* `named` is called */
+	struct ep_timeout names_due; /* `named` is called */
 	struct ep_accounts accounts;
 	struct ep_subuids subuids; /* as of the start */
 	/* Programs that were never sampled are attached to one after the other: the last one that came is first. */
@@ -126,7 +124,7 @@ struct ep_instance {
 	uint32_t flags;
 	/* CLOCK_MONOTONIC: since when; its process's last sample; attached, or asked for names. 0: never. */
 	uint64_t born_ns, sampled_ns, used_ns;
-	struct ep_due due; /* ep_instance_act is called */
+	struct ep_timeout due; /* ep_instance_act is called */
 	struct {
 		uint64_t at_ns;	  /* CLOCK_MONOTONIC: attach is not tried before; nor refresh, if it is to be called again */
 		uint64_t wait_ns; /* the next one; 0: as short as it may be */
@@ -199,11 +197,8 @@ int ep_instance_wake(struct ep_instance *instance);
 uint64_t ep_instance_budget_wait_ns(const struct ep_instance *instance);
 bool ep_instance_is_within_budget(const struct ep_instance *instance);
 
-/* UINT64_MAX: never. */
-void ep_languages_set_due(struct ep_languages *languages, struct ep_due *due, uint64_t at_ns);
 /* `named` is called after that, at the latest. */
 void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns);
-void ep_languages_on_due(uv_timer_t *timer);
 
 /* program.c: begins to load its program, if that was not tried yet. 0 or a negative errno. */
 int ep_language_load(struct ep_language *language);

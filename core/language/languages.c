@@ -85,6 +85,14 @@ static void visit_plugin(void *arg, const struct ep_plugin_entry *entry)
 		ep_log(EP_LOG_WARN, "languages: plugin %s: %s", entry->name, ep_strerror(r));
 }
 
+static void on_names_due(void *arg)
+{
+	struct ep_languages *languages = arg;
+
+	if (!languages->stopped)
+		languages->options.named(languages->options.arg);
+}
+
 int ep_languages_new(const struct ep_languages_options *options, struct ep_languages **ret)
 {
 	struct ep_languages *languages = calloc(1, sizeof(*languages));
@@ -100,8 +108,7 @@ int ep_languages_new(const struct ep_languages_options *options, struct ep_langu
 	languages->accounts.n_cpus = (uint32_t)EP_MAX(sysconf(_SC_NPROCESSORS_ONLN), 0l);
 	LIST_INIT(&languages->instances);
 	TAILQ_INIT(&languages->line);
-	uv_timer_init(options->loop, &languages->timer);
-	languages->timer.data = languages;
+	languages->names_due = (struct ep_timeout){.run = on_names_due, .arg = languages};
 	if (options->plugin_dir)
 		(void)ep_plugin_list(options->plugin_dir, visit_plugin, languages);
 	*ret = languages;
@@ -110,8 +117,7 @@ int ep_languages_new(const struct ep_languages_options *options, struct ep_langu
 
 void ep_languages_stop(struct ep_languages *languages)
 {
-	if (!languages->stopped)
-		uv_close((uv_handle_t *)&languages->timer, NULL);
+	ep_timer_unset(languages->options.timer, &languages->names_due);
 	languages->stopped = true;
 }
 
@@ -128,54 +134,13 @@ void ep_languages_free(struct ep_languages *languages)
 	free(languages);
 }
 
-/* --- the time that is waited for --------------------------------------------------------------- */
-
-static void arm_timer(struct ep_languages *languages)
-{
-	uint64_t now_ns = ep_clock_mono_ns(), at_ns;
-
-	if (languages->stopped || !languages->due.first)
-		return;
-	at_ns = EP_MAX(languages->due.first->at_ns, now_ns);
-	uv_timer_start(&languages->timer, ep_languages_on_due, (at_ns - now_ns) / EP_NS_PER_MS + 1, 0);
-}
-
-/* Of all that it waits for it is due at the first. */
-void ep_languages_set_due(struct ep_languages *languages, struct ep_due *due, uint64_t at_ns)
-{
-	if (at_ns == UINT64_MAX)
-		ep_due_unset(&languages->due, due);
-	else
-		ep_due_set(&languages->due, due, at_ns);
-	if (languages->due.first == due)
-		arm_timer(languages);
-}
-
 void ep_languages_name_later(struct ep_languages *languages, uint64_t wait_ns)
 {
 	uint64_t at_ns = ep_clock_mono_ns() + wait_ns;
 
-	if (!ep_due_is_set(&languages->names_due) || at_ns < languages->names_due.at_ns)
-		ep_languages_set_due(languages, &languages->names_due, at_ns);
+	if (!ep_timeout_is_set(&languages->names_due) || at_ns < languages->names_due.due.at_ns)
+		ep_timer_set(languages->options.timer, &languages->names_due, at_ns);
 }
-
-void ep_languages_on_due(uv_timer_t *timer)
-{
-	struct ep_languages *languages = timer->data;
-	uint64_t now_ns = ep_clock_mono_ns();
-	struct ep_due *due;
-
-	while ((due = languages->due.first) != NULL && due->at_ns <= now_ns) {
-		ep_due_unset(&languages->due, due);
-		if (due == &languages->names_due)
-			languages->options.named(languages->options.arg);
-		else
-			ep_instance_act(EP_CONTAINER(due, struct ep_instance, due));
-	}
-	arm_timer(languages);
-}
-
-/* --- what there is ---------------------------------------------------------------------------- */
 
 size_t ep_languages_busy(const struct ep_languages *languages)
 {

@@ -28,12 +28,14 @@ struct ep_claim;
 struct ep_description;
 struct ep_elf;
 struct ep_languages;
+struct ep_timer;
 struct uv_loop_s;
 
 #define EP_MAX_CLAIMS EP_MAX_LANGUAGES /* of one executable */
 
 struct ep_languages_options {
 	struct uv_loop_s *loop;
+	struct ep_timer *timer; /* of the loop; stopped after the languages */
 	const struct ep_bpf *bpf;
 	const char *plugin_dir;
 	/* True for a plugin that may be used; NULL: all that are found. */
@@ -52,8 +54,7 @@ struct ep_languages_options {
 int ep_languages_new(const struct ep_languages_options *options, struct ep_languages **ret);
 /* True when the plugin of this name was loaded. */
 bool ep_languages_have(const struct ep_languages *languages, const char *name);
-/* From here on `changed` and `named` are not called, and nothing new is begun. The loop must run
- * once more before free. */
+/* From here on `changed` and `named` are not called, and nothing new is begun. */
 void ep_languages_stop(struct ep_languages *languages);
 void ep_languages_free(struct ep_languages *languages); /* nothing may be busy; accepts NULL */
 size_t ep_languages_busy(const struct ep_languages *languages);

@@ -20,36 +20,15 @@ struct files_job {
 	struct ep_file_list questions;
 };
 
-void ep_files_init(struct ep_files *files, struct uv_loop_s *loop,
+static void on_due(void *arg);
+
+void ep_files_init(struct ep_files *files, struct uv_loop_s *loop, struct ep_timer *timer,
 		   void (*answered)(void *arg, struct ep_file_question *question), void *arg)
 {
-	*files = (struct ep_files){.loop = loop, .answered = answered, .arg = arg};
+	*files = (struct ep_files){.loop = loop, .timer = timer, .answered = answered, .arg = arg};
 	TAILQ_INIT(&files->waiting);
-	TAILQ_INIT(&files->later);
 	ep_map_init(&files->waiting_by_pid, 2 * MAX_WAITING);
-	uv_timer_init(loop, &files->timer);
-	files->timer.data = files;
-}
-
-static void free_list(struct ep_file_list *list)
-{
-	struct ep_file_question *question;
-
-	while ((question = TAILQ_FIRST(list)) != NULL) {
-		TAILQ_REMOVE(list, question, link);
-		ep_proc_file_close(&question->file);
-		free(question);
-	}
-}
-
-void ep_files_stop(struct ep_files *files)
-{
-	files->stopped = true;
-	free_list(&files->waiting);
-	free_list(&files->later);
-	files->n_waiting = files->n_later = 0;
-	ep_map_fini(&files->waiting_by_pid);
-	uv_close((uv_handle_t *)&files->timer, NULL);
+	files->tick = (struct ep_timeout){.run = on_due, .arg = files};
 }
 
 static bool is_same(const struct ep_file_question *a, const struct ep_file_question *b)
@@ -102,49 +81,47 @@ static void move(struct ep_file_question *question, struct ep_file_list *from,
 	TAILQ_INSERT_TAIL(to, question, link);
 }
 
-static void on_due(uv_timer_t *timer);
-
-static void arm_timer(struct ep_files *files)
+static void move_to_waiting(struct ep_files *files, struct ep_file_question *question)
 {
-	const struct ep_file_question *first = TAILQ_FIRST(&files->later);
-	uint64_t now_ns = ep_clock_mono_ns();
-
-	if (!first || files->stopped)
-		return;
-	uv_update_time(files->loop);
-	uv_timer_start(&files->timer, on_due,
-		       first->due_ns > now_ns ? (first->due_ns - now_ns) / EP_NS_PER_MS + 1 : 0, 0);
+	ep_due_unset(&files->later, &question->later);
+	files->n_later--;
+	TAILQ_INSERT_TAIL(&files->waiting, question, link);
+	add_waiting(files, question);
 }
 
 /* Those that are due soon go together: each wake-up costs more than a look. */
-static void on_due(uv_timer_t *timer)
+static void on_due(void *arg)
 {
-	struct ep_files *files = timer->data;
+	struct ep_files *files = arg;
 	uint64_t end_ns = ep_clock_mono_ns() + TOGETHER_NS;
-	struct ep_file_question *question;
 
-	while ((question = TAILQ_FIRST(&files->later)) != NULL && question->due_ns <= end_ns) {
-		move(question, &files->later, &files->waiting);
-		files->n_later--;
-		add_waiting(files, question);
-	}
+	while (files->later.first && files->later.first->at_ns <= end_ns)
+		move_to_waiting(files, EP_CONTAINER(files->later.first, struct ep_file_question, later));
 	ep_files_run(files);
-	arm_timer(files);
+	if (files->later.first)
+		ep_timer_set(files->timer, &files->tick, files->later.first->at_ns);
 }
 
-static void put_later(struct ep_files *files, struct ep_file_question *question)
+static void free_list(struct ep_file_list *list)
 {
-	struct ep_file_question *before = TAILQ_LAST(&files->later, ep_file_list);
+	struct ep_file_question *question;
 
-	while (before && before->due_ns > question->due_ns)
-		before = TAILQ_PREV(before, ep_file_list, link);
-	if (before)
-		TAILQ_INSERT_AFTER(&files->later, before, question, link);
-	else
-		TAILQ_INSERT_HEAD(&files->later, question, link);
-	files->n_later++;
-	if (!before)
-		arm_timer(files);
+	while ((question = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, question, link);
+		ep_proc_file_close(&question->file);
+		free(question);
+	}
+}
+
+void ep_files_stop(struct ep_files *files)
+{
+	files->stopped = true;
+	while (files->later.first)
+		move_to_waiting(files, EP_CONTAINER(files->later.first, struct ep_file_question, later));
+	free_list(&files->waiting);
+	files->n_waiting = files->n_later = 0;
+	ep_map_fini(&files->waiting_by_pid);
+	ep_timer_unset(files->timer, &files->tick);
 }
 
 int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
@@ -160,7 +137,6 @@ int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 		.time_ns = event->time_ns,
 		.key = *key,
 		.mount_ns = mount_ns,
-		.due_ns = due_ns,
 		.file = {.fd = -1},
 	};
 
@@ -193,7 +169,10 @@ int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 	*ret_number = question->number = files->last_number;
 	files->asked++;
 	if (due_ns) {
-		put_later(files, question);
+		files->n_later++;
+		ep_due_set(&files->later, &question->later, due_ns);
+		if (files->later.first == &question->later)
+			ep_timer_set(files->timer, &files->tick, due_ns);
 	} else {
 		TAILQ_INSERT_TAIL(&files->waiting, question, link);
 		add_waiting(files, question);

@@ -19,11 +19,12 @@
 
 #include "core/base/map.h"
 #include "core/base/vec.h"
+#include "core/plugin/timer.h"
 #include "core/proc/open.h"
 #include "core/process/hints.h"
 #include "core/trace/program.h"
 
-#include <uv.h>
+#include <sys/queue.h>
 
 #define EP_FILE_MAX_ROOTS     5
 #define EP_FILE_MAX_PATH      1024
@@ -31,6 +32,7 @@
 /* One question, and its answer. */
 struct ep_file_question {
 	TAILQ_ENTRY(ep_file_question) link;
+	struct ep_due later; /* not before then */
 	/* in */
 	uint32_t number; /* of this question; never 0 */
 	struct ep_program program;
@@ -39,7 +41,6 @@ struct ep_file_question {
 	struct ep_program roots[EP_FILE_MAX_ROOTS];
 	uint64_t mount_ns;		/* in which it was mapped: the inode number; 0: unknown */
 	struct ep_file_key key;		/* what the record says */
-	uint64_t due_ns;		/* not before then */
 	struct ep_proc_file known;	/* its identity has been found to be that file; no bytes: none has */
 	/* out */
 	int result; /* 0, -ENOENT: not found, or not the one that was mapped, -ENOTSUP: no file */
@@ -54,10 +55,12 @@ TAILQ_HEAD(ep_file_list, ep_file_question);
 
 struct ep_files {
 	struct uv_loop_s *loop;
-	struct ep_file_list waiting, later; /* later: by due_ns */
+	struct ep_file_list waiting;
+	struct ep_due_queue later;
 	size_t n_waiting, n_later, running; /* running: jobs */
 	struct ep_map waiting_by_pid;	    /* how many of each process's */
-	uv_timer_t timer;		    /* for the first of `later` */
+	struct ep_timer *timer;
+	struct ep_timeout tick;		    /* the first of `later` */
 	uint32_t last_number;
 	bool stopped;
 	void (*answered)(void *arg, struct ep_file_question *question); /* borrowed */
@@ -65,9 +68,9 @@ struct ep_files {
 	uint64_t asked, found, refused; /* refused: too many at once */
 };
 
-void ep_files_init(struct ep_files *files, struct uv_loop_s *loop,
+void ep_files_init(struct ep_files *files, struct uv_loop_s *loop, struct ep_timer *timer,
 		   void (*answered)(void *arg, struct ep_file_question *question), void *arg);
-/* Drops what waits; the handle closes with the loop. */
+/* Drops what waits. */
 void ep_files_stop(struct ep_files *files);
 /*
  * Copies the record and gives the question's number, which is that of the one before while that

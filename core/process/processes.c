@@ -318,9 +318,9 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 		     processes);
 	ep_publisher_init(&processes->publisher, &processes->room, options->procs,
 			  options->procs ? options->procs_arg : &processes->options.procs_fd);
-	ep_reads_init(&processes->reads, options->loop, options->reads_per_second,
+	ep_reads_init(&processes->reads, options->loop, options->timer, options->reads_per_second,
 		      ep_processes_on_read, processes);
-	ep_files_init(&processes->files, options->loop, ep_processes_on_file, processes);
+	ep_files_init(&processes->files, options->loop, options->timer, ep_processes_on_file, processes);
 	ep_hints_init(&processes->hints);
 	uv_prepare_init(options->loop, &processes->before_poll);
 	uv_check_init(options->loop, &processes->after_poll);

@@ -51,6 +51,7 @@ struct ep_mapping_event;
 struct ep_memory_budget;
 struct ep_procs_ops;
 struct ep_languages;
+struct ep_timer;
 struct uv_loop_s;
 
 #define EP_HELD_MAX_NS (2 * EP_NS_PER_SEC)
@@ -59,6 +60,7 @@ struct uv_loop_s;
 
 struct ep_processes_options {
 	struct uv_loop_s *loop;
+	struct ep_timer *timer; /* of the loop; stopped after the processes */
 	struct ep_delta_store *store;
 	const struct ep_rule *rules;	/* the store's */
 	struct ep_languages *languages; /* NULL: native frames only */

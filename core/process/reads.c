@@ -17,17 +17,18 @@
 /* Reads that are not charged: every process of a busy machine once. */
 #define READ_BURST 2000
 
-void ep_reads_init(struct ep_reads *reads, struct uv_loop_s *loop, uint32_t per_second,
+static void on_tick(void *arg);
+
+void ep_reads_init(struct ep_reads *reads, struct uv_loop_s *loop, struct ep_timer *timer, uint32_t per_second,
 		   void (*done)(void *arg, struct ep_program program,
 				const struct ep_process_read *read),
 		   void *arg)
 {
 	*reads = (struct ep_reads){
-		.loop = loop, .rate = ep_rate_per_second(per_second, READ_BURST), .done = done, .arg = arg};
+		.loop = loop, .timer = timer, .rate = ep_rate_per_second(per_second, READ_BURST), .done = done, .arg = arg};
 	TAILQ_INIT(&reads->queue);
 	TAILQ_INIT(&reads->deferred);
-	uv_timer_init(loop, &reads->tick);
-	reads->tick.data = reads;
+	reads->tick = (struct ep_timeout){.run = on_tick, .arg = reads};
 }
 
 void ep_reads_stop(struct ep_reads *reads)
@@ -39,7 +40,7 @@ void ep_reads_stop(struct ep_reads *reads)
 		ep_reads_drop(reads, process);
 	while ((process = TAILQ_FIRST(&reads->deferred)) != NULL)
 		ep_reads_drop(reads, process);
-	uv_close((uv_handle_t *)&reads->tick, NULL);
+	ep_timer_unset(reads->timer, &reads->tick);
 }
 
 static void stop_deferring(struct ep_reads *reads, struct ep_process *process)
@@ -67,26 +68,20 @@ void ep_reads_spare(struct ep_reads *reads, struct ep_process *process)
 		process->state = EP_PROCESS_KNOWN;
 }
 
-static void on_tick(uv_timer_t *timer);
-
 /* Whoever is due now waits for no timer: the loop starts reads in each of its turns. */
 static void arm(struct ep_reads *reads, uint64_t now_ns, uint64_t due_ns)
 {
-	if (due_ns <= now_ns || (reads->ticking && reads->tick_ns <= due_ns + SLACK_NS))
+	if (due_ns <= now_ns || (ep_timeout_is_set(&reads->tick) && reads->tick.due.at_ns <= due_ns + SLACK_NS))
 		return;
-	reads->ticking = true;
-	reads->tick_ns = due_ns + SLACK_NS;
-	uv_update_time(reads->loop); /* it counts from the turn's begin, which may be long ago */
-	uv_timer_start(&reads->tick, on_tick, (reads->tick_ns - now_ns) / EP_NS_PER_MS, 0);
+	ep_timer_set(reads->timer, &reads->tick, due_ns + SLACK_NS);
 }
 
-static void on_tick(uv_timer_t *timer)
+static void on_tick(void *arg)
 {
-	struct ep_reads *reads = timer->data;
+	struct ep_reads *reads = arg;
 	uint64_t now_ns = ep_clock_mono_ns(), next_ns = UINT64_MAX;
 	struct ep_process *process;
 
-	reads->ticking = false;
 	ep_reads_run(reads);
 	TAILQ_FOREACH (process, &reads->queue, queue) {
 		if (process->due_ns > now_ns)

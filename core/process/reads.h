@@ -10,10 +10,9 @@
 #define EP_PROCESS_READS_H
 
 #include "core/base/bucket.h"
+#include "core/plugin/timer.h"
 #include "core/process/process.h"
 #include "core/process/read.h"
-
-#include <uv.h>
 
 TAILQ_HEAD(ep_read_queue, ep_process);
 
@@ -28,20 +27,20 @@ struct ep_reads {
 	size_t queued, running;
 	struct ep_bucket budget;
 	struct ep_rate rate;
-	uv_timer_t tick; /* when the next is due that is not due yet */
-	uint64_t tick_ns;
-	bool ticking, stopped;
+	struct ep_timer *timer;
+	struct ep_timeout tick; /* when the next is due that is not due yet */
+	bool stopped;
 	/* `read` is borrowed. The process may have ended since, or executed something else. */
 	void (*done)(void *arg, struct ep_program program, const struct ep_process_read *read);
 	void *arg;
 	struct ep_reads_stats stats;
 };
 
-void ep_reads_init(struct ep_reads *reads, struct uv_loop_s *loop, uint32_t per_second,
+void ep_reads_init(struct ep_reads *reads, struct uv_loop_s *loop, struct ep_timer *timer, uint32_t per_second,
 		   void (*done)(void *arg, struct ep_program program,
 				const struct ep_process_read *read),
 		   void *arg);
-/* Nothing is read any more; the handle closes with the loop. */
+/* Nothing is read any more. */
 void ep_reads_stop(struct ep_reads *reads);
 
 /* Has it read after a while, whatever the budget says. Nothing happens if it waits already. */

@@ -48,6 +48,7 @@ static inline struct ep_program world_child(void)
 
 struct world {
 	uv_loop_t loop;
+	struct ep_timer timer;
 	struct ep_rule rules[EP_MAX_RULES];
 	struct ep_delta_store *store;
 	bool may_not_grow;
@@ -159,6 +160,7 @@ static inline struct world *world_new(uint32_t max_processes, size_t store_bytes
 					 .remove_chunk = heap_remove_chunk, .rules = w->rules};
 	struct ep_processes_options options = {
 		.loop = &w->loop,
+		.timer = &w->timer,
 		.rules = w->rules,
 		.control = &w->control,
 		.procs_fd = -1,
@@ -177,6 +179,7 @@ static inline struct world *world_new(uint32_t max_processes, size_t store_bytes
 	w->mount_inode = world_mount_inode();
 	ep_map_init(&w->procs, 1u << 22);
 	assert_int_equal(uv_loop_init(&w->loop), 0);
+	ep_timer_init(&w->timer, &w->loop);
 	assert_int_equal(ep_delta_store_new(&ops, store_bytes, &w->store), 0);
 	assert_int_equal(ep_delta_store_add_room(w->store, 1 << 17), 0);
 	options.store = w->store;
@@ -193,6 +196,7 @@ static inline int world_open(void **state)
 static inline void world_stop(struct world *w)
 {
 	ep_processes_stop(w->processes);
+	ep_timer_stop(&w->timer);
 	uv_run(&w->loop, UV_RUN_DEFAULT);
 	ep_processes_free(w->processes);
 	assert_int_equal(uv_loop_close(&w->loop), 0);

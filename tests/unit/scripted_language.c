@@ -195,12 +195,13 @@ static bool is_hurried(void *arg)
 void begin_as(pid_t pid, const struct script *answers)
 {
 	struct ep_languages_options options = {
-		.loop = &host.loop, .changed = on_changed, .named = on_named, .hurried = is_hurried};
+		.loop = &host.loop, .timer = &host.timer, .changed = on_changed, .named = on_named, .hurried = is_hurried};
 	struct ep_language *language;
 
 	script = *answers;
 	host.pid = pid;
 	assert_int_equal(uv_loop_init(&host.loop), 0);
+	ep_timer_init(&host.timer, &host.loop);
 	assert_int_equal(ep_languages_new(&options, &host.languages), 0);
 	language = &host.languages->all[0];
 	*language = (struct ep_language){
@@ -219,6 +220,7 @@ void end_host(void)
 	ep_frames_unref(host.frames);
 	ep_claim_unref(host.claim);
 	ep_languages_stop(host.languages);
+	ep_timer_stop(&host.timer);
 	(void)uv_run(&host.loop, UV_RUN_DEFAULT);
 	host.languages->n = 0; /* the script has no module */
 	ep_languages_free(host.languages);

@@ -50,6 +50,7 @@ extern struct script script;
 
 struct script_host {
 	uv_loop_t loop;
+	struct ep_timer timer;
 	pid_t pid;
 	struct ep_languages *languages;
 	struct ep_claim *claim;

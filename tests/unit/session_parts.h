@@ -89,7 +89,7 @@ __asm__(".irp name, "
 	"ep_namer_name_program, ep_namer_say_slow, ep_namer_stop, ep_namer_sweep, "
 	"ep_processes_executable, ep_processes_executables, ep_processes_free, "
 	"ep_processes_identity, ep_processes_on_language, ep_processes_scan, "
-	"ep_processes_stop, ep_session_choose, ep_session_choose_cpus, "
+	"ep_processes_stop, ep_timer_init, ep_timer_stop, ep_session_choose, ep_session_choose_cpus, "
 	"ep_session_collect, ep_session_keep_limit, ep_session_raise_files, "
 	"ep_session_share_memory, ep_watch_close, ep_watch_start"
 	"\n\t.globl \\name\n\t.set \\name, parts_say_nothing\n.endr");

@@ -31,7 +31,7 @@ HOST_TEST(a_layout_that_is_not_known_is_final)
 	begin(.attach = {-ENOTSUP, END});
 	run_until(&script.n_attached, 1);
 	assert_int_equal(host.languages->refused, 1);
-	assert_false(ep_due_is_set(&host.instance->due));
+	assert_false(ep_timeout_is_set(&host.instance->due));
 	assert_true(ep_instance_is_missed(host.instance, false));
 	end_host();
 	assert_int_equal(script.n_attached, 1);
@@ -50,7 +50,7 @@ HOST_TEST(what_is_refused_is_called_no_more)
 	ep_instance_ask_refresh(host.instance);
 	ep_languages_rest(host.languages, UINT64_MAX, 0);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
-	assert_false(ep_due_is_set(&host.instance->due));
+	assert_false(ep_timeout_is_set(&host.instance->due));
 	assert_int_equal(host.instance->job.attached.state, EP_ATTACHMENT_REFUSED);
 	assert_int_equal(script.n_attached, 1);
 	assert_int_equal(script.n_changed, 1);
@@ -131,9 +131,9 @@ HOST_TEST(an_attach_that_waits_is_given_up_when_the_program_ends)
 {
 	begin(.attach = {EP_NOT_YET, END});
 	run_until(&script.n_attached, 1);
-	assert_true(ep_due_is_set(&host.instance->due));
+	assert_true(ep_timeout_is_set(&host.instance->due));
 	ep_instance_end(host.instance);
-	assert_false(ep_due_is_set(&host.instance->due));
+	assert_false(ep_timeout_is_set(&host.instance->due));
 	assert_int_equal(ep_instance_wake(host.instance), -ESRCH);
 	ep_instance_refresh(host.instance);
 	ep_instance_act(host.instance);
@@ -147,7 +147,7 @@ HOST_TEST(an_attach_that_is_under_way_when_the_program_ends_is_the_last_one)
 	ep_instance_end(host.instance);
 	run_until(&script.n_attached, 1);
 	assert_int_equal(ep_languages_busy(host.languages), 0);
-	assert_false(ep_due_is_set(&host.instance->due));
+	assert_false(ep_timeout_is_set(&host.instance->due));
 	assert_int_equal(ep_instance_wake(host.instance), -ESRCH);
 }
 
@@ -156,7 +156,7 @@ HOST_TEST(a_process_that_is_gone_is_not_refused)
 	begin(.attach = {-EFAULT, -ESRCH, END});
 	run_until(&script.n_attached, 2);
 	assert_int_equal(host.languages->refused, 0);
-	assert_false(ep_due_is_set(&host.instance->due));
+	assert_false(ep_timeout_is_set(&host.instance->due));
 	assert_true(ep_instance_is_missed(host.instance, false));
 	end_host();
 	assert_int_equal(script.n_attached, 2);
