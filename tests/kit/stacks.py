@@ -172,6 +172,12 @@ def used_by(output):
     return (float(used[-1]), int(switches[-1]) + 1 if switches else None) if used else None
 
 
+def started_in(output):
+    """Seconds of CPU time that a program used before its main, by its line START; 0: it does not say."""
+    used = re.findall(r"^START ([0-9.]+)$", output, re.M)
+    return float(used[-1]) if used else 0.0
+
+
 def without_kernel(frames):
     at = 0
     while at < len(frames) and is_kernel(frames[at]):

@@ -161,6 +161,13 @@ class Checker(unittest.TestCase):
         status, output = self.check([(self.GOOD, 900, {}), (prog("main") + ROOT, 100, {})])
         self.assertEqual(status, 1, output)
 
+    def test_the_start_of_a_program_is_aside_for_as_long_as_it_says(self):
+        start = ([Frame(name, "ld-linux-x86-64.so.2") for name in ("_dl_relocate_object", "_start")], 100, {})
+        for seconds, wanted in [("0.200", 0), ("0.020", 1)]:
+            truth = f"STACK spin a main\nSTART {seconds}\nCPU 2.004\n"
+            status, output = self.check([(self.GOOD, 900, {}), start], truth)
+            self.assertEqual(status, wanted, output)
+
     def test_a_stack_that_is_never_seen(self):
         status, output = self.check([(self.GOOD, 900, {})], "STACK spin a main\nSTACK spin b main\n")
         self.assertEqual(status, 1, output)

@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	if (argc > 2)
-		zoo_go_on(argv[1], argv[2]);
+		zoo_go_on(argv[1], argv[2], "0"); /* it says nothing of its starts */
 	else
 		zoo_set_end(strtod(argv[1], NULL));
 	if (!zoo_time_left())
