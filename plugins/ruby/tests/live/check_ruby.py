@@ -11,10 +11,11 @@ import sys
 
 import locations
 import rubies
+import counting
 import language
 
 ATTACHING_SECONDS = 0.3     # until it is attached to, its stacks are native
-COLLECTING_POINTS = 2.0     # the collector's share may be off by so much, in percent
+COLLECTING_POINTS = 2.0     # the collector's share may be off by so much, in percent, beside chance
 IN_CONTAINER = "plain,blocks,deep1000,turns64,flow"
 AT_CALLS = 3.0              # percent of samples;
 AT_CALLS_OF_JIT = 7.0       # at leaves without a line what else a method does counts, too;
@@ -84,7 +85,8 @@ class Rubies(language.Check):
             return
         all_of, collecting = judge.collected
         share, want = 100 * collecting / all_of, 100 * judge.said.collecting / judge.said.cpu
-        if abs(share - want) > COLLECTING_POINTS:
+        if (counting.is_missed(collecting, all_of, 100 - min(want + COLLECTING_POINTS, 100)) or
+                counting.is_missed(all_of - collecting, all_of, max(want - COLLECTING_POINTS, 0))):
             yield f"the collector has {share:.1f} % of the samples, {want:.1f} % of the time"
 
     def cases(self):
