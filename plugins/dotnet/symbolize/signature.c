@@ -329,28 +329,43 @@ static bool must_end(int r)
 	return r == -ESRCH || r == -ETIME || r == -EFAULT;
 }
 
+/* A list that ends early is not shown by half. */
+static void take_back(struct text_writer *writer, size_t used, int r)
+{
+	if (r < 0 && !writer->is_full)
+		writer->used = used;
+}
+
 int dotnet_signature_put(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint64_t addr,
 			 const struct dotnet_method *method, dotnet_find_metadata *find, void *arg,
 			 struct text_writer *writer)
 {
 	uint64_t args;
 	uint32_t n = 0;
+	size_t used;
 	int r = dotnet_metadata_type(reader, metadata, method->type_rid, writer);
 
 	if (r < 0)
 		return r;
+	used = writer->used;
 	r = find_arguments(reader, method->table, &args, &n);
 	if (r == 0)
 		r = put_arguments(reader, args, n, find, arg, writer);
+	take_back(writer, used, r);
 	if (must_end(r))
 		return r;
 	text_put(writer, '.');
 	r = dotnet_metadata_method(reader, metadata, method->rid, writer);
 	if (r < 0)
 		return r;
+	used = writer->used;
 	if (method->kind == DOTNET_METHOD_INSTANTIATED)
 		r = put_instance(reader, addr, find, arg, writer);
-	if (!must_end(r))
-		r = put_signature(reader, metadata, method->rid, writer);
+	take_back(writer, used, r);
+	if (must_end(r))
+		return r;
+	used = writer->used;
+	r = put_signature(reader, metadata, method->rid, writer);
+	take_back(writer, used, r);
 	return must_end(r) ? r : 0;
 }
