@@ -12,6 +12,7 @@
 
 #include "core/base/util.h"
 #include "plugins/dotnet/symbolize/debug_info.h"
+#include "plugins/dotnet/symbolize/plain.h"
 #include "plugins/dotnet/symbolize/signature.h"
 #include "plugins/shared/names/cache.h"
 
@@ -20,10 +21,10 @@
 #include <string.h>
 
 #define TEXT_BYTES	2048
-#define NAMES_BYTES	(160u << 10)
-#define MODULES_BYTES	(96u << 10)
-#define PDBS_BYTES	(512u << 10)
-#define OVERSIZED_BYTES (2 * DOTNET_PDB_MAX_PLAIN)
+#define NAMES_BYTES	(136u << 10)
+#define MODULES_BYTES	(64u << 10)
+#define PDBS_BYTES	(24u << 10) /* where its rows are; none of its bytes */
+_Static_assert(NAMES_BYTES + MODULES_BYTES + PDBS_BYTES <= 224u << 10, "a process has 256 KiB, with what finds it");
 
 struct module {
 	struct names_item item;
@@ -55,7 +56,6 @@ int dotnet_names_new(const struct dotnet_reader *reader, const struct dotnet_fil
 		.classes = {[DOTNET_CLASS_NAMES] = NAMES_BYTES,
 			    [DOTNET_CLASS_MODULES] = MODULES_BYTES,
 			    [DOTNET_CLASS_PDBS] = PDBS_BYTES},
-		.oversized = OVERSIZED_BYTES,
 	};
 	struct dotnet_names *names = calloc(1, sizeof(*names));
 	int r;
@@ -69,14 +69,17 @@ int dotnet_names_new(const struct dotnet_reader *reader, const struct dotnet_fil
 		return r;
 	}
 	names->lines = (struct dotnet_lines){.reader = &names->reader, .files = *files, .cache = names->cache};
+	dotnet_plain_enter();
 	*ret = names;
 	return 0;
 }
 
 void dotnet_names_free(struct dotnet_names *names)
 {
-	if (names)
-		names_cache_free(names->cache);
+	if (!names)
+		return;
+	names_cache_free(names->cache);
+	dotnet_plain_leave();
 	free(names);
 }
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of frames in a process that is made up. */
+#include "core/base/clock.h"
 #include "core/base/util.h"
+#include "plugins/dotnet/symbolize/plain.h"
 #include "plugins/dotnet/tests/unit/made_dotnet.h"
 #include "plugins/dotnet/tests/unit/made_pdb.h"
 #include "tests/kit/test.h"
 
 #include <errno.h>
+#include <zlib.h>
 
 static struct made_dotnet made;
 static void *instance;
@@ -282,6 +285,67 @@ EP_TEST(a_pdb_that_is_replaced_is_read_anew)
 	assert_int_equal(name_at(0x10), 0);
 	assert_int_equal(made.host.line, 0);
 	dotnet_detach(instance);
+}
+
+/* As large as all may be together. */
+static const struct dotnet_plain *put_large(void)
+{
+	uint8_t *bytes = calloc(1, DOTNET_PLAIN_BYTES);
+
+	assert_non_null(bytes);
+	return dotnet_plain_put(bytes, DOTNET_PLAIN_BYTES, ep_clock_mono_ns());
+}
+
+/* In the image: a second entry, and the PDB deflated behind it. */
+static void embed_pdb(void)
+{
+	const uint64_t image = MADE_IMAGE - MADE_DATA, pe = image + 0x80, at = image + 0xb00 + 28;
+	uint8_t packed[1024];
+	z_stream stream = {.next_in = pdb, .avail_in = MADE_PDB_BYTES, .next_out = packed, .avail_out = sizeof(packed)};
+
+	assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+	deflateEnd(&stream);
+	made_int(&made, pe + 24 + 112 + 6 * 8 + 4, 2 * 28);
+	made_int(&made, at + 12, 17);
+	made_int(&made, at + 16, (uint32_t)stream.total_out + 8);
+	made_int(&made, at + 20, MADE_RVA + 0xc00);
+	made_put(&made, image + 0xc00, "MPDB", 4);
+	made_int(&made, image + 0xc04, MADE_PDB_BYTES);
+	made_put(&made, image + 0xc08, packed, stream.total_out);
+}
+
+/* Two processes of the same program have its PDB once, and again when it had to go; none is left. */
+EP_TEST(processes_share_a_pdb_in_their_image)
+{
+	const struct dotnet_plain *plain;
+	void *other;
+
+	begin_lines(10, "made.pdb");
+	made.host.beside_name = NULL;
+	embed_pdb();
+	other = instance;
+	assert_int_equal(dotnet_attach(&made.exe, &made.host.target, &instance), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		void *swap = instance;
+
+		assert_int_equal(name_at(0x10), 0);
+		assert_string_equal(made.host.file_name, "/src/one.cs");
+		assert_int_equal(made.host.line, 10);
+		assert_int_equal(dotnet_plain_total(), MADE_PDB_BYTES);
+		instance = other;
+		other = swap;
+	}
+	plain = put_large();
+	assert_int_equal(dotnet_plain_total(), DOTNET_PLAIN_BYTES);
+	dotnet_plain_unref(plain);
+	assert_int_equal(name_at(0x20), 0);
+	assert_int_equal(made.host.line, 12);
+	assert_int_equal(dotnet_plain_total(), MADE_PDB_BYTES);
+	dotnet_detach(instance);
+	assert_int_equal(dotnet_plain_total(), MADE_PDB_BYTES);
+	dotnet_detach(other);
+	assert_int_equal(dotnet_plain_total(), 0);
 }
 
 /* --- doctor ----------------------------------------------------------------------------------------------------- */
