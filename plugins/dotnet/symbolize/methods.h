@@ -24,8 +24,9 @@ struct dotnet_method {
 /* 0; -EFAULT, -ESRCH; -EBADMSG: this is none. Of a dynamic method the owner is not looked at. */
 int dotnet_method_read(const struct dotnet_reader *reader, uint64_t method, struct dotnet_method *ret);
 
-/* The type and module of method->table alone. */
-int dotnet_method_read_owner(const struct dotnet_reader *reader, struct dotnet_method *method);
+/* Of method->table alone: its words; then the type and the module that they tell. */
+int dotnet_method_read_table(const struct dotnet_reader *reader, struct dotnet_method *method);
+int dotnet_method_find_owner(const struct dotnet_reader *reader, struct dotnet_method *method);
 
 /* The name of a DynamicMethod, or of a stub that was made of IL; cut. *ret_addr: may be NULL. */
 int dotnet_method_dynamic_name(const struct dotnet_reader *reader, uint64_t method, char *buf, size_t size,

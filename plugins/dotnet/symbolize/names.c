@@ -96,9 +96,8 @@ struct finding {
 	bool keeps;
 };
 
-static int find_metadata(void *arg, uint64_t addr, struct dotnet_metadata *ret)
+static int find_metadata(const struct finding *finding, uint64_t addr, struct dotnet_metadata *ret)
 {
-	const struct finding *finding = arg;
 	struct dotnet_names *names = finding->names;
 	const struct module *known =
 		finding->keeps ? names_cache_peek(names->cache, DOTNET_KIND_MODULE, addr, 0, 0) : NULL;
@@ -123,6 +122,58 @@ static int find_metadata(void *arg, uint64_t addr, struct dotnet_metadata *ret)
 	names_cache_put(names->cache, &made->item);
 	names_item_unref(&made->item);
 	return 0;
+}
+
+/* The texts of a type are kept as a name's table is. */
+static void keep_type(struct dotnet_names *names, uint64_t module, uint64_t token, const struct dotnet_type *type)
+{
+	size_t bytes = offsetof(struct dotnet_type, texts) + type->bytes;
+	struct names_function *made;
+
+	if (names_function_new("", "", type, bytes, &made) < 0)
+		return;
+	made->item.kind = DOTNET_KIND_TYPE;
+	made->item.class = DOTNET_CLASS_NAMES;
+	made->item.key[0] = module;
+	made->item.key[1] = token;
+	names_cache_put(names->cache, &made->item);
+	names_item_unref(&made->item);
+}
+
+#define WITH_PARAMETERS (1ull << 32) /* a bit over a token: another item */
+
+/* Of a TypeDef or TypeRef: a type's name is most of what is read for a method's. */
+static int get_type(const struct finding *finding, uint64_t module, uint64_t token, struct dotnet_type *ret)
+{
+	struct dotnet_names *names = finding->names;
+	const struct names_function *known =
+		finding->keeps ? names_cache_peek(names->cache, DOTNET_KIND_TYPE, module, token, 0) : NULL;
+	uint32_t rid = (uint32_t)token >> 2;
+	struct dotnet_metadata metadata;
+	int r;
+
+	if (known) {
+		memcpy(ret, known->table, known->table_bytes);
+		return 0;
+	}
+	r = find_metadata(finding, module, &metadata);
+	if (r == 0)
+		r = (token & 3) == 0
+			    ? dotnet_type_read(&names->reader, &metadata, rid, token & WITH_PARAMETERS, ret)
+			    : dotnet_type_read_ref(&names->reader, &metadata, rid, ret);
+	if (r == 0 && finding->keeps && !metadata.is_copy)
+		keep_type(names, module, token, ret);
+	return r;
+}
+
+static int put_type(void *arg, uint64_t module, uint32_t token, struct text_writer *writer)
+{
+	struct dotnet_type type;
+	int r = get_type(arg, module, token, &type);
+
+	if (r == 0)
+		dotnet_type_put(&type, writer);
+	return r;
 }
 
 /* Stubs that the runtime makes of IL, such as those that call C, are methods whose names begin so. */
@@ -151,15 +202,22 @@ static int check_copy(const struct dotnet_reader *reader, uint64_t module, const
 static int write_method(struct finding *finding, uint64_t addr, const struct dotnet_method *method, struct text *text)
 {
 	const struct dotnet_reader *reader = &finding->names->reader;
+	const struct dotnet_types types = {put_type, finding};
 	struct text_writer function = {.buf = text->function, .size = TEXT_BYTES};
 	struct text_writer system = {.buf = text->system, .size = TEXT_BYTES};
+	struct dotnet_definition definition;
 	struct dotnet_metadata metadata;
+	struct dotnet_type type;
 	int r = find_metadata(finding, method->module, &metadata);
 
 	if (r == 0)
-		r = dotnet_metadata_name(reader, &metadata, method->type_rid, method->rid, &function);
+		r = get_type(finding, method->module, DOTNET_TOKEN_DEF(method->type_rid) | WITH_PARAMETERS, &type);
 	if (r == 0)
-		r = dotnet_signature_put(reader, &metadata, addr, method, find_metadata, finding, &system);
+		r = dotnet_definition_read(reader, &metadata, method->rid, &definition);
+	if (r == 0)
+		r = dotnet_definition_put(reader, &metadata, &type, &definition, &function);
+	if (r == 0)
+		r = dotnet_signature_put(reader, addr, method, &type, &definition, &types, &system);
 	text_end(&function, false);
 	text_end(&system, false);
 	return r == 0 ? check_copy(reader, method->module, &metadata) : r;
@@ -216,18 +274,28 @@ static int read_entry(struct dotnet_names *names, uint64_t entry, struct code *c
 	return 0;
 }
 
+/* JIT code, by where it begins. */
+static int read_start(struct dotnet_names *names, uint64_t start, struct code *code, uint64_t *ret_method)
+{
+	const struct dotnet_reader *reader = &names->reader;
+	uint64_t header;
+	int r = dotnet_header_of_start(reader, start, &header);
+
+	if (r == 0)
+		r = dotnet_read_word(reader, header + reader->layout->header_method, ret_method);
+	if (r == 0 && dotnet_debug_of_header(reader, header, &code->debug) < 0)
+		code->debug = (struct dotnet_debug_info){0};
+	return r;
+}
+
 /* Of a MethodDesc that is inlined, else of code. */
 static int read_code(struct dotnet_names *names, uint32_t kind, uint64_t word, struct code *code, struct text *text)
 {
 	uint64_t method = word;
-	int r = 0;
+	int r = kind == DOTNET_KIND_ENTRY  ? read_entry(names, word, code, &method)
+		: kind == DOTNET_KIND_NAME ? read_start(names, word, code, &method)
+					   : 0;
 
-	if (kind == DOTNET_KIND_ENTRY)
-		r = read_entry(names, word, code, &method);
-	else if (kind == DOTNET_KIND_NAME)
-		r = dotnet_method_of_start(&names->reader, word, &method);
-	if (r == 0 && kind == DOTNET_KIND_NAME && dotnet_debug_of_start(&names->reader, word, &code->debug) < 0)
-		code->debug = (struct dotnet_debug_info){0};
 	return r == 0 ? name_method(names, method, code, text) : r;
 }
 

@@ -11,14 +11,15 @@
 #include "plugins/dotnet/symbolize/signature.h"
 #include "tests/kit/memory.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MADE_HEAP_AT   0x10000ull /* names and rows */
 #define MADE_BLOB_AT   0x20000ull /* a method's signature */
-#define MADE_TYPES_AT  0x30000ull /* MethodTables, 0x100 each */
+#define MADE_TYPES_AT  0x40000ull /* MethodTables, 0x100 each */
 #define MADE_METHOD_AT (MADE_TYPES_AT + 0xa00) /* InstantiatedMethodDesc */
-#define MADE_MODULE_AT 0x40000ull /* never read */
+#define MADE_MODULE_AT 0x80000ull /* never read */
 #define MADE_PARTS     0x10000u	  /* bytes of the last three */
 
 #define MADE_COMPONENTS 0x80000000u /* vm/methodtable.h: WFLAGS_HIGH_ENUM, v8.0.0: it has elements */
@@ -31,7 +32,7 @@ struct made_signature {
 	struct dotnet_reader reader;
 	struct dotnet_metadata metadata;
 	struct dotnet_method method;
-	uint32_t n_asked; /* for metadata */
+	uint32_t n_asked; /* for types */
 	uint8_t heap[0x200], blob[MADE_PARTS + 4], types[MADE_PARTS];
 };
 
@@ -40,13 +41,19 @@ static inline void made_rows(struct made_signature *made, uint32_t at, const uin
 	memcpy(made->heap + at, rows, bytes);
 }
 
-static inline int made_find(void *arg, uint64_t module, struct dotnet_metadata *ret)
+static inline int made_put_type(void *arg, uint64_t module, uint32_t token, struct text_writer *writer)
 {
 	struct made_signature *made = arg;
+	struct dotnet_type type;
+	int r = -EBADMSG;
 
 	made->n_asked++;
-	*ret = made->metadata;
-	return module == MADE_MODULE_AT ? 0 : -EBADMSG;
+	if (module == MADE_MODULE_AT)
+		r = (token & 3) == 0 ? dotnet_type_read(&made->reader, &made->metadata, token >> 2, false, &type)
+				     : dotnet_type_read_ref(&made->reader, &made->metadata, token >> 2, &type);
+	if (r == 0)
+		dotnet_type_put(&type, writer);
+	return r;
 }
 
 /* The signature of the method: its length, in four bytes, is put before it. */
@@ -86,7 +93,8 @@ static inline void made_signature_init(struct made_signature *made, uint32_t maj
 		.methods = {.addr = MADE_HEAP_AT + 0x160, .n = 1, .bytes = 4, .at = {0, 2}, .width = {2, 2}},
 		.nested = {.addr = MADE_HEAP_AT + 0x170, .n = 1, .bytes = 4, .at = {0, 2}, .width = {2, 2}},
 	};
-	made->method = (struct dotnet_method){.kind = DOTNET_METHOD_IL, .rid = 1, .type_rid = 3, .table = MADE_TYPES_AT};
+	made->method = (struct dotnet_method){
+		.kind = DOTNET_METHOD_IL, .rid = 1, .type_rid = 3, .module = MADE_MODULE_AT, .table = MADE_TYPES_AT};
 	made_say(made, nothing, sizeof(nothing));
 	fake_memory_add(&made->memory, MADE_HEAP_AT, made->heap, sizeof(made->heap));
 	fake_memory_add(&made->memory, MADE_BLOB_AT, made->blob, sizeof(made->blob));
@@ -153,9 +161,18 @@ static inline void made_instance(struct made_signature *made, uint64_t args, uin
 /* The text, which ends. */
 static inline int made_text(struct made_signature *made, char *buf, size_t size)
 {
+	const struct dotnet_types types = {made_put_type, made};
 	struct text_writer writer = {.buf = buf, .size = size};
-	int r = dotnet_signature_put(&made->reader, &made->metadata, MADE_METHOD_AT, &made->method, made_find, made, &writer);
+	struct dotnet_definition definition;
+	struct dotnet_type type;
+	int r = dotnet_method_read_table(&made->reader, &made->method);
 
+	if (r == 0)
+		r = dotnet_type_read(&made->reader, &made->metadata, made->method.type_rid, false, &type);
+	if (r == 0)
+		r = dotnet_definition_read(&made->reader, &made->metadata, made->method.rid, &definition);
+	if (r == 0)
+		r = dotnet_signature_put(&made->reader, MADE_METHOD_AT, &made->method, &type, &definition, &types, &writer);
 	text_end(&writer, false);
 	return r;
 }

@@ -70,6 +70,60 @@ EP_TEST_EACH(code_of_an_image_is_named_by_its_entry, uint32_t, i, 3)
 	dotnet_detach(instance);
 }
 
+/* What a type is called is known from its first method on; not that of what may be freed. */
+EP_TEST_EACH(a_type_is_read_once, uint32_t, i, 3)
+{
+	struct dotnet_reader r;
+
+	begin(8 + i);
+	r = reader();
+	assert_int_equal(name(DOTNET_FRAME_JIT, MADE_START, 0), 0);
+	made.host.memory.hole = MADE_IMAGE + MADE_TABLES + 36; /* the rows of TypeDef */
+	made.host.memory.hole_bytes = 3 * 14;
+	assert_int_equal(name(DOTNET_FRAME_R2R, MADE_IMAGE + MADE_FUNCTION, 0), 0);
+	assert_string_equal(made.host.function, "Made.Outer.Inner..ctor");
+	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, MADE_START, dotnet_method_check(&r, made_method(&made, 0))),
+			 EP_FRAME_GONE);
+	dotnet_detach(instance);
+}
+
+static uint8_t was_read[MADE_BYTES];
+static uint32_t n_again; /* bytes that were read once more, but of names, which are read in pieces */
+
+static int read_and_note(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	struct fake_host *host = arg;
+
+	for (size_t i = 0; i < bytes && addr + i - MADE_DATA < MADE_IMAGE - MADE_DATA + MADE_STRINGS; i++)
+		n_again += was_read[addr + i - MADE_DATA]++ > 0;
+	return fake_memory_read(&host->memory, addr, buf, bytes);
+}
+
+static void be_of_type(uint32_t rid)
+{
+	if (made.layout.major == 8)
+		made_half(&made, AT_TYPE + made.layout.table_flags2 + 2, (uint16_t)rid);
+	else
+		made_int(&made, AT_TYPE + made.layout.table_flags2, rid << 8);
+}
+
+/* The host fetches what is near by one system call, and once more where the same is asked for again. */
+EP_TEST_EACH(a_name_takes_no_byte_twice, uint32_t, i, 3)
+{
+	begin(8 + i);
+	be_of_type(2); /* so that the module is known, and the other type is not */
+	assert_int_equal(name(DOTNET_FRAME_R2R, MADE_IMAGE + MADE_FUNCTION, 0), 0);
+	assert_string_equal(made.host.function, "Made.Outer..ctor");
+	be_of_type(3);
+	memset(was_read, 0, sizeof(was_read));
+	n_again = 0;
+	made.host.ops.read = read_and_note;
+	assert_int_equal(name(DOTNET_FRAME_JIT, MADE_START, 0), 0);
+	assert_string_equal(made.host.function, "Made.Outer.Inner.Run");
+	assert_int_equal(n_again, 0);
+	dotnet_detach(instance);
+}
+
 /* A DynamicMethod has its own name, as long as it is the one that was sampled. */
 EP_TEST(what_was_freed_has_no_name)
 {

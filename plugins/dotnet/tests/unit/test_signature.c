@@ -132,6 +132,39 @@ EP_TEST(a_long_text_is_cut)
 	}
 }
 
+/* Eight types in each other with names of 511 bytes: as much as there is room for, and each has its part. */
+EP_TEST(names_of_types_have_a_bound)
+{
+	static uint8_t heap[0x800];
+	static char text[8192];
+	struct dotnet_type type;
+	struct text_writer writer = {.buf = text, .size = sizeof(text)};
+	uint32_t n = 0;
+
+	made_signature_init(&made, 10);
+	memset(heap, 'x', 600);
+	for (uint16_t i = 0; i < DOTNET_MAX_NESTED; i++) {
+		const uint16_t row[4] = {i < DOTNET_MAX_NESTED - 1 ? 2 : 0, 0, 1, 1}, nested[2] = {(uint16_t)(i + 1), (uint16_t)(i + 2)};
+
+		memcpy(heap + 0x400 + 8 * i, row, 8);
+		memcpy(heap + 0x500 + 4 * i, nested, 4);
+	}
+	fake_memory_add(&made.memory, 0x8000, heap, sizeof(heap));
+	made.metadata.strings = 0x8000;
+	made.metadata.strings_bytes = 0x400;
+	made.metadata.types.addr = 0x8400;
+	made.metadata.nested.addr = 0x8500;
+	made.metadata.types.n = made.metadata.nested.n = DOTNET_MAX_NESTED;
+	assert_int_equal(dotnet_type_read(&made.reader, &made.metadata, 1, true, &type), 0);
+	assert_true(type.bytes <= sizeof(type.texts));
+	dotnet_type_put(&type, &writer);
+	text_end(&writer, false);
+	for (const char *at = text; *at; at++)
+		n += *at == '+';
+	assert_int_equal(n, DOTNET_MAX_NESTED - 1);
+	assert_in_range(strlen(text), DOTNET_TYPE_BYTES - 64, DOTNET_TYPE_BYTES);
+}
+
 /* --- type arguments --------------------------------------------------------------------------------------------- */
 
 /* A type over a value, one over a type in a type and itself over one, a method over both; arrays of each. */
