@@ -177,6 +177,40 @@ uint64_t dotnet_method_check(const struct dotnet_reader *reader, uint64_t addr)
 	return check_name(reader, check, name);
 }
 
+/* --- precodes --------------------------------------------------------------------------------------------- */
+
+/*
+ * Pages of code and of data take turns, and what belongs together is at the same place in both (vm/precode.h:
+ * StubPrecodeData, FixupPrecodeData; vm/amd64/thunktemplates.S, v8.0.0, v9.0.0, v10.0.0):
+ *
+ *	stub	mov r10, [record]; jmp [record + 8]		MethodDesc, target
+ *	fixup	jmp [record]; mov r10, [record + 8]; jmp ..	target, MethodDesc
+ */
+#define PRECODE_BYTES 24u
+#define PRECODE_PAGE  0x4000u /* 16 KiB, or a page if that is more */
+#define STUB_CODE     0x00003ff9158b4cull
+#define FIXUP_CODE    0x8b4c00003ffa25ffull
+
+int dotnet_method_of_precode(const struct dotnet_reader *reader, uint64_t addr, uint32_t kind, uint64_t *ret)
+{
+	struct dotnet_range range;
+	uint64_t begin, code, record;
+	uint32_t off;
+	int r = dotnet_range_find(reader, addr, &range);
+
+	if (r < 0)
+		return r;
+	off = (uint32_t)(addr - range.begin) % (2 * PRECODE_PAGE) / PRECODE_BYTES * PRECODE_BYTES;
+	if (range.flags != DOTNET_RANGE_STUBS || off + PRECODE_BYTES > PRECODE_PAGE)
+		return -ENODATA;
+	begin = addr - (addr - range.begin) % (2 * PRECODE_PAGE) + off;
+	record = begin + PRECODE_PAGE + (kind == DOTNET_STUB_FIXUP_PRECODE ? 8 : 0);
+	r = dotnet_read_word(reader, begin, &code);
+	if (r == 0 && (kind == DOTNET_STUB_FIXUP_PRECODE ? code != FIXUP_CODE : code << 8 != STUB_CODE << 8))
+		r = -ENODATA;
+	return r == 0 ? dotnet_read_word(reader, record, ret) : r;
+}
+
 /* --- code of an image ----------------------------------------------------------------------------------- */
 
 int dotnet_module_r2r(const struct dotnet_reader *reader, uint64_t module, uint64_t *ret_info)

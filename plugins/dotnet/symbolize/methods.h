@@ -33,6 +33,12 @@ int dotnet_method_dynamic_name(const struct dotnet_reader *reader, uint64_t meth
 			       uint64_t *ret_addr);
 
 /*
+ * The MethodDesc that a precode leads to, by an address in it: `kind` is 4 or 5 of enum dotnet_stub. -ENODATA: it may be
+ * another one's, or there is none.
+ */
+int dotnet_method_of_precode(const struct dotnet_reader *reader, uint64_t addr, uint32_t kind, uint64_t *ret);
+
+/*
  * The MethodDesc whose code begins at `entry`, by the map of entry points that the runtime has of an
  * image (ReadyToRunInfo::m_entryPointToMethodDescMap): all code that ran is in it. -ENODATA: it is not.
  */

@@ -17,6 +17,7 @@
 #include "plugins/shared/names/cache.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -419,10 +420,41 @@ static const char *stub_name(uint64_t kind)
 	return kind < DOTNET_STUBS && stubs[kind] ? stubs[kind] : "[stub]";
 }
 
-static int name_stub(const struct ep_raw_frame *frame, dotnet_add_name *add, struct ep_names *to)
+/* The name of what a precode leads to. A DynamicMethod may be another one by now, as its MethodDesc is used again. */
+static int get_target(struct dotnet_names *names, uint64_t addr, uint32_t kind, struct names_function **ret)
 {
-	const struct ep_name name = {.size = sizeof(name), .function = stub_name(frame->aux)};
+	struct dotnet_method method;
+	uint64_t desc;
+	int r = kind == DOTNET_STUB_PRECODE || kind == DOTNET_STUB_FIXUP_PRECODE
+			? dotnet_method_of_precode(&names->reader, addr, kind, &desc)
+			: -ENODATA;
 
+	if (r == 0)
+		r = dotnet_method_read(&names->reader, desc, &method);
+	if (r == 0 && method.kind == DOTNET_METHOD_DYNAMIC)
+		r = -ENODATA;
+	return r == 0 ? get_name(names, DOTNET_KIND_METHOD, desc, true, ret) : r;
+}
+
+/* "[precode stub] Target"; what has no target has its kind. */
+static int name_stub(struct dotnet_names *names, const struct ep_raw_frame *frame, dotnet_add_name *add,
+		     struct ep_names *to)
+{
+	const char *kind = stub_name(frame->aux);
+	struct ep_name name = {.size = sizeof(name), .function = kind};
+	char function[TEXT_BYTES + 32], system[TEXT_BYTES + 32];
+	struct names_function *target;
+	int r = get_target(names, frame->words[0], frame->aux, &target);
+
+	if (r == -ESRCH || r == -ETIME)
+		return r;
+	if (r == 0) {
+		snprintf(function, sizeof(function), "%s %s", kind, target->function);
+		snprintf(system, sizeof(system), "%s %s", kind, target->file);
+		put_name(target);
+		name.function = function;
+		name.system_name = system;
+	}
 	return add(to, &name);
 }
 
@@ -448,7 +480,7 @@ int dotnet_names_of(struct dotnet_names *names, const struct ep_raw_frame *frame
 	if (frame->n_words != (what == DOTNET_FRAME_COLLECTIBLE ? 2u : 1u))
 		return -EBADMSG;
 	if (what == DOTNET_FRAME_STUB)
-		return name_stub(frame, add, to);
+		return name_stub(names, frame, add, to);
 	if (!is_same(names, frame))
 		return EP_FRAME_GONE;
 	r = get_name(names, kind, frame->words[0], what != DOTNET_FRAME_COLLECTIBLE, &name);

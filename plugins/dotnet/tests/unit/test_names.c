@@ -196,6 +196,77 @@ EP_TEST(stubs_of_il_and_of_code_say_what_they_are)
 	dotnet_detach(instance);
 }
 
+/* --- precodes --------------------------------------------------------------------------------------------------- */
+
+#define STUBS	    0x50000000ull
+#define STUBS_BYTES 0x10000u
+static uint8_t stub_bytes[STUBS_BYTES];
+
+/* A precode at `at`, of pages of 16 KiB: its code, and its record in the next page. */
+static void put_precode(uint32_t at, uint32_t kind, uint64_t method)
+{
+	static const uint8_t stub[] = {0x4c, 0x8b, 0x15, 0xf9, 0x3f, 0, 0, 0xff, 0x25, 0xfb, 0x3f, 0, 0};
+	static const uint8_t fixup[] = {0xff, 0x25, 0xfa, 0x3f, 0, 0, 0x4c, 0x8b, 0x15, 0xfb, 0x3f, 0, 0, 0xff, 0x25, 0xfd, 0x3f, 0, 0};
+	const uint64_t target = 0x1234;
+	bool is_fixup = kind == DOTNET_STUB_FIXUP_PRECODE;
+
+	memcpy(stub_bytes + at, is_fixup ? fixup : stub, is_fixup ? sizeof(fixup) : sizeof(stub));
+	memcpy(stub_bytes + at + 0x4000, is_fixup ? &target : &method, 8);
+	memcpy(stub_bytes + at + 0x4008, is_fixup ? &method : &target, 8);
+}
+
+static void begin_stubs(uint32_t major, uint32_t flags)
+{
+	made_init(&made, major);
+	memset(stub_bytes, 0, sizeof(stub_bytes));
+	fake_memory_add(&made.host.memory, STUBS, stub_bytes, sizeof(stub_bytes));
+	made_range(&made, 2, STUBS, STUBS_BYTES, flags);
+	put_precode(24 * 5, DOTNET_STUB_FIXUP_PRECODE, made_method(&made, 0));
+	put_precode(0x8000 + 24 * 681, DOTNET_STUB_PRECODE, made_method(&made, 2));
+	assert_int_equal(dotnet_attach(&made.exe, &made.host.target, &instance), 0);
+}
+
+static void check_stub(uint64_t at, uint32_t kind, const char *text)
+{
+	assert_int_equal(name(DOTNET_FRAME_STUB, STUBS + at, kind), 0);
+	assert_string_equal(made.host.function, text);
+}
+
+EP_TEST_EACH(precodes_have_the_name_of_their_target, uint32_t, i, 3)
+{
+	begin_stubs(8 + i, DOTNET_RANGE_STUBS);
+	check_stub(24 * 5, DOTNET_STUB_FIXUP_PRECODE, "[precode stub] Made.Outer.Inner.Run");
+	check_stub(24 * 5 + 19, DOTNET_STUB_FIXUP_PRECODE, "[precode stub] Made.Outer.Inner.Run");
+	check_stub(0x8000 + 24 * 681 + 7, DOTNET_STUB_PRECODE, "[precode stub] Made.Outer.Inner..ctor");
+	/* None at all, one of the other kind, data, what is another stub. */
+	check_stub(24 * 6, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	check_stub(24 * 5, DOTNET_STUB_PRECODE, "[precode stub]");
+	check_stub(0x4000 + 24 * 5, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	check_stub(0x4000 - 2, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	check_stub(24 * 5, 7, "[resolve stub]");
+	dotnet_detach(instance);
+}
+
+/* What may be another's, or is no method, has its kind; what may be there a moment later is asked for again. */
+EP_TEST(a_precode_without_a_sure_target_has_its_kind)
+{
+	begin_stubs(10, DOTNET_RANGE_STUBS | DOTNET_RANGE_COLLECTIBLE);
+	check_stub(24 * 5, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	dotnet_detach(instance);
+	begin_stubs(10, DOTNET_RANGE_STUBS);
+	put_precode(24 * 7, DOTNET_STUB_FIXUP_PRECODE, made_method(&made, 1)); /* a DynamicMethod */
+	put_precode(24 * 8, DOTNET_STUB_FIXUP_PRECODE, MADE_DATA + AT_NIBBLES);
+	put_precode(24 * 9, DOTNET_STUB_FIXUP_PRECODE, 0);
+	check_stub(24 * 7, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	check_stub(24 * 8, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	check_stub(24 * 9, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	made.host.memory.n_reads = 0;
+	made.host.memory.fail_at = 9;
+	made.host.memory.fail_with = -ESRCH;
+	assert_int_equal(name(DOTNET_FRAME_STUB, STUBS + 24 * 5, DOTNET_STUB_FIXUP_PRECODE), -ESRCH);
+	dotnet_detach(instance);
+}
+
 /* Memory of anything else gives no name, and no endless search. */
 EP_TEST(rows_that_are_not_there_are_no_names)
 {
