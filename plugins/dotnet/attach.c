@@ -143,13 +143,11 @@ static int prove_image(struct proof *proof, const struct dotnet_range *range)
 	const struct dotnet_reader *reader = &proof->inst->reader;
 	const struct dotnet_layout *layout = reader->layout;
 	bool had_failed = proof->has_failed;
-	uint64_t info = 0, composite = 0, buckets = 0, bucket[8];
-	int r = dotnet_read_word(reader, range->module + layout->module_r2r, &info);
+	uint64_t info = 0, buckets = 0, bucket[8];
+	int r = dotnet_module_r2r(reader, range->module, &info);
 
 	if (r == 0)
-		r = dotnet_read_word(reader, info + layout->r2r_composite, &composite);
-	if (r == 0)
-		r = dotnet_read_word(reader, (composite ? composite : info) + layout->r2r_map + layout->map_buckets, &buckets);
+		r = dotnet_read_word(reader, info + layout->r2r_map + layout->map_buckets, &buckets);
 	proof->is_named = false;
 	for (uint32_t i = 1; r == 0 && i <= MAX_BUCKETS_SEEN && !proof->is_named; i++) {
 		r = memory_read(&reader->memory, buckets + 64ull * i, bucket, sizeof(bucket));

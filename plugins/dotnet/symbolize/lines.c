@@ -12,12 +12,6 @@
 
 #define PATH_BYTES 1024
 
-struct place_item {
-	struct names_item item;
-	struct dotnet_pdb_place place;
-	bool is_there;
-};
-
 struct pdb_item {
 	struct names_item item;
 	bool is_there; /* else it is known that it is not */
@@ -155,31 +149,20 @@ static int open_source(const struct dotnet_lines *lines, const struct dotnet_pdb
 	return 0;
 }
 
+/* One without an id is known, too: -ENODATA. */
 static int find_place(const struct dotnet_lines *lines, uint64_t module, bool keeps, struct dotnet_pdb_place *ret)
 {
-	const struct place_item *known =
-		keeps ? names_cache_peek(lines->cache, DOTNET_KIND_PLACE, module, 0, 0) : NULL;
-	struct place_item *made;
+	const struct dotnet_pdb_place *known =
+		keeps ? names_cache_kept(lines->cache, DOTNET_KIND_PLACE, module, 0, NULL) : NULL;
 	int r;
 
 	if (known) {
-		*ret = known->place;
-		return known->is_there ? 0 : -ENODATA;
+		*ret = *known;
+		return known->has_id ? 0 : -ENODATA;
 	}
 	r = dotnet_pdb_place_of(lines->reader, module, ret);
-	if ((r < 0 && r != -ENODATA) || !keeps)
-		return r;
-	made = calloc(1, sizeof(*made));
-	if (!made)
-		return -ENOMEM;
-	made->item.kind = DOTNET_KIND_PLACE;
-	made->item.class = DOTNET_CLASS_MODULES;
-	made->item.key[0] = module;
-	made->item.bytes = sizeof(*made);
-	made->place = *ret;
-	made->is_there = r == 0;
-	names_cache_put(lines->cache, &made->item);
-	names_item_unref(&made->item);
+	if ((r == 0 || r == -ENODATA) && keeps)
+		(void)names_cache_keep(lines->cache, DOTNET_KIND_PLACE, DOTNET_CLASS_MODULES, module, 0, ret, sizeof(*ret));
 	return r;
 }
 

@@ -27,11 +27,6 @@
 #define PDBS_BYTES	(24u << 10) /* where its rows are; none of its bytes */
 _Static_assert(NAMES_BYTES + MODULES_BYTES + PDBS_BYTES <= 224u << 10, "a process has 256 KiB, with what finds it");
 
-struct module {
-	struct names_item item;
-	struct dotnet_metadata metadata;
-};
-
 struct dotnet_names {
 	struct dotnet_reader reader;
 	struct dotnet_lines lines;
@@ -100,45 +95,18 @@ struct finding {
 static int find_metadata(const struct finding *finding, uint64_t addr, struct dotnet_metadata *ret)
 {
 	struct dotnet_names *names = finding->names;
-	const struct module *known =
-		finding->keeps ? names_cache_peek(names->cache, DOTNET_KIND_MODULE, addr, 0, 0) : NULL;
-	struct module *made;
+	const struct dotnet_metadata *known =
+		finding->keeps ? names_cache_kept(names->cache, DOTNET_KIND_MODULE, addr, 0, NULL) : NULL;
 	int r;
 
 	if (known) {
-		*ret = known->metadata;
+		*ret = *known;
 		return 0;
 	}
 	r = dotnet_metadata_of(&names->reader, addr, ret);
 	if (r < 0 || ret->is_copy || !finding->keeps)
 		return r;
-	made = calloc(1, sizeof(*made));
-	if (!made)
-		return -ENOMEM;
-	made->item.kind = DOTNET_KIND_MODULE;
-	made->item.class = DOTNET_CLASS_MODULES;
-	made->item.key[0] = addr;
-	made->item.bytes = sizeof(*made);
-	made->metadata = *ret;
-	names_cache_put(names->cache, &made->item);
-	names_item_unref(&made->item);
-	return 0;
-}
-
-/* The texts of a type are kept as a name's table is. */
-static void keep_type(struct dotnet_names *names, uint64_t module, uint64_t token, const struct dotnet_type *type)
-{
-	size_t bytes = offsetof(struct dotnet_type, texts) + type->bytes;
-	struct names_function *made;
-
-	if (names_function_new("", "", type, bytes, &made) < 0)
-		return;
-	made->item.kind = DOTNET_KIND_TYPE;
-	made->item.class = DOTNET_CLASS_NAMES;
-	made->item.key[0] = module;
-	made->item.key[1] = token;
-	names_cache_put(names->cache, &made->item);
-	names_item_unref(&made->item);
+	return names_cache_keep(names->cache, DOTNET_KIND_MODULE, DOTNET_CLASS_MODULES, addr, 0, ret, sizeof(*ret));
 }
 
 #define WITH_PARAMETERS (1ull << 32) /* a bit over a token: another item */
@@ -147,14 +115,14 @@ static void keep_type(struct dotnet_names *names, uint64_t module, uint64_t toke
 static int get_type(const struct finding *finding, uint64_t module, uint64_t token, struct dotnet_type *ret)
 {
 	struct dotnet_names *names = finding->names;
-	const struct names_function *known =
-		finding->keeps ? names_cache_peek(names->cache, DOTNET_KIND_TYPE, module, token, 0) : NULL;
+	size_t bytes;
+	const void *known = finding->keeps ? names_cache_kept(names->cache, DOTNET_KIND_TYPE, module, token, &bytes) : NULL;
 	uint32_t rid = (uint32_t)token >> 2;
 	struct dotnet_metadata metadata;
 	int r;
 
 	if (known) {
-		memcpy(ret, known->table, known->table_bytes);
+		memcpy(ret, known, bytes);
 		return 0;
 	}
 	r = find_metadata(finding, module, &metadata);
@@ -163,7 +131,8 @@ static int get_type(const struct finding *finding, uint64_t module, uint64_t tok
 			    ? dotnet_type_read(&names->reader, &metadata, rid, token & WITH_PARAMETERS, ret)
 			    : dotnet_type_read_ref(&names->reader, &metadata, rid, ret);
 	if (r == 0 && finding->keeps && !metadata.is_copy)
-		keep_type(names, module, token, ret);
+		(void)names_cache_keep(names->cache, DOTNET_KIND_TYPE, DOTNET_CLASS_NAMES, module, token, ret,
+				       offsetof(struct dotnet_type, texts) + ret->bytes);
 	return r;
 }
 
@@ -183,11 +152,10 @@ static void write_dynamic(const char *name, struct text *text)
 	struct text_writer function = {.buf = text->function, .size = TEXT_BYTES};
 	struct text_writer system = {.buf = text->system, .size = TEXT_BYTES};
 	bool is_stub = strncmp(name, "IL_STUB", 7) == 0;
-	const char *shown = is_stub ? "[IL stub]" : name;
 
-	text_put_utf8(&function, (const uint8_t *)shown, strlen(shown));
+	text_put_string(&function, is_stub ? "[IL stub]" : name);
 	text_end(&function, false);
-	text_put_utf8(&system, (const uint8_t *)name, strlen(name));
+	text_put_string(&system, name);
 	text_end(&system, false);
 }
 

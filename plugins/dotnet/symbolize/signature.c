@@ -15,11 +15,6 @@
 #define MAX_ARGS  32 /* of one type */
 #define MAX_DICTS 64
 
-static void put_text(struct text_writer *writer, const char *text)
-{
-	text_put_utf8(writer, (const uint8_t *)text, strlen(text));
-}
-
 /* --- type arguments, by MethodTables ---------------------------------------------------------------------- */
 
 /* vm/methodtable.h: WFLAGS_HIGH_ENUM, v8.0.0, v10.0.0. */
@@ -105,7 +100,7 @@ static int put_arguments(const struct dotnet_reader *reader, uint64_t addr, uint
 		int r = 0;
 
 		if (level->at == level->n) {
-			put_text(writer, level->closer);
+			text_put_string(writer, level->closer);
 			depth--;
 			continue;
 		}
@@ -242,7 +237,7 @@ static int put_element(const struct tokens *tokens, struct dotnet_bytes *bytes, 
 	if (bytes->result < 0)
 		return bytes->result;
 	if (element < EP_LEN(simple) && simple[element]) {
-		put_text(writer, simple[element]);
+		text_put_string(writer, simple[element]);
 		return 0;
 	}
 	switch (element) {
@@ -263,7 +258,7 @@ static int put_element(const struct tokens *tokens, struct dotnet_bytes *bytes, 
 		return put_token(tokens, dotnet_compressed(bytes), writer);
 	case ELEMENT_VAR:
 	case ELEMENT_MVAR:
-		put_text(writer, element == ELEMENT_VAR ? "!" : "!!");
+		text_put_string(writer, element == ELEMENT_VAR ? "!" : "!!");
 		put_number(writer, dotnet_compressed(bytes));
 		return 0;
 	case ELEMENT_GENERIC:
@@ -290,7 +285,7 @@ static int put_parameters(const struct tokens *tokens, struct dotnet_bytes *byte
 		if (level->at == level->n) {
 			if (level->has_shape)
 				put_shape(bytes, writer);
-			put_text(writer, level->closer);
+			text_put_string(writer, level->closer);
 			depth--;
 			continue;
 		}
@@ -356,7 +351,7 @@ int dotnet_signature_put(const struct dotnet_reader *reader, uint64_t addr, cons
 	if (must_end(r))
 		return r;
 	text_put(writer, '.');
-	put_text(writer, definition->name);
+	text_put_string(writer, definition->name);
 	used = writer->used;
 	r = method->kind == DOTNET_METHOD_INSTANTIATED ? put_instance(reader, addr, types, writer) : 0;
 	take_back(writer, used, r);

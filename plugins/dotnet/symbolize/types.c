@@ -70,7 +70,7 @@ static int put_parameters(const struct dotnet_reader *reader, const struct dotne
 		if (r < 0)
 			return r;
 		text_put(writer, i == total - n ? '<' : ',');
-		text_put_utf8(writer, (const uint8_t *)name, strlen(name));
+		text_put_string(writer, name);
 	}
 	if (n)
 		text_put(writer, '>');
@@ -217,15 +217,10 @@ static const char *next_text(const char *text)
 	return text + strlen(text) + 1;
 }
 
-static void put_text(struct text_writer *writer, const char *text)
-{
-	text_put_utf8(writer, (const uint8_t *)text, strlen(text));
-}
-
 /* Returns the first type's name. */
 static const char *put_namespace(const struct dotnet_type *type, struct text_writer *writer)
 {
-	put_text(writer, type->texts);
+	text_put_string(writer, type->texts);
 	if (*type->texts)
 		text_put(writer, '.');
 	return next_text(type->texts);
@@ -238,7 +233,7 @@ void dotnet_type_put(const struct dotnet_type *type, struct text_writer *writer)
 	for (uint32_t i = 0; i < type->n; i++, name = next_text(next_text(name))) {
 		if (i)
 			text_put(writer, '+');
-		put_text(writer, name);
+		text_put_string(writer, name);
 	}
 }
 
@@ -276,8 +271,8 @@ static bool put_types(const struct dotnet_type *type, bool is_local, struct text
 		if (is_machine && i == type->n - 1)
 			dotnet_friendly_put(DOTNET_PART_MACHINE, text, writer);
 		else
-			put_text(writer, text);
-		put_text(writer, next_text(name));
+			text_put_string(writer, text);
+		text_put_string(writer, next_text(name));
 	}
 	return is_machine;
 }
@@ -315,7 +310,7 @@ int dotnet_definition_put(const struct dotnet_reader *reader, const struct dotne
 	if (is_local)
 		dotnet_friendly_put(DOTNET_PART_METHOD, method->name, writer);
 	else
-		put_text(writer, method->name);
+		text_put_string(writer, method->name);
 	return dotnet_byte(&signature) & SIGNATURE_GENERIC
 		       ? put_parameters(reader, metadata, OWNER_METHOD(method->rid), MAX_PARAMETERS, writer)
 		       : 0;

@@ -13,7 +13,7 @@
 #define DOTNET_NAME_BYTES	512 /* of one name; cut */
 #define DOTNET_MAX_NESTED	8
 
-/* Texts that end in NUL each: its namespace, then of each type from the outermost one on its name and parameters, "<T,U>". */
+/* Texts that end in NUL each: its namespace, then of each type, the outermost one first, its name and parameters: "<T,U>". */
 struct dotnet_type {
 	uint32_t n; /* types: 1, or more where it is nested */
 	uint32_t bytes;
