@@ -38,11 +38,12 @@ static int see_method(void *arg, uint64_t start)
 	struct looking *looking = arg;
 	struct dotnet_debug_info debug;
 	struct dotnet_method method;
-	uint64_t addr;
+	uint64_t header, addr;
 
 	if (++looking->n_methods > MAX_METHODS)
 		return 1;
-	if (dotnet_debug_of_start(looking->reader, start, &debug) == 0)
+	if (dotnet_header_of_start(looking->reader, start, &header) == 0 &&
+	    dotnet_debug_of_header(looking->reader, header, &debug) == 0)
 		looking->n_rich += dotnet_debug_is_rich(looking->reader, &debug);
 	if (dotnet_method_of_start(looking->reader, start, &addr) == 0 &&
 	    dotnet_method_read(looking->reader, addr, &method) == 0 && method.kind != DOTNET_METHOD_DYNAMIC)

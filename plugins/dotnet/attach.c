@@ -16,6 +16,7 @@
 #include "plugins/dotnet/dotnet.h"
 #include "plugins/dotnet/symbolize/metadata.h"
 #include "plugins/dotnet/symbolize/names.h"
+#include "plugins/dotnet/symbolize/types.h"
 #include "plugins/shared/attach/attach.h"
 
 #include <errno.h>
@@ -100,8 +101,8 @@ static int prove_method(struct proof *proof, int r, uint64_t addr)
 	const struct dotnet_reader *reader = &proof->inst->reader;
 	struct dotnet_metadata metadata;
 	struct dotnet_method method;
-	char text[256];
-	struct text_writer writer = {.buf = text, .size = sizeof(text)};
+	struct dotnet_type type;
+	struct dotnet_definition definition;
 
 	if (r == 0)
 		r = dotnet_method_read(reader, addr, &method);
@@ -114,9 +115,9 @@ static int prove_method(struct proof *proof, int r, uint64_t addr)
 	if (r == -ENODATA) /* of Reflection.Emit */
 		return 0;
 	if (r == 0)
-		r = dotnet_metadata_type(reader, &metadata, method.type_rid, &writer);
+		r = dotnet_type_read(reader, &metadata, method.type_rid, false, &type);
 	if (r == 0)
-		r = dotnet_metadata_method(reader, &metadata, method.rid, &writer);
+		r = dotnet_definition_read(reader, &metadata, method.rid, &definition);
 	proof->is_named |= r == 0;
 	proof->has_failed |= r == -EBADMSG || r == -EFAULT;
 	if (r == -ESRCH)
@@ -142,13 +143,11 @@ static int prove_image(struct proof *proof, const struct dotnet_range *range)
 	const struct dotnet_reader *reader = &proof->inst->reader;
 	const struct dotnet_layout *layout = reader->layout;
 	bool had_failed = proof->has_failed;
-	uint64_t info = 0, composite = 0, buckets = 0, bucket[8];
-	int r = dotnet_read_word(reader, range->module + layout->module_r2r, &info);
+	uint64_t info = 0, buckets = 0, bucket[8];
+	int r = dotnet_module_r2r(reader, range->module, &info);
 
 	if (r == 0)
-		r = dotnet_read_word(reader, info + layout->r2r_composite, &composite);
-	if (r == 0)
-		r = dotnet_read_word(reader, (composite ? composite : info) + layout->r2r_map + layout->map_buckets, &buckets);
+		r = dotnet_read_word(reader, info + layout->r2r_map + layout->map_buckets, &buckets);
 	proof->is_named = false;
 	for (uint32_t i = 1; r == 0 && i <= MAX_BUCKETS_SEEN && !proof->is_named; i++) {
 		r = memory_read(&reader->memory, buckets + 64ull * i, bucket, sizeof(bucket));

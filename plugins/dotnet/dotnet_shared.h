@@ -66,6 +66,8 @@ enum dotnet_frame {
 /* 1 to 15: StubCodeBlockKind, as the runtime has it. */
 enum dotnet_stub {
 	DOTNET_STUB_UNKNOWN = 0,
+	DOTNET_STUB_PRECODE = 4,
+	DOTNET_STUB_FIXUP_PRECODE = 5,
 	DOTNET_STUB_NO_RANGE = 16, /* executable memory of the runtime in no range */
 	DOTNET_STUB_DELAY_LOAD = 17,
 	DOTNET_STUBS,

@@ -83,7 +83,8 @@ static bool is_sound(const struct dotnet_layout *layout)
 		{layout->header_unwinds, 4, DOTNET_HEADER_BYTES - 8},
 		{layout->method_token, 2, DOTNET_METHOD_BYTES}, {layout->method_chunk, 1, DOTNET_METHOD_BYTES},
 		{layout->method_flags, 2, DOTNET_METHOD_BYTES}, {layout->chunk_table, 8, DOTNET_CHUNK_BYTES},
-		{layout->chunk_token, 2, DOTNET_CHUNK_BYTES},	{layout->table_flags2, 4, 8 * DOTNET_TABLE_WORDS},
+		{layout->chunk_token, 2, DOTNET_CHUNK_BYTES},	{layout->table_flags, 4, 8 * DOTNET_TABLE_WORDS},
+		{layout->table_flags2, 4, 8 * DOTNET_TABLE_WORDS}, {layout->table_virtuals, 2, 8 * DOTNET_TABLE_WORDS},
 		{layout->table_module, 8, 8 * DOTNET_TABLE_WORDS},
 	};
 

@@ -233,15 +233,10 @@ bool dotnet_debug_is_rich(const struct dotnet_reader *reader, const struct dotne
 	       flags & HAS_RICH;
 }
 
-int dotnet_debug_of_start(const struct dotnet_reader *reader, uint64_t start, struct dotnet_debug_info *ret)
+int dotnet_debug_of_header(const struct dotnet_reader *reader, uint64_t header, struct dotnet_debug_info *ret)
 {
-	uint64_t header;
-	int r = dotnet_read_word(reader, start - 8, &header);
-
 	*ret = (struct dotnet_debug_info){.has_flags = true, .is_packed = reader->layout->major >= 10};
-	if (r == 0 && header <= DOTNET_STUB_LAST)
-		r = -EBADMSG;
-	return r == 0 ? dotnet_read_word(reader, header + reader->layout->header_debug, &ret->addr) : r;
+	return dotnet_read_word(reader, header + reader->layout->header_debug, &ret->addr);
 }
 
 /* --- images ------------------------------------------------------------------------------------------------ */

@@ -47,8 +47,8 @@ int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_de
 /* Whether it has what was inlined. */
 bool dotnet_debug_is_rich(const struct dotnet_reader *reader, const struct dotnet_debug_info *info);
 
-/* Of JIT code, by where it begins. */
-int dotnet_debug_of_start(const struct dotnet_reader *reader, uint64_t start, struct dotnet_debug_info *ret);
+/* Of JIT code, by its header. */
+int dotnet_debug_of_header(const struct dotnet_reader *reader, uint64_t header, struct dotnet_debug_info *ret);
 
 /*
  * Of function number `index` of an image, whose ReadyToRunInfo and base are given: section 105

@@ -120,7 +120,7 @@ void dotnet_friendly_put(enum dotnet_part part, const char *name, struct text_wr
 			text_put(writer, '.');
 			text_put_utf8(writer, (const uint8_t *)second[depth].at, second[depth].len);
 		} else {
-			text_put_utf8(writer, (const uint8_t *)suffix, strlen(suffix));
+			text_put_string(writer, suffix);
 		}
 	}
 }

@@ -14,6 +14,7 @@ enum dotnet_kind {
 	DOTNET_KIND_ENTRY,    /* of a function of an image */
 	DOTNET_KIND_METHOD,   /* by its MethodDesc: inlined */
 	DOTNET_KIND_MODULE,   /* where its metadata is */
+	DOTNET_KIND_TYPE,     /* of a module, by its token: what it is called */
 	DOTNET_KIND_PLACE,    /* what a module says of its PDB */
 	DOTNET_KIND_PDB,      /* by its id, for all else may be another's a moment later */
 	DOTNET_KIND_DOCUMENT, /* of a PDB */

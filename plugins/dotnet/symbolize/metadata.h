@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names in metadata (ECMA-335, II.22 and II.24), read row by row in a process's memory:
+ * Metadata (ECMA-335, II.22 and II.24), read row by row in a process's memory:
  *
  *	PE image ──► CLI header (data directory 14) ──► "BSJB": streams ──► #~ or #-: tables of rows,
  *									    #Strings: names
@@ -13,7 +13,6 @@
 
 #include "plugins/dotnet/symbolize/bytes.h"
 #include "plugins/dotnet/symbolize/ranges.h"
-#include "plugins/shared/text/writer.h"
 
 #define DOTNET_PDB_ID_BYTES 20
 #define DOTNET_TABLES 55 /* of ECMA-335, and from 48 on of a portable PDB */
@@ -60,16 +59,5 @@ int dotnet_metadata_blob(const struct dotnet_reader *reader, const struct dotnet
 /* A text of the heap, cut. */
 int dotnet_metadata_string(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t index,
 			   char *buf, size_t size);
-
-/* A method as its author wrote it: Namespace.Outer<T>.Inner.Run<U>; friendly.h. */
-int dotnet_metadata_name(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
-			 uint32_t type_rid, uint32_t method_rid, struct text_writer *writer);
-/* As metadata has it: Namespace.Outer`1+Inner of a TypeDef; the same of a TypeRef. */
-int dotnet_metadata_type(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
-			 uint32_t rid, struct text_writer *writer);
-int dotnet_metadata_type_ref(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
-			     uint32_t rid, struct text_writer *writer);
-int dotnet_metadata_method(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
-			   uint32_t rid, struct text_writer *writer);
 
 #endif

@@ -45,44 +45,43 @@ static uint64_t get_u64(const void *bytes, size_t off)
 static int find_module_8(const struct dotnet_reader *reader, struct dotnet_method *method)
 {
 	const struct dotnet_layout *layout = reader->layout;
-	uint8_t bytes[0x40];
-	uint64_t table = method->table, canonical;
+	struct dotnet_method owner = *method;
 	uint32_t slots, virtuals;
-	int r = memory_read(&reader->memory, table, bytes, sizeof(bytes));
+	uint64_t canonical;
+	int r = 0;
 
+	if (!(get_u32(method->table_words, layout->table_flags) & (HAS_COMPONENT_SIZE | GENERICS_MASK)))
+		return 0;
+	r = dotnet_read_word(reader, method->table + layout->table_canonical, &canonical);
+	if (r == 0 && canonical & 1) {
+		owner.table = canonical & ~1ull;
+		r = dotnet_method_read_table(reader, &owner);
+	}
 	if (r < 0)
 		return r;
-	method->module = get_u64(bytes, layout->table_module);
-	if (!(get_u32(bytes, 0) & (HAS_COMPONENT_SIZE | GENERICS_MASK)))
-		return 0;
-	canonical = get_u64(bytes, layout->table_canonical);
-	if (canonical & 1) {
-		table = canonical & ~1ull;
-		r = memory_read(&reader->memory, table, bytes, sizeof(bytes));
-		if (r < 0)
-			return r;
-	}
-	slots = get_u16(bytes, layout->table_flags2);
-	virtuals = get_u16(bytes, layout->table_virtuals);
+	slots = get_u16(owner.table_words, layout->table_flags2);
+	virtuals = get_u16(owner.table_words, layout->table_virtuals);
 	if (!(slots & HAS_MODULE_SLOT)) {
-		method->module = get_u64(bytes, layout->table_module);
+		method->module = get_u64(owner.table_words, layout->table_module);
 		return 0;
 	}
 	slots = (uint32_t)__builtin_popcount(slots & SLOTS_MASK);
 	return dotnet_read_word(reader,
-				table + (slots < 2 ? 0x30 + 8 * slots
-						   : 0x40 + 8 * ((virtuals + 7) / 8) + 8 * (slots - 2)),
+				owner.table + (slots < 2 ? 0x30 + 8 * slots
+							 : 0x40 + 8 * ((virtuals + 7) / 8) + 8 * (slots - 2)),
 				&method->module);
 }
 
-int dotnet_method_read_owner(const struct dotnet_reader *reader, struct dotnet_method *method)
+int dotnet_method_read_table(const struct dotnet_reader *reader, struct dotnet_method *method)
+{
+	return memory_read(&reader->memory, method->table, method->table_words, sizeof(method->table_words));
+}
+
+int dotnet_method_find_owner(const struct dotnet_reader *reader, struct dotnet_method *method)
 {
 	const struct dotnet_layout *layout = reader->layout;
-	int r = memory_read(&reader->memory, method->table, method->table_words,
-			    sizeof(method->table_words));
 
-	if (r < 0)
-		return r;
+	method->module = get_u64(method->table_words, layout->table_module);
 	if (layout->major == 8) {
 		method->type_rid = get_u16(method->table_words, layout->table_flags2 + 2);
 		if (method->type_rid == RID_UNKNOWN_8)
@@ -90,7 +89,6 @@ int dotnet_method_read_owner(const struct dotnet_reader *reader, struct dotnet_m
 		return find_module_8(reader, method);
 	}
 	method->type_rid = get_u32(method->table_words, layout->table_flags2) >> 8;
-	method->module = get_u64(method->table_words, layout->table_module);
 	return 0;
 }
 
@@ -119,7 +117,9 @@ int dotnet_method_read(const struct dotnet_reader *reader, uint64_t addr, struct
 	if (!method.table || method.table & 7)
 		return -EBADMSG;
 	if (method.kind != DOTNET_METHOD_DYNAMIC)
-		r = dotnet_method_read_owner(reader, &method);
+		r = dotnet_method_read_table(reader, &method);
+	if (r == 0 && method.kind != DOTNET_METHOD_DYNAMIC)
+		r = dotnet_method_find_owner(reader, &method);
 	if (r == 0)
 		*ret = method;
 	return r;
@@ -175,6 +175,40 @@ uint64_t dotnet_method_check(const struct dotnet_reader *reader, uint64_t addr)
 			     &name) < 0)
 		return 0;
 	return check_name(reader, check, name);
+}
+
+/* --- precodes --------------------------------------------------------------------------------------------- */
+
+/*
+ * Pages of code and of data take turns, and what belongs together is at the same place in both (vm/precode.h:
+ * StubPrecodeData, FixupPrecodeData; vm/amd64/thunktemplates.S, v8.0.0, v9.0.0, v10.0.0):
+ *
+ *	stub	mov r10, [record]; jmp [record + 8]		MethodDesc, target
+ *	fixup	jmp [record]; mov r10, [record + 8]; jmp ..	target, MethodDesc
+ */
+#define PRECODE_BYTES 24u
+#define PRECODE_PAGE  0x4000u /* 16 KiB, or a page if that is more */
+#define STUB_CODE     0x00003ff9158b4cull
+#define FIXUP_CODE    0x8b4c00003ffa25ffull
+
+int dotnet_method_of_precode(const struct dotnet_reader *reader, uint64_t addr, uint32_t kind, uint64_t *ret)
+{
+	struct dotnet_range range;
+	uint64_t begin, code, record;
+	uint32_t off;
+	int r = dotnet_range_find(reader, addr, &range);
+
+	if (r < 0)
+		return r;
+	off = (uint32_t)(addr - range.begin) % (2 * PRECODE_PAGE) / PRECODE_BYTES * PRECODE_BYTES;
+	if (range.flags != DOTNET_RANGE_STUBS || off + PRECODE_BYTES > PRECODE_PAGE)
+		return -ENODATA;
+	begin = addr - (addr - range.begin) % (2 * PRECODE_PAGE) + off;
+	record = begin + PRECODE_PAGE + (kind == DOTNET_STUB_FIXUP_PRECODE ? 8 : 0);
+	r = dotnet_read_word(reader, begin, &code);
+	if (r == 0 && (kind == DOTNET_STUB_FIXUP_PRECODE ? code != FIXUP_CODE : code << 8 != STUB_CODE << 8))
+		r = -ENODATA;
+	return r == 0 ? dotnet_read_word(reader, record, ret) : r;
 }
 
 /* --- code of an image ----------------------------------------------------------------------------------- */

@@ -24,12 +24,19 @@ struct dotnet_method {
 /* 0; -EFAULT, -ESRCH; -EBADMSG: this is none. Of a dynamic method the owner is not looked at. */
 int dotnet_method_read(const struct dotnet_reader *reader, uint64_t method, struct dotnet_method *ret);
 
-/* The type and module of method->table alone. */
-int dotnet_method_read_owner(const struct dotnet_reader *reader, struct dotnet_method *method);
+/* Of method->table alone: its words; then the type and the module that they tell. */
+int dotnet_method_read_table(const struct dotnet_reader *reader, struct dotnet_method *method);
+int dotnet_method_find_owner(const struct dotnet_reader *reader, struct dotnet_method *method);
 
 /* The name of a DynamicMethod, or of a stub that was made of IL; cut. *ret_addr: may be NULL. */
 int dotnet_method_dynamic_name(const struct dotnet_reader *reader, uint64_t method, char *buf, size_t size,
 			       uint64_t *ret_addr);
+
+/*
+ * The MethodDesc that a precode leads to, by an address in it: `kind` is 4 or 5 of enum dotnet_stub. -ENODATA: it may be
+ * another one's, or there is none.
+ */
+int dotnet_method_of_precode(const struct dotnet_reader *reader, uint64_t addr, uint32_t kind, uint64_t *ret);
 
 /*
  * The MethodDesc whose code begins at `entry`, by the map of entry points that the runtime has of an

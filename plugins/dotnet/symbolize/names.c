@@ -12,23 +12,20 @@
 
 #include "core/base/util.h"
 #include "plugins/dotnet/symbolize/debug_info.h"
+#include "plugins/dotnet/symbolize/plain.h"
 #include "plugins/dotnet/symbolize/signature.h"
 #include "plugins/shared/names/cache.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TEXT_BYTES	2048
-#define NAMES_BYTES	(160u << 10)
-#define MODULES_BYTES	(96u << 10)
-#define PDBS_BYTES	(512u << 10)
-#define OVERSIZED_BYTES (2 * DOTNET_PDB_MAX_PLAIN)
-
-struct module {
-	struct names_item item;
-	struct dotnet_metadata metadata;
-};
+#define NAMES_BYTES	(136u << 10)
+#define MODULES_BYTES	(64u << 10)
+#define PDBS_BYTES	(24u << 10) /* where its rows are; none of its bytes */
+_Static_assert(NAMES_BYTES + MODULES_BYTES + PDBS_BYTES <= 224u << 10, "a process has 256 KiB, with what finds it");
 
 struct dotnet_names {
 	struct dotnet_reader reader;
@@ -55,7 +52,6 @@ int dotnet_names_new(const struct dotnet_reader *reader, const struct dotnet_fil
 		.classes = {[DOTNET_CLASS_NAMES] = NAMES_BYTES,
 			    [DOTNET_CLASS_MODULES] = MODULES_BYTES,
 			    [DOTNET_CLASS_PDBS] = PDBS_BYTES},
-		.oversized = OVERSIZED_BYTES,
 	};
 	struct dotnet_names *names = calloc(1, sizeof(*names));
 	int r;
@@ -69,14 +65,17 @@ int dotnet_names_new(const struct dotnet_reader *reader, const struct dotnet_fil
 		return r;
 	}
 	names->lines = (struct dotnet_lines){.reader = &names->reader, .files = *files, .cache = names->cache};
+	dotnet_plain_enter();
 	*ret = names;
 	return 0;
 }
 
 void dotnet_names_free(struct dotnet_names *names)
 {
-	if (names)
-		names_cache_free(names->cache);
+	if (!names)
+		return;
+	names_cache_free(names->cache);
+	dotnet_plain_leave();
 	free(names);
 }
 
@@ -93,33 +92,58 @@ struct finding {
 	bool keeps;
 };
 
-static int find_metadata(void *arg, uint64_t addr, struct dotnet_metadata *ret)
+static int find_metadata(const struct finding *finding, uint64_t addr, struct dotnet_metadata *ret)
 {
-	const struct finding *finding = arg;
 	struct dotnet_names *names = finding->names;
-	const struct module *known =
-		finding->keeps ? names_cache_peek(names->cache, DOTNET_KIND_MODULE, addr, 0, 0) : NULL;
-	struct module *made;
+	const struct dotnet_metadata *known =
+		finding->keeps ? names_cache_kept(names->cache, DOTNET_KIND_MODULE, addr, 0, NULL) : NULL;
 	int r;
 
 	if (known) {
-		*ret = known->metadata;
+		*ret = *known;
 		return 0;
 	}
 	r = dotnet_metadata_of(&names->reader, addr, ret);
 	if (r < 0 || ret->is_copy || !finding->keeps)
 		return r;
-	made = calloc(1, sizeof(*made));
-	if (!made)
-		return -ENOMEM;
-	made->item.kind = DOTNET_KIND_MODULE;
-	made->item.class = DOTNET_CLASS_MODULES;
-	made->item.key[0] = addr;
-	made->item.bytes = sizeof(*made);
-	made->metadata = *ret;
-	names_cache_put(names->cache, &made->item);
-	names_item_unref(&made->item);
-	return 0;
+	return names_cache_keep(names->cache, DOTNET_KIND_MODULE, DOTNET_CLASS_MODULES, addr, 0, ret, sizeof(*ret));
+}
+
+#define WITH_PARAMETERS (1ull << 32) /* a bit over a token: another item */
+
+/* Of a TypeDef or TypeRef: a type's name is most of what is read for a method's. */
+static int get_type(const struct finding *finding, uint64_t module, uint64_t token, struct dotnet_type *ret)
+{
+	struct dotnet_names *names = finding->names;
+	size_t bytes;
+	const void *known = finding->keeps ? names_cache_kept(names->cache, DOTNET_KIND_TYPE, module, token, &bytes) : NULL;
+	uint32_t rid = (uint32_t)token >> 2;
+	struct dotnet_metadata metadata;
+	int r;
+
+	if (known) {
+		memcpy(ret, known, bytes);
+		return 0;
+	}
+	r = find_metadata(finding, module, &metadata);
+	if (r == 0)
+		r = (token & 3) == 0
+			    ? dotnet_type_read(&names->reader, &metadata, rid, token & WITH_PARAMETERS, ret)
+			    : dotnet_type_read_ref(&names->reader, &metadata, rid, ret);
+	if (r == 0 && finding->keeps && !metadata.is_copy)
+		(void)names_cache_keep(names->cache, DOTNET_KIND_TYPE, DOTNET_CLASS_NAMES, module, token, ret,
+				       offsetof(struct dotnet_type, texts) + ret->bytes);
+	return r;
+}
+
+static int put_type(void *arg, uint64_t module, uint32_t token, struct text_writer *writer)
+{
+	struct dotnet_type type;
+	int r = get_type(arg, module, token, &type);
+
+	if (r == 0)
+		dotnet_type_put(&type, writer);
+	return r;
 }
 
 /* Stubs that the runtime makes of IL, such as those that call C, are methods whose names begin so. */
@@ -128,11 +152,10 @@ static void write_dynamic(const char *name, struct text *text)
 	struct text_writer function = {.buf = text->function, .size = TEXT_BYTES};
 	struct text_writer system = {.buf = text->system, .size = TEXT_BYTES};
 	bool is_stub = strncmp(name, "IL_STUB", 7) == 0;
-	const char *shown = is_stub ? "[IL stub]" : name;
 
-	text_put_utf8(&function, (const uint8_t *)shown, strlen(shown));
+	text_put_string(&function, is_stub ? "[IL stub]" : name);
 	text_end(&function, false);
-	text_put_utf8(&system, (const uint8_t *)name, strlen(name));
+	text_put_string(&system, name);
 	text_end(&system, false);
 }
 
@@ -148,15 +171,22 @@ static int check_copy(const struct dotnet_reader *reader, uint64_t module, const
 static int write_method(struct finding *finding, uint64_t addr, const struct dotnet_method *method, struct text *text)
 {
 	const struct dotnet_reader *reader = &finding->names->reader;
+	const struct dotnet_types types = {put_type, finding};
 	struct text_writer function = {.buf = text->function, .size = TEXT_BYTES};
 	struct text_writer system = {.buf = text->system, .size = TEXT_BYTES};
+	struct dotnet_definition definition;
 	struct dotnet_metadata metadata;
+	struct dotnet_type type;
 	int r = find_metadata(finding, method->module, &metadata);
 
 	if (r == 0)
-		r = dotnet_metadata_name(reader, &metadata, method->type_rid, method->rid, &function);
+		r = get_type(finding, method->module, DOTNET_TOKEN_DEF(method->type_rid) | WITH_PARAMETERS, &type);
 	if (r == 0)
-		r = dotnet_signature_put(reader, &metadata, addr, method, find_metadata, finding, &system);
+		r = dotnet_definition_read(reader, &metadata, method->rid, &definition);
+	if (r == 0)
+		r = dotnet_definition_put(reader, &metadata, &type, &definition, &function);
+	if (r == 0)
+		r = dotnet_signature_put(reader, addr, method, &type, &definition, &types, &system);
 	text_end(&function, false);
 	text_end(&system, false);
 	return r == 0 ? check_copy(reader, method->module, &metadata) : r;
@@ -213,18 +243,28 @@ static int read_entry(struct dotnet_names *names, uint64_t entry, struct code *c
 	return 0;
 }
 
+/* JIT code, by where it begins. */
+static int read_start(struct dotnet_names *names, uint64_t start, struct code *code, uint64_t *ret_method)
+{
+	const struct dotnet_reader *reader = &names->reader;
+	uint64_t header;
+	int r = dotnet_header_of_start(reader, start, &header);
+
+	if (r == 0)
+		r = dotnet_read_word(reader, header + reader->layout->header_method, ret_method);
+	if (r == 0 && dotnet_debug_of_header(reader, header, &code->debug) < 0)
+		code->debug = (struct dotnet_debug_info){0};
+	return r;
+}
+
 /* Of a MethodDesc that is inlined, else of code. */
 static int read_code(struct dotnet_names *names, uint32_t kind, uint64_t word, struct code *code, struct text *text)
 {
 	uint64_t method = word;
-	int r = 0;
+	int r = kind == DOTNET_KIND_ENTRY  ? read_entry(names, word, code, &method)
+		: kind == DOTNET_KIND_NAME ? read_start(names, word, code, &method)
+					   : 0;
 
-	if (kind == DOTNET_KIND_ENTRY)
-		r = read_entry(names, word, code, &method);
-	else if (kind == DOTNET_KIND_NAME)
-		r = dotnet_method_of_start(&names->reader, word, &method);
-	if (r == 0 && kind == DOTNET_KIND_NAME && dotnet_debug_of_start(&names->reader, word, &code->debug) < 0)
-		code->debug = (struct dotnet_debug_info){0};
 	return r == 0 ? name_method(names, method, code, text) : r;
 }
 
@@ -348,10 +388,41 @@ static const char *stub_name(uint64_t kind)
 	return kind < DOTNET_STUBS && stubs[kind] ? stubs[kind] : "[stub]";
 }
 
-static int name_stub(const struct ep_raw_frame *frame, dotnet_add_name *add, struct ep_names *to)
+/* The name of what a precode leads to. A DynamicMethod may be another one by now, as its MethodDesc is used again. */
+static int get_target(struct dotnet_names *names, uint64_t addr, uint32_t kind, struct names_function **ret)
 {
-	const struct ep_name name = {.size = sizeof(name), .function = stub_name(frame->aux)};
+	struct dotnet_method method;
+	uint64_t desc;
+	int r = kind == DOTNET_STUB_PRECODE || kind == DOTNET_STUB_FIXUP_PRECODE
+			? dotnet_method_of_precode(&names->reader, addr, kind, &desc)
+			: -ENODATA;
 
+	if (r == 0)
+		r = dotnet_method_read(&names->reader, desc, &method);
+	if (r == 0 && method.kind == DOTNET_METHOD_DYNAMIC)
+		r = -ENODATA;
+	return r == 0 ? get_name(names, DOTNET_KIND_METHOD, desc, true, ret) : r;
+}
+
+/* "[precode stub] Target"; what has no target has its kind. */
+static int name_stub(struct dotnet_names *names, const struct ep_raw_frame *frame, dotnet_add_name *add,
+		     struct ep_names *to)
+{
+	const char *kind = stub_name(frame->aux);
+	struct ep_name name = {.size = sizeof(name), .function = kind};
+	char function[TEXT_BYTES + 32], system[TEXT_BYTES + 32];
+	struct names_function *target;
+	int r = get_target(names, frame->words[0], frame->aux, &target);
+
+	if (r == -ESRCH || r == -ETIME)
+		return r;
+	if (r == 0) {
+		snprintf(function, sizeof(function), "%s %s", kind, target->function);
+		snprintf(system, sizeof(system), "%s %s", kind, target->file);
+		put_name(target);
+		name.function = function;
+		name.system_name = system;
+	}
 	return add(to, &name);
 }
 
@@ -377,7 +448,7 @@ int dotnet_names_of(struct dotnet_names *names, const struct ep_raw_frame *frame
 	if (frame->n_words != (what == DOTNET_FRAME_COLLECTIBLE ? 2u : 1u))
 		return -EBADMSG;
 	if (what == DOTNET_FRAME_STUB)
-		return name_stub(frame, add, to);
+		return name_stub(names, frame, add, to);
 	if (!is_same(names, frame))
 		return EP_FRAME_GONE;
 	r = get_name(names, kind, frame->words[0], what != DOTNET_FRAME_COLLECTIBLE, &name);

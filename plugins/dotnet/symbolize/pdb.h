@@ -8,6 +8,7 @@
 #define DOTNET_PDB_H
 
 #include "plugins/dotnet/symbolize/metadata.h"
+#include "plugins/shared/text/writer.h"
 
 #define DOTNET_PDB_NAME_BYTES 256
 #define DOTNET_PDB_MAX_PLAIN  (4u << 20) /* of one in an image; larger ones are not inflated */

@@ -157,13 +157,18 @@ int dotnet_ranges_visit(const struct dotnet_reader *reader, dotnet_range_visit *
 /* --- methods of a heap ---------------------------------------------------------------------------------- */
 
 /* The word before the code is a RealCodeHeader *, or a kind of stub (vm/codeman.h: CodeHeader, v9.0.0). */
+int dotnet_header_of_start(const struct dotnet_reader *reader, uint64_t start, uint64_t *ret)
+{
+	int r = dotnet_read_word(reader, start - 8, ret);
+
+	return r == 0 && *ret <= DOTNET_STUB_LAST ? -EBADMSG : r;
+}
+
 int dotnet_method_of_start(const struct dotnet_reader *reader, uint64_t start, uint64_t *ret)
 {
 	uint64_t header;
-	int r = dotnet_read_word(reader, start - 8, &header);
+	int r = dotnet_header_of_start(reader, start, &header);
 
-	if (r == 0 && header <= DOTNET_STUB_LAST)
-		r = -EBADMSG;
 	return r == 0 ? dotnet_read_word(reader, header + reader->layout->header_method, ret) : r;
 }
 

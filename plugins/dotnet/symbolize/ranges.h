@@ -39,7 +39,8 @@ int dotnet_range_find(const struct dotnet_reader *reader, uint64_t addr, struct 
 typedef int dotnet_range_visit(void *arg, const struct dotnet_range *range);
 int dotnet_ranges_visit(const struct dotnet_reader *reader, dotnet_range_visit *visit, void *arg);
 
-/* Of JIT code, by where it begins: its header's. 0; -EFAULT, -ESRCH; -EBADMSG: it is a stub. */
+/* Of JIT code, by where it begins: its header, and the MethodDesc in that. 0; -EFAULT, -ESRCH; -EBADMSG: it is a stub. */
+int dotnet_header_of_start(const struct dotnet_reader *reader, uint64_t start, uint64_t *ret);
 int dotnet_method_of_start(const struct dotnet_reader *reader, uint64_t start, uint64_t *ret);
 
 /*

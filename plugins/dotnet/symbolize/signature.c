@@ -15,11 +15,6 @@
 #define MAX_ARGS  32 /* of one type */
 #define MAX_DICTS 64
 
-static void put_text(struct text_writer *writer, const char *text)
-{
-	text_put_utf8(writer, (const uint8_t *)text, strlen(text));
-}
-
 /* --- type arguments, by MethodTables ---------------------------------------------------------------------- */
 
 /* vm/methodtable.h: WFLAGS_HIGH_ENUM, v8.0.0, v10.0.0. */
@@ -36,18 +31,24 @@ struct arguments {
 	const char *closer;
 };
 
-/* Of a generic type: its last dictionary; before the pointer to it how many there are, and arguments. */
-static int find_arguments(const struct dotnet_reader *reader, uint64_t table, uint64_t *ret, uint32_t *ret_n)
+static uint32_t flags_of(const struct dotnet_reader *reader, const struct dotnet_method *owner)
 {
+	return ep_get_u32((const char *)owner->table_words + reader->layout->table_flags);
+}
+
+/* Of a generic type: its last dictionary; before the pointer to it how many there are, and arguments. */
+static int find_arguments(const struct dotnet_reader *reader, const struct dotnet_method *owner, uint64_t *ret,
+			  uint32_t *ret_n)
+{
+	uint32_t flags = flags_of(reader, owner);
 	uint16_t counts[2];
-	uint32_t flags;
 	uint64_t dicts;
-	int r = memory_read(&reader->memory, table + reader->layout->table_flags, &flags, sizeof(flags));
+	int r;
 
 	*ret_n = 0;
-	if (r < 0 || flags & HAS_COMPONENT_SIZE || !(flags & GENERICS))
-		return r;
-	r = dotnet_read_word(reader, table + reader->layout->table_args, &dicts);
+	if (flags & HAS_COMPONENT_SIZE || !(flags & GENERICS))
+		return 0;
+	r = dotnet_read_word(reader, owner->table + reader->layout->table_args, &dicts);
 	if (r == 0)
 		r = memory_read(&reader->memory, dicts - 4, counts, sizeof(counts));
 	if (r < 0)
@@ -59,33 +60,32 @@ static int find_arguments(const struct dotnet_reader *reader, uint64_t table, ui
 }
 
 /* A type's name, and what follows it. */
-static int put_table(const struct dotnet_reader *reader, uint64_t table, dotnet_find_metadata *find, void *arg,
+static int put_table(const struct dotnet_reader *reader, uint64_t table, const struct dotnet_types *types,
 		     struct text_writer *writer, struct arguments *next)
 {
-	struct dotnet_metadata metadata;
 	struct dotnet_method owner = {.table = table};
 	uint32_t flags;
-	int r = memory_read(&reader->memory, table + reader->layout->table_flags, &flags, sizeof(flags));
+	int r = dotnet_method_read_table(reader, &owner);
 
 	*next = (struct arguments){0};
-	if (r == 0 && flags & HAS_COMPONENT_SIZE && (flags & CATEGORY) == CATEGORY_ARRAY) {
+	if (r < 0)
+		return r;
+	flags = flags_of(reader, &owner);
+	if (flags & HAS_COMPONENT_SIZE && (flags & CATEGORY) == CATEGORY_ARRAY) {
 		*next = (struct arguments){.n = 1, .closer = "[]"};
 		return dotnet_read_word(reader, table + reader->layout->table_args, &next->direct);
 	}
+	r = dotnet_method_find_owner(reader, &owner);
 	if (r == 0)
-		r = dotnet_method_read_owner(reader, &owner);
+		r = types->put(types->arg, owner.module, DOTNET_TOKEN_DEF(owner.type_rid), writer);
 	if (r == 0)
-		r = find(arg, owner.module, &metadata);
-	if (r == 0)
-		r = dotnet_metadata_type(reader, &metadata, owner.type_rid, writer);
-	if (r == 0)
-		r = find_arguments(reader, table, &next->addr, &next->n);
+		r = find_arguments(reader, &owner, &next->addr, &next->n);
 	next->closer = "]";
 	return r;
 }
 
-static int put_arguments(const struct dotnet_reader *reader, uint64_t addr, uint32_t n, dotnet_find_metadata *find,
-			 void *arg, struct text_writer *writer)
+static int put_arguments(const struct dotnet_reader *reader, uint64_t addr, uint32_t n, const struct dotnet_types *types,
+			 struct text_writer *writer)
 {
 	struct arguments levels[MAX_DEPTH] = {{.addr = addr, .n = n, .closer = "]"}};
 	uint32_t depth = 1, total = 0;
@@ -100,7 +100,7 @@ static int put_arguments(const struct dotnet_reader *reader, uint64_t addr, uint
 		int r = 0;
 
 		if (level->at == level->n) {
-			put_text(writer, level->closer);
+			text_put_string(writer, level->closer);
 			depth--;
 			continue;
 		}
@@ -114,7 +114,7 @@ static int put_arguments(const struct dotnet_reader *reader, uint64_t addr, uint
 			continue;
 		}
 		if (r == 0)
-			r = put_table(reader, table, find, arg, writer, &levels[depth]);
+			r = put_table(reader, table, types, writer, &levels[depth]);
 		if (r < 0)
 			return r;
 		if (!levels[depth].n)
@@ -129,7 +129,7 @@ static int put_arguments(const struct dotnet_reader *reader, uint64_t addr, uint
 #define INSTANCE_KIND	    7u /* vm/method.hpp: InstantiatedMethodDesc, v8.0.0 */
 #define INSTANCE_DEFINITION 1u
 
-static int put_instance(const struct dotnet_reader *reader, uint64_t method, dotnet_find_metadata *find, void *arg,
+static int put_instance(const struct dotnet_reader *reader, uint64_t method, const struct dotnet_types *types,
 			struct text_writer *writer)
 {
 	const struct dotnet_layout *layout = reader->layout;
@@ -143,7 +143,7 @@ static int put_instance(const struct dotnet_reader *reader, uint64_t method, dot
 		r = dotnet_read_word(reader, method + layout->instance_args, &args);
 	if (r < 0 || !args || (flags & INSTANCE_KIND) == INSTANCE_DEFINITION)
 		return r;
-	return put_arguments(reader, args, n, find, arg, writer);
+	return put_arguments(reader, args, n, types, writer);
 }
 
 /* --- signatures (ECMA-335, II.23.2) ----------------------------------------------------------------------- */
@@ -178,13 +178,16 @@ struct pending {
 	bool has_shape; /* of an array: behind its element */
 };
 
-static int put_token(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t token,
-		     struct text_writer *writer)
+/* Where tokens are of, and how they are written. */
+struct tokens {
+	uint64_t module;
+	const struct dotnet_types *types;
+};
+
+static int put_token(const struct tokens *tokens, uint32_t token, struct text_writer *writer)
 {
-	if ((token & 3) == 0)
-		return dotnet_metadata_type(reader, metadata, token >> 2, writer);
-	if ((token & 3) == 1)
-		return dotnet_metadata_type_ref(reader, metadata, token >> 2, writer);
+	if ((token & 3) < 2)
+		return tokens->types->put(tokens->types->arg, tokens->module, token, writer);
 	text_put(writer, '?');
 	return 0;
 }
@@ -218,8 +221,8 @@ static void put_shape(struct dotnet_bytes *bytes, struct text_writer *writer)
 }
 
 /* One type's first part. *ret: the types that it has in it, if n is not 0. */
-static int put_element(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
-		       struct dotnet_bytes *bytes, struct text_writer *writer, struct pending *ret)
+static int put_element(const struct tokens *tokens, struct dotnet_bytes *bytes, struct text_writer *writer,
+		       struct pending *ret)
 {
 	uint32_t element = dotnet_byte(bytes);
 	int r;
@@ -234,7 +237,7 @@ static int put_element(const struct dotnet_reader *reader, const struct dotnet_m
 	if (bytes->result < 0)
 		return bytes->result;
 	if (element < EP_LEN(simple) && simple[element]) {
-		put_text(writer, simple[element]);
+		text_put_string(writer, simple[element]);
 		return 0;
 	}
 	switch (element) {
@@ -252,15 +255,15 @@ static int put_element(const struct dotnet_reader *reader, const struct dotnet_m
 		return 0;
 	case ELEMENT_VALUETYPE:
 	case ELEMENT_CLASS:
-		return put_token(reader, metadata, dotnet_compressed(bytes), writer);
+		return put_token(tokens, dotnet_compressed(bytes), writer);
 	case ELEMENT_VAR:
 	case ELEMENT_MVAR:
-		put_text(writer, element == ELEMENT_VAR ? "!" : "!!");
+		text_put_string(writer, element == ELEMENT_VAR ? "!" : "!!");
 		put_number(writer, dotnet_compressed(bytes));
 		return 0;
 	case ELEMENT_GENERIC:
 		(void)dotnet_byte(bytes);
-		r = put_token(reader, metadata, dotnet_compressed(bytes), writer);
+		r = put_token(tokens, dotnet_compressed(bytes), writer);
 		text_put(writer, '[');
 		*ret = (struct pending){.n = dotnet_compressed(bytes), .closer = "]"};
 		return r == 0 && !ret->n ? -EBADMSG : r;
@@ -269,8 +272,8 @@ static int put_element(const struct dotnet_reader *reader, const struct dotnet_m
 	}
 }
 
-static int put_parameters(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
-			  struct dotnet_bytes *bytes, uint32_t n, struct text_writer *writer)
+static int put_parameters(const struct tokens *tokens, struct dotnet_bytes *bytes, uint32_t n,
+			  struct text_writer *writer)
 {
 	struct pending levels[MAX_DEPTH] = {{.n = n, .closer = ")"}};
 	uint32_t depth = 1, total = 0;
@@ -282,7 +285,7 @@ static int put_parameters(const struct dotnet_reader *reader, const struct dotne
 		if (level->at == level->n) {
 			if (level->has_shape)
 				put_shape(bytes, writer);
-			put_text(writer, level->closer);
+			text_put_string(writer, level->closer);
 			depth--;
 			continue;
 		}
@@ -290,7 +293,7 @@ static int put_parameters(const struct dotnet_reader *reader, const struct dotne
 			text_put(writer, ',');
 		if (depth == MAX_DEPTH || ++total > MAX_TYPES)
 			return -E2BIG;
-		r = put_element(reader, metadata, bytes, writer, &levels[depth]);
+		r = put_element(tokens, bytes, writer, &levels[depth]);
 		if (r < 0)
 			return r;
 		depth += levels[depth].n > 0;
@@ -301,26 +304,19 @@ static int put_parameters(const struct dotnet_reader *reader, const struct dotne
 #define CALL_GENERIC 0x10
 
 /* (parameters): the type that is returned comes before them, and is passed over. */
-static int put_signature(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t rid,
-			 struct text_writer *writer)
+static int put_signature(const struct tokens *tokens, struct dotnet_bytes bytes, struct text_writer *writer)
 {
 	char ignored[8];
 	struct text_writer nowhere = {.buf = ignored, .size = sizeof(ignored)};
-	struct dotnet_bytes bytes;
-	struct dotnet_row row;
 	uint32_t n;
-	int r = dotnet_metadata_row(reader, &metadata->methods, rid, &row);
+	int r;
 
-	if (r == 0)
-		r = dotnet_metadata_blob(reader, metadata, row.columns[1], &bytes);
-	if (r < 0)
-		return r;
 	if (dotnet_byte(&bytes) & CALL_GENERIC)
 		(void)dotnet_compressed(&bytes);
 	n = dotnet_compressed(&bytes);
-	r = put_parameters(reader, metadata, &bytes, 1, &nowhere);
+	r = put_parameters(tokens, &bytes, 1, &nowhere);
 	text_put(writer, '(');
-	return r == 0 ? put_parameters(reader, metadata, &bytes, n, writer) : r;
+	return r == 0 ? put_parameters(tokens, &bytes, n, writer) : r;
 }
 
 /* What cannot be read may be there a moment later: a name without it would be another one. */
@@ -329,28 +325,40 @@ static bool must_end(int r)
 	return r == -ESRCH || r == -ETIME || r == -EFAULT;
 }
 
-int dotnet_signature_put(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint64_t addr,
-			 const struct dotnet_method *method, dotnet_find_metadata *find, void *arg,
-			 struct text_writer *writer)
+/* A list that ends early is not shown by half. */
+static void take_back(struct text_writer *writer, size_t used, int r)
 {
+	if (r < 0 && !writer->is_full)
+		writer->used = used;
+}
+
+int dotnet_signature_put(const struct dotnet_reader *reader, uint64_t addr, const struct dotnet_method *method,
+			 const struct dotnet_type *type, const struct dotnet_definition *definition,
+			 const struct dotnet_types *types, struct text_writer *writer)
+{
+	const struct tokens tokens = {method->module, types};
 	uint64_t args;
 	uint32_t n = 0;
-	int r = dotnet_metadata_type(reader, metadata, method->type_rid, writer);
+	size_t used;
+	int r;
 
-	if (r < 0)
-		return r;
-	r = find_arguments(reader, method->table, &args, &n);
+	dotnet_type_put(type, writer);
+	used = writer->used;
+	r = find_arguments(reader, method, &args, &n);
 	if (r == 0)
-		r = put_arguments(reader, args, n, find, arg, writer);
+		r = put_arguments(reader, args, n, types, writer);
+	take_back(writer, used, r);
 	if (must_end(r))
 		return r;
 	text_put(writer, '.');
-	r = dotnet_metadata_method(reader, metadata, method->rid, writer);
-	if (r < 0)
+	text_put_string(writer, definition->name);
+	used = writer->used;
+	r = method->kind == DOTNET_METHOD_INSTANTIATED ? put_instance(reader, addr, types, writer) : 0;
+	take_back(writer, used, r);
+	if (must_end(r))
 		return r;
-	if (method->kind == DOTNET_METHOD_INSTANTIATED)
-		r = put_instance(reader, addr, find, arg, writer);
-	if (!must_end(r))
-		r = put_signature(reader, metadata, method->rid, writer);
+	used = writer->used;
+	r = put_signature(&tokens, definition->signature, writer);
+	take_back(writer, used, r);
 	return must_end(r) ? r : 0;
 }

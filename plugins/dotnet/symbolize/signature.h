@@ -6,15 +6,19 @@
 #ifndef DOTNET_SIGNATURE_H
 #define DOTNET_SIGNATURE_H
 
-#include "plugins/dotnet/symbolize/metadata.h"
 #include "plugins/dotnet/symbolize/methods.h"
+#include "plugins/dotnet/symbolize/types.h"
 
-/* Where a module's metadata is. */
-typedef int dotnet_find_metadata(void *arg, uint64_t module, struct dotnet_metadata *ret);
+/* Writes what a type is called: a TypeDefOrRef of a module (II.23.2.8), which is no TypeSpec. */
+struct dotnet_types {
+	int (*put)(void *arg, uint64_t module, uint32_t token, struct text_writer *writer);
+	void *arg;
+};
+#define DOTNET_TOKEN_DEF(rid) ((rid) << 2)
 
-/* What of it cannot be read is left out, but for the names. */
-int dotnet_signature_put(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint64_t addr,
-			 const struct dotnet_method *method, dotnet_find_metadata *find, void *arg,
-			 struct text_writer *writer);
+/* `type`: the method's. What of it cannot be read is left out, but for the names. */
+int dotnet_signature_put(const struct dotnet_reader *reader, uint64_t addr, const struct dotnet_method *method,
+			 const struct dotnet_type *type, const struct dotnet_definition *definition,
+			 const struct dotnet_types *types, struct text_writer *writer);
 
 #endif

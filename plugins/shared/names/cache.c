@@ -236,3 +236,30 @@ int names_function_new(const char *function, const char *file, const void *table
 	*ret = made;
 	return 0;
 }
+
+int names_cache_keep(struct names_cache *cache, uint32_t kind, uint32_t class, uint64_t key0, uint64_t key1,
+		     const void *data, size_t bytes)
+{
+	struct names_function *made;
+	int r = names_function_new("", "", data, bytes, &made);
+
+	if (r < 0)
+		return r;
+	made->item.kind = (uint8_t)kind;
+	made->item.class = (uint8_t)class;
+	made->item.key[0] = key0;
+	made->item.key[1] = key1;
+	names_cache_put(cache, &made->item);
+	names_item_unref(&made->item);
+	return 0;
+}
+
+const void *names_cache_kept(struct names_cache *cache, uint32_t kind, uint64_t key0, uint64_t key1,
+			     size_t *ret_bytes)
+{
+	const struct names_function *found = names_cache_peek(cache, kind, key0, key1, 0);
+
+	if (found && ret_bytes)
+		*ret_bytes = found->table_bytes;
+	return found ? found->table : NULL;
+}

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define TEXT_REPLACEMENT 0xfffd
 
@@ -34,6 +35,11 @@ void text_put_unit(struct text_writer *writer, uint32_t unit);
 
 /* Bytes of UTF-8: those that are no character, overlong ones too, are U+FFFD each. */
 void text_put_utf8(struct text_writer *writer, const uint8_t *text, size_t bytes);
+/* The same, to its NUL. */
+static inline void text_put_string(struct text_writer *writer, const char *text)
+{
+	text_put_utf8(writer, (const uint8_t *)text, strlen(text));
+}
 
 /* `more`: the text goes on, but is not read. The buffer ends in NUL then. */
 void text_end(struct text_writer *writer, bool more);

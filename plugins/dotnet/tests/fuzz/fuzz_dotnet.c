@@ -6,7 +6,7 @@
  *	input	u8 release (8, 9, 10, 11) | u8 0 | records {u32 at, u64 word}
  *	or	u8 0xff | text of a data contract
  *	or	u8 0xfe | u8 parser | its input: DebugInfo of 9 and of 10, of images, an image's section 105, a PDB, one
- *		that is deflated, the name of a method
+ *		that is deflated, the name of a method, a signature, MethodTables that are type arguments
  *	or	u8 0xfd | code of the runtime, in which helpers are looked for
  *
  * A record changes a word of the made process; one of its upper bits says whether it becomes the address of
@@ -18,6 +18,7 @@
 #include "plugins/dotnet/symbolize/pdb.h"
 #include "plugins/dotnet/tests/unit/made_dotnet.h"
 #include "plugins/dotnet/tests/unit/made_pdb.h"
+#include "plugins/dotnet/tests/unit/made_signature.h"
 #include "tests/kit/fuzz.h"
 
 #include <stdlib.h>
@@ -93,6 +94,8 @@ enum parser {
 	PARSER_PDB,
 	PARSER_DEFLATED,
 	PARSER_NAME,
+	PARSER_SIGNATURE,
+	PARSER_ARGUMENTS,
 	PARSERS,
 };
 
@@ -139,6 +142,36 @@ static void parse_name(const uint8_t *data, size_t size)
 	}
 }
 
+static uint32_t count(const char *text, char c)
+{
+	uint32_t n = 0;
+
+	for (; *text; text++)
+		n += *text == c;
+	return n;
+}
+
+/* Whatever it is of: lists are whole or left out, and not everything is read. */
+static void parse_signature(bool is_table, const uint8_t *data, size_t size)
+{
+	static struct made_signature of;
+	char text[8192];
+
+	made_signature_init(&of, 8 + size % 3);
+	size = EP_MIN(size, (size_t)MADE_PARTS);
+	if (is_table) {
+		memcpy(of.types, data, size);
+		of.method.kind = DOTNET_METHOD_INSTANTIATED;
+	} else {
+		made_say(&of, data, size);
+	}
+	if (made_text(&of, text, sizeof(text)) == 0 && strlen(text) < sizeof(text) - 8 &&
+	    (count(text, '[') != count(text, ']') || count(text, '(') != count(text, ')')))
+		abort();
+	if (of.n_asked > 2 * 64 || of.memory.n_reads > 16384)
+		abort();
+}
+
 static void parse(uint32_t parser, const uint8_t *data, size_t size)
 {
 	static uint8_t bytes[MAX_INPUT];
@@ -169,8 +202,10 @@ static void parse(uint32_t parser, const uint8_t *data, size_t size)
 	} else if (parser == PARSER_DEFLATED) {
 		if (dotnet_pdb_inflate(&reader, &place, &plain) == 0)
 			free(plain);
-	} else {
+	} else if (parser == PARSER_NAME) {
 		parse_name(data, size);
+	} else {
+		parse_signature(parser == PARSER_ARGUMENTS, data, size);
 	}
 }
 

@@ -2,6 +2,7 @@
 /* From an offset in code to a line: DebugInfo in its forms, section 105 of images, portable PDBs. */
 #include "core/base/util.h"
 #include "plugins/dotnet/symbolize/debug_info.h"
+#include "plugins/dotnet/symbolize/plain.h"
 #include "plugins/dotnet/tests/unit/made_dotnet.h"
 #include "plugins/dotnet/tests/unit/made_pdb.h"
 #include "tests/kit/test.h"
@@ -357,4 +358,88 @@ EP_TEST(what_is_deflated_has_the_bytes_that_it_says)
 	assert_int_equal(dotnet_pdb_inflate(&reader, &place, &plain), -EBADMSG);
 	place.plain_bytes = DOTNET_PDB_MAX_PLAIN + 1;
 	assert_int_equal(dotnet_pdb_inflate(&reader, &place, &plain), -E2BIG);
+}
+
+/* --- those that were inflated ------------------------------------------------------------------------------------- */
+
+static const struct dotnet_plain *put(uint8_t first, uint32_t n, uint64_t now_ns)
+{
+	uint8_t *bytes = calloc(1, n);
+
+	assert_non_null(bytes);
+	bytes[n - 1] = first;
+	return dotnet_plain_put(bytes, n, now_ns);
+}
+
+EP_TEST(what_is_equal_is_there_once)
+{
+	const struct dotnet_plain *one, *same, *other;
+
+	dotnet_plain_enter();
+	one = put(1, 1000, 1);
+	same = put(1, 1000, 1);
+	other = put(2, 1000, 1);
+	assert_ptr_equal(one, same);
+	assert_ptr_not_equal(one, other);
+	assert_int_equal(dotnet_plain_total(), 2000);
+	assert_null(dotnet_plain_get(0, 1));
+	assert_ptr_equal(dotnet_plain_get(one->number, 1), one);
+	for (uint32_t i = 0; i < 3; i++)
+		dotnet_plain_unref(one);
+	dotnet_plain_unref(other);
+	assert_int_equal(dotnet_plain_total(), 2000);
+	dotnet_plain_leave();
+	assert_int_equal(dotnet_plain_total(), 0);
+}
+
+/* What was used longest ago goes first, and is whole as long as somebody reads it. */
+EP_TEST(all_that_was_inflated_has_a_bound)
+{
+	const struct dotnet_plain *of[4];
+	uint64_t numbers[4];
+
+	dotnet_plain_enter();
+	for (uint8_t i = 0; i < 2; i++) {
+		of[i] = put(i, DOTNET_PDB_MAX_PLAIN, i);
+		numbers[i] = of[i]->number;
+	}
+	assert_int_equal(dotnet_plain_total(), DOTNET_PLAIN_BYTES);
+	dotnet_plain_unref(of[0]);
+	dotnet_plain_unref(dotnet_plain_get(numbers[0], 2)); /* so the other one is older */
+	of[2] = put(2, 1, 3);
+	assert_int_equal(dotnet_plain_total(), DOTNET_PLAIN_BYTES + 1);
+	assert_int_equal(of[1]->bytes[DOTNET_PDB_MAX_PLAIN - 1], 1);
+	assert_null(dotnet_plain_get(numbers[1], 3));
+	dotnet_plain_unref(of[1]);
+	assert_int_equal(dotnet_plain_total(), DOTNET_PDB_MAX_PLAIN + 1);
+	of[0] = dotnet_plain_get(numbers[0], 3);
+	assert_non_null(of[0]);
+	dotnet_plain_leave();
+	assert_int_equal(of[0]->bytes[0], 0);
+	dotnet_plain_unref(of[0]);
+	dotnet_plain_unref(of[2]);
+	assert_int_equal(dotnet_plain_total(), 0);
+}
+
+/* A clock that another thread read earlier is no reason. */
+EP_TEST(what_was_not_used_for_a_minute_goes)
+{
+	uint64_t one, other;
+	const struct dotnet_plain *plain;
+
+	dotnet_plain_enter();
+	plain = put(1, 1000, 1000);
+	one = plain->number;
+	dotnet_plain_unref(plain);
+	plain = put(2, 1000, 500);
+	other = plain->number;
+	dotnet_plain_unref(plain);
+	plain = dotnet_plain_get(one, 1000 + DOTNET_PLAIN_STAY_NS);
+	assert_non_null(plain);
+	dotnet_plain_unref(plain);
+	assert_int_equal(dotnet_plain_total(), 1000);
+	assert_null(dotnet_plain_get(other, 500));
+	assert_null(dotnet_plain_get(0, 1001 + 2 * DOTNET_PLAIN_STAY_NS));
+	assert_int_equal(dotnet_plain_total(), 0);
+	dotnet_plain_leave();
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of frames in a process that is made up. */
+#include "core/base/clock.h"
 #include "core/base/util.h"
+#include "plugins/dotnet/symbolize/plain.h"
 #include "plugins/dotnet/tests/unit/made_dotnet.h"
 #include "plugins/dotnet/tests/unit/made_pdb.h"
 #include "tests/kit/test.h"
 
 #include <errno.h>
+#include <zlib.h>
 
 static struct made_dotnet made;
 static void *instance;
@@ -64,6 +67,59 @@ EP_TEST_EACH(code_of_an_image_is_named_by_its_entry, uint32_t, i, 3)
 	assert_int_equal(name(DOTNET_FRAME_R2R, MADE_CODE + 0x40, 0), EP_FRAME_GONE);
 	assert_int_equal(name(DOTNET_FRAME_R2R, 0x1234, 0), EP_FRAME_GONE);
 	assert_int_equal(made.host.counts[DOTNET_COUNT_GONE], 3);
+	dotnet_detach(instance);
+}
+
+/* What a type is called is known from its first method on; not that of what may be freed. */
+EP_TEST_EACH(a_type_is_read_once, uint32_t, i, 3)
+{
+	struct dotnet_reader r;
+
+	begin(8 + i);
+	r = reader();
+	assert_int_equal(name(DOTNET_FRAME_JIT, MADE_START, 0), 0);
+	memcpy(made.data + MADE_IMAGE - MADE_DATA + MADE_STRINGS + 6, "Other", 5);
+	assert_int_equal(name(DOTNET_FRAME_R2R, MADE_IMAGE + MADE_FUNCTION, 0), 0);
+	assert_string_equal(made.host.function, "Made.Outer.Inner..ctor");
+	assert_int_equal(name(DOTNET_FRAME_COLLECTIBLE, MADE_START, dotnet_method_check(&r, made_method(&made, 0))), 0);
+	assert_string_equal(made.host.function, "Made.Other.Inner.Run");
+	dotnet_detach(instance);
+}
+
+static uint8_t was_read[MADE_BYTES];
+static uint32_t n_again; /* bytes that were read once more, but of names, which are read in pieces */
+
+static int read_and_note(void *arg, uint64_t addr, void *buf, size_t bytes)
+{
+	struct fake_host *host = arg;
+
+	for (size_t i = 0; i < bytes && addr + i - MADE_DATA < MADE_IMAGE - MADE_DATA + MADE_STRINGS; i++)
+		n_again += was_read[addr + i - MADE_DATA]++ > 0;
+	return fake_memory_read(&host->memory, addr, buf, bytes);
+}
+
+static void be_of_type(uint32_t rid)
+{
+	if (made.layout.major == 8)
+		made_half(&made, AT_TYPE + made.layout.table_flags2 + 2, (uint16_t)rid);
+	else
+		made_int(&made, AT_TYPE + made.layout.table_flags2, rid << 8);
+}
+
+/* The host fetches what is near by one system call, and once more where the same is asked for again. */
+EP_TEST_EACH(a_name_takes_no_byte_twice, uint32_t, i, 3)
+{
+	begin(8 + i);
+	be_of_type(2); /* so that the module is known, and the other type is not */
+	assert_int_equal(name(DOTNET_FRAME_R2R, MADE_IMAGE + MADE_FUNCTION, 0), 0);
+	assert_string_equal(made.host.function, "Made.Outer..ctor");
+	be_of_type(3);
+	memset(was_read, 0, sizeof(was_read));
+	n_again = 0;
+	made.host.ops.read = read_and_note;
+	assert_int_equal(name(DOTNET_FRAME_JIT, MADE_START, 0), 0);
+	assert_string_equal(made.host.function, "Made.Outer.Inner.Run");
+	assert_int_equal(n_again, 0);
 	dotnet_detach(instance);
 }
 
@@ -136,6 +192,77 @@ EP_TEST(stubs_of_il_and_of_code_say_what_they_are)
 	assert_string_equal(made.host.function, "[resolve stub]");
 	assert_int_equal(name(DOTNET_FRAME_STUB, MADE_OTHER, 99), 0);
 	assert_string_equal(made.host.function, "[stub]");
+	dotnet_detach(instance);
+}
+
+/* --- precodes --------------------------------------------------------------------------------------------------- */
+
+#define STUBS	    0x50000000ull
+#define STUBS_BYTES 0x10000u
+static uint8_t stub_bytes[STUBS_BYTES];
+
+/* A precode at `at`, of pages of 16 KiB: its code, and its record in the next page. */
+static void put_precode(uint32_t at, uint32_t kind, uint64_t method)
+{
+	static const uint8_t stub[] = {0x4c, 0x8b, 0x15, 0xf9, 0x3f, 0, 0, 0xff, 0x25, 0xfb, 0x3f, 0, 0};
+	static const uint8_t fixup[] = {0xff, 0x25, 0xfa, 0x3f, 0, 0, 0x4c, 0x8b, 0x15, 0xfb, 0x3f, 0, 0, 0xff, 0x25, 0xfd, 0x3f, 0, 0};
+	const uint64_t target = 0x1234;
+	bool is_fixup = kind == DOTNET_STUB_FIXUP_PRECODE;
+
+	memcpy(stub_bytes + at, is_fixup ? fixup : stub, is_fixup ? sizeof(fixup) : sizeof(stub));
+	memcpy(stub_bytes + at + 0x4000, is_fixup ? &target : &method, 8);
+	memcpy(stub_bytes + at + 0x4008, is_fixup ? &method : &target, 8);
+}
+
+static void begin_stubs(uint32_t major, uint32_t flags)
+{
+	made_init(&made, major);
+	memset(stub_bytes, 0, sizeof(stub_bytes));
+	fake_memory_add(&made.host.memory, STUBS, stub_bytes, sizeof(stub_bytes));
+	made_range(&made, 2, STUBS, STUBS_BYTES, flags);
+	put_precode(24 * 5, DOTNET_STUB_FIXUP_PRECODE, made_method(&made, 0));
+	put_precode(0x8000 + 24 * 681, DOTNET_STUB_PRECODE, made_method(&made, 2));
+	assert_int_equal(dotnet_attach(&made.exe, &made.host.target, &instance), 0);
+}
+
+static void check_stub(uint64_t at, uint32_t kind, const char *text)
+{
+	assert_int_equal(name(DOTNET_FRAME_STUB, STUBS + at, kind), 0);
+	assert_string_equal(made.host.function, text);
+}
+
+EP_TEST_EACH(precodes_have_the_name_of_their_target, uint32_t, i, 3)
+{
+	begin_stubs(8 + i, DOTNET_RANGE_STUBS);
+	check_stub(24 * 5, DOTNET_STUB_FIXUP_PRECODE, "[precode stub] Made.Outer.Inner.Run");
+	check_stub(24 * 5 + 19, DOTNET_STUB_FIXUP_PRECODE, "[precode stub] Made.Outer.Inner.Run");
+	check_stub(0x8000 + 24 * 681 + 7, DOTNET_STUB_PRECODE, "[precode stub] Made.Outer.Inner..ctor");
+	/* None at all, one of the other kind, data, what is another stub. */
+	check_stub(24 * 6, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	check_stub(24 * 5, DOTNET_STUB_PRECODE, "[precode stub]");
+	check_stub(0x4000 + 24 * 5, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	check_stub(0x4000 - 2, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	check_stub(24 * 5, 7, "[resolve stub]");
+	dotnet_detach(instance);
+}
+
+/* What may be another's, or is no method, has its kind; what may be there a moment later is asked for again. */
+EP_TEST(a_precode_without_a_sure_target_has_its_kind)
+{
+	begin_stubs(10, DOTNET_RANGE_STUBS | DOTNET_RANGE_COLLECTIBLE);
+	check_stub(24 * 5, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	dotnet_detach(instance);
+	begin_stubs(10, DOTNET_RANGE_STUBS);
+	put_precode(24 * 7, DOTNET_STUB_FIXUP_PRECODE, made_method(&made, 1)); /* a DynamicMethod */
+	put_precode(24 * 8, DOTNET_STUB_FIXUP_PRECODE, MADE_DATA + AT_NIBBLES);
+	put_precode(24 * 9, DOTNET_STUB_FIXUP_PRECODE, 0);
+	check_stub(24 * 7, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	check_stub(24 * 8, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	check_stub(24 * 9, DOTNET_STUB_FIXUP_PRECODE, "[precode stub]");
+	made.host.memory.n_reads = 0;
+	made.host.memory.fail_at = 9;
+	made.host.memory.fail_with = -ESRCH;
+	assert_int_equal(name(DOTNET_FRAME_STUB, STUBS + 24 * 5, DOTNET_STUB_FIXUP_PRECODE), -ESRCH);
 	dotnet_detach(instance);
 }
 
@@ -282,6 +409,67 @@ EP_TEST(a_pdb_that_is_replaced_is_read_anew)
 	assert_int_equal(name_at(0x10), 0);
 	assert_int_equal(made.host.line, 0);
 	dotnet_detach(instance);
+}
+
+/* As large as all may be together. */
+static const struct dotnet_plain *put_large(void)
+{
+	uint8_t *bytes = calloc(1, DOTNET_PLAIN_BYTES);
+
+	assert_non_null(bytes);
+	return dotnet_plain_put(bytes, DOTNET_PLAIN_BYTES, ep_clock_mono_ns());
+}
+
+/* In the image: a second entry, and the PDB deflated behind it. */
+static void embed_pdb(void)
+{
+	const uint64_t image = MADE_IMAGE - MADE_DATA, pe = image + 0x80, at = image + 0xb00 + 28;
+	uint8_t packed[1024];
+	z_stream stream = {.next_in = pdb, .avail_in = MADE_PDB_BYTES, .next_out = packed, .avail_out = sizeof(packed)};
+
+	assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+	assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+	deflateEnd(&stream);
+	made_int(&made, pe + 24 + 112 + 6 * 8 + 4, 2 * 28);
+	made_int(&made, at + 12, 17);
+	made_int(&made, at + 16, (uint32_t)stream.total_out + 8);
+	made_int(&made, at + 20, MADE_RVA + 0xc00);
+	made_put(&made, image + 0xc00, "MPDB", 4);
+	made_int(&made, image + 0xc04, MADE_PDB_BYTES);
+	made_put(&made, image + 0xc08, packed, stream.total_out);
+}
+
+/* Two processes of the same program have its PDB once, and again when it had to go; none is left. */
+EP_TEST(processes_share_a_pdb_in_their_image)
+{
+	const struct dotnet_plain *plain;
+	void *other;
+
+	begin_lines(10, "made.pdb");
+	made.host.beside_name = NULL;
+	embed_pdb();
+	other = instance;
+	assert_int_equal(dotnet_attach(&made.exe, &made.host.target, &instance), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		void *swap = instance;
+
+		assert_int_equal(name_at(0x10), 0);
+		assert_string_equal(made.host.file_name, "/src/one.cs");
+		assert_int_equal(made.host.line, 10);
+		assert_int_equal(dotnet_plain_total(), MADE_PDB_BYTES);
+		instance = other;
+		other = swap;
+	}
+	plain = put_large();
+	assert_int_equal(dotnet_plain_total(), DOTNET_PLAIN_BYTES);
+	dotnet_plain_unref(plain);
+	assert_int_equal(name_at(0x20), 0);
+	assert_int_equal(made.host.line, 12);
+	assert_int_equal(dotnet_plain_total(), MADE_PDB_BYTES);
+	dotnet_detach(instance);
+	assert_int_equal(dotnet_plain_total(), MADE_PDB_BYTES);
+	dotnet_detach(other);
+	assert_int_equal(dotnet_plain_total(), 0);
 }
 
 /* --- doctor ----------------------------------------------------------------------------------------------------- */

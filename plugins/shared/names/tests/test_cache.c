@@ -207,3 +207,27 @@ CACHE_TEST(a_function_is_one_block, 4096, 0, 0)
 	}
 	(void)heap_disarm();
 }
+
+CACHE_TEST(what_has_no_name_is_copied, 0, 4096, 0)
+{
+	uint32_t data[] = {1, 2, 3};
+	const uint32_t *kept;
+	size_t bytes = 0;
+
+	assert_null(names_cache_kept(cache, KIND, 7, 8, &bytes));
+	assert_int_equal(names_cache_keep(cache, KIND, 1, 7, 8, data, sizeof(data)), 0);
+	data[0] = 9;
+	kept = names_cache_kept(cache, KIND, 7, 8, &bytes);
+	assert_non_null(kept);
+	assert_int_equal(bytes, sizeof(data));
+	assert_int_equal(kept[0], 1);
+	assert_null(names_cache_kept(cache, KIND, 7, 0, NULL));
+	assert_null(names_cache_kept(cache, OTHER_KIND, 7, 8, NULL));
+	heap_arm(1);
+	assert_int_equal(names_cache_keep(cache, KIND, 1, 7, 9, data, sizeof(data)), -ENOMEM);
+	(void)heap_disarm();
+	for (uint64_t key = 0; key < 100; key++) /* within the budget of its class */
+		assert_int_equal(names_cache_keep(cache, KIND, 1, 100, key, data, sizeof(data)), 0);
+	assert_null(names_cache_kept(cache, KIND, 7, 8, NULL));
+	assert_in_range(names_cache_bytes(cache), 1, 8192);
+}

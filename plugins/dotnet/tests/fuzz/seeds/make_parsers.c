@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Made the seeds of parsers: cc -I. -Iinclude plugins/dotnet/tests/fuzz/seeds/make_parsers.c -lz,
- * run in the source tree.
+ * Made the seeds of parsers: cc -I. -Iinclude plugins/dotnet/tests/fuzz/seeds/make_parsers.c with the objects of
+ * plugins/dotnet, core/base and tests/kit that they need and -lz, run in the source tree.
  */
 #include <stdio.h>
 #include <zlib.h>
 #include "plugins/dotnet/tests/unit/made_pdb.h"
+#include "plugins/dotnet/tests/unit/made_signature.h"
 static void out(const char *name, int parser, const void *p, size_t n)
 {
 	char path[200];
@@ -104,4 +105,19 @@ int main()
 	deflate(&s, 4);
 	out("deflated", 5, p, s.total_out);
 	out("name", 6, "<<Run>b__0_0>g__Local|1_0", 25);
+	/* A generic over arrays, an array with bounds, a reference, a modifier and both kinds of parameters. */
+	static const uint8_t signature[] = {0x30, 1, 6, 0x1d, 8, 0x15, 0x12, 4, 2, 0x1d, 14, 0x0f, 8, 0x14, 10, 2, 1, 4, 0,
+					    0x10, 0x12, 5, 0x1f, 5, 0x11, 12, 0x13, 0, 0x1e, 1};
+	out("signature", 7, signature, sizeof(signature));
+	/* A type over a type and an array, its method over the same; of the release that its length says. */
+	static struct made_signature of;
+	const uint64_t inner[] = {made_table(1)}, both[] = {made_table(2), made_table(3)};
+	const size_t n = MADE_METHOD_AT - MADE_TYPES_AT + 0x80;
+	made_signature_init(&of, 8 + n % 3);
+	made_type(&of, 1, 3);
+	made_generic(&of, 2, 2, inner, 1);
+	made_array(&of, 3, made_table(1));
+	made_generic(&of, 0, 1, both, 2);
+	made_instance(&of, made_table(0) + 0x80, 2, 3);
+	out("arguments", 8, of.types, n);
 }
