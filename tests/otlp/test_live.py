@@ -25,6 +25,7 @@ from judge import judge_all  # noqa: E402
 from peer import Peer  # noqa: E402
 
 FREQ = 200
+LATE = "unwind tables not loaded"   # where the agent waits for a CPU; check_stacks.py judges how long
 CONFIG = """
 [sampling]
 freq = {freq}
@@ -97,10 +98,11 @@ def judge(name, pid, wanted, cpu_s, samples):
     own = [(frames, count) for who, frames, count in samples if who[0] == str(pid)]
     total = sum(count for _, count in own)
     good = sum(count for frames, count in own if holds(frames, wanted))
-    print(f"{name}: {total} samples, {good} with {';'.join(wanted)}")
+    late = sum(count for frames, count in own if LATE in frames[0])
+    print(f"{name}: {total} samples, {good} with {';'.join(wanted)}, {late} before its tables were there")
     if total < 0.5 * cpu_s * FREQ:  # some of its start is lost
         raise Failure(f"{name}: only {total} samples of {cpu_s} s at {FREQ} Hz")
-    if good < 0.9 * total:
+    if good < max(0.9 * (total - late), 100):
         others = [";".join(frames) for frames, _ in own if not holds(frames, wanted)]
         raise Failure(f"{name}: {good} of {total} with {wanted}; others: {others[:5]}")
 
