@@ -285,6 +285,24 @@ EP_TEST_WITH(code_of_an_image_is_found_in_its_table, begin, NULL)
 	assert_int_equal(REC->sample.error, WORLD_FIRST_ERROR + DOTNET_ERROR_CODE);
 }
 
+/* A composite of a program with all its libraries: Bicep's has 532 852 functions. */
+EP_TEST_WITH(the_last_of_many_functions_is_found, begin, NULL)
+{
+	static uint32_t functions[600000][3];
+	const uint64_t at = 0x7f3000000000ull, n = EP_LEN(functions);
+
+	functions[n - 1][0] = MADE_FUNCTION;
+	functions[n - 1][1] = MADE_FUNCTION + 0x40;
+	functions[n - 1][2] = 0x700;
+	fake_memory_add(&world.memory, at, functions, sizeof(functions));
+	made_word(&made, AT_INFO + made.layout.r2r_functions, at);
+	made_int(&made, AT_INFO + made.layout.r2r_n_functions, (uint32_t)n);
+	made.data[MADE_IMAGE - MADE_DATA + 0x700] = 1;
+	begin_sample(MADE_IMAGE + MADE_FUNCTION + 0x10, false);
+	world_put(SP, NATIVE);
+	assert_string_equal(walk(SP + 8, FP), "r2r: image+400 f\n");
+}
+
 /* A resolve stub has pushed a word; what called it is behind a call. */
 EP_TEST_WITH(a_stub_has_its_return_address_at_rsp_or_above, begin, NULL)
 {
