@@ -109,10 +109,10 @@ def program_bicep(check, directory):
                                                    items=f'<PackageDownload Include="{package}" Version="[{version}]" />'))
     path = have(f"{packages}/{package}/{version}/tools/bicep", ["restore", "get.csproj"], packages)
     os.chmod(path, 0o755)
-    write(directory + "/b.bicep", "".join(
-        f"var v{n} = {{\n" + "".join(f"  p{i}: '${{toUpper('a{i}')}}-${{length([{n}, {i}])}}-${{n{i % 50} + {n}}}'\n" for i in range(20)) + "}\n"
-        for n in range(400)) + "".join(f"param n{i} int = {i}\n" for i in range(50)) + "".join(
-            f"output o{i} array = [{', '.join(f'v{n}' for n in range(i, 400, 50))}]\n" for i in range(50)))
+    properties = "".join(f"  p{i}: '${{toUpper('a{i}')}}-${{length('{{n}}-{i}')}}-${{n{i} + {{n}}}}'\n" for i in range(20))
+    write(directory + "/b.bicep", "".join(f"param n{i} int = {i}\n" for i in range(20)) +
+          "".join(f"var v{n} = {{\n" + properties.replace("{n}", str(n)) + "}\n" for n in range(400)) +
+          "".join(f"output o{i} array = [{', '.join(f'v{n}' for n in range(i, 400, 20))}]\n" for i in range(20)))
     return driven([path, "build", directory + "/b.bicep", "--stdout"], check.options.seconds)
 
 
@@ -125,8 +125,8 @@ def program_csharpier(check, directory):
 
 
 def program_fantomas(check, directory):
-    write(directory + "/big.fs", "module Big\n" + "".join(f"let f{n} x y=if x>{n} then x+y*{n} else (List.map (fun z->z+{n}) [x;y])|>List.sum\n"
-                                                          for n in range(4000)))
+    line = "let f{n} x y=if x>{n} then x+y*{n} else (List.map (fun z->z+{n}) [x;y])|>List.sum\n"
+    write(directory + "/big.fs", "module Big\n" + "".join(line.format(n=n) for n in range(4000)))
     return driven([tool("fantomas"), directory + "/big.fs", "--out", directory + "/out.fs"], check.options.seconds)
 
 
@@ -136,7 +136,7 @@ def asked(check, port, kind, *command):
 
 def program_garnet(check, directory):
     return asked(check, PORT, "resp", tool("garnet-server"), "--port", str(PORT), "--bind", "127.0.0.1", "--logger-level",
-                 "Error", "--checkpointdir", directory, "--logdir", directory)
+                 "Error", "--checkpointdir", directory)
 
 
 def program_web(check, _directory):
@@ -144,7 +144,7 @@ def program_web(check, _directory):
 
 
 ALL = named(globals())
-FILES = {"libcoreclr.so", "dotnet", "Web", "bicep", *VERSIONS}
+FILES = {"libcoreclr.so", "dotnet", "csc", "Web", "bicep", *VERSIONS}
 
 
 # --- who asks a server ----------------------------------------------------------------------------
