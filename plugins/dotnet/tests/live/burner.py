@@ -7,6 +7,7 @@ function or of code of on-stack replacement is missing, and none stands twice. A
 of them, but where the program calls C and C calls it.
 """
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -23,6 +24,7 @@ SOURCE = "Burner.cs"
 LEAF = "Burner.Leaf.Spin"
 REPORT = "Burner.Leaf."         # it makes its STACK lines
 MAIN = "Burner.Program.Main"
+MADE = re.compile(r"(?:burner_|Burner\.Made)(\d+)(?:\.Run)?")     # of scenario churn
 THROUGH_NATIVE = "native", "turns", "pointer", "reflection", "filtered"  # scenarios
 # StackTrace names stubs by what they are for; a compiler may inline what is made of an iterator.
 OPTIONAL = "Burner.Native.Sort", "Burner.Scenarios.Numbers"    # and members of what was made of it: its constructor
