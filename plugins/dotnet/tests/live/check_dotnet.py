@@ -76,7 +76,7 @@ SETTINGS = {    # of the runtime: label, variables
     "churn": {},    # memory of code that is another's a moment later
     "trip": {},     # many threads, and collections: return addresses that were replaced
 }
-FEWEST_MADE, FEWEST_TRIPS = 100, 20
+FEWEST_MADE, FEWEST_TRIPS = 50, 20
 
 
 # --- the program ------------------------------------------------------------------------------------------

@@ -30,9 +30,6 @@ RECIPES = {     # form of publishing, scenario, settings of the runtime, what th
     "dotnet-10-stub": ("10", "garbage", {}, r"\Adotnet  \[.*\n" + OWN % r"Scenarios\.Garbage" + TURN),
     "dotnet-10-dynamic": ("10", "dynamic", {}, r"\A" + SPIN + r"dotnet  burner_dynamic  .*\n"),
     "dotnet-10-trip": ("10", "trip", NO_TIERS, [r"native  libcoreclr.*\n" + r"dotnet  Aside\.Crowd\.Middle.*\ndotnet  Aside\.Crowd\.Work.*\n"]),
-    "dotnet-10-funclet": ("10", "caught", NO_TIERS, r"\A" + SPIN + OWN % r"Thrown\.Caught" + r"(?:native  .*\n)*" + TURN),
-    "dotnet-8-funclet": ("8_alone", "disposed", NO_TIERS, r"\A" + SPIN + OWN % r"Thrown\.Broken\.Dispose" + r"dotnet  System\.String\.Join.*\n" +
-                         OWN % r"Thrown\.Disposed" + TURN),
     "dotnet-10-1000-deep": ("10", "deep", NO_TIERS, r"\A" + SPIN + "(?:" + OWN % r"Scenarios\.Down" + "){900,}"),
     "dotnet-10-single": ("10_single", "pattern", {}, r"\A" + SPIN),
 }
