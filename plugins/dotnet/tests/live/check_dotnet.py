@@ -99,9 +99,16 @@ def install(form, directory):
     shared = os.path.join(directory, "root", "shared", "Microsoft.NETCore.App", version)
     os.makedirs(shared)
     os.symlink(host, os.path.join(directory, "root", "host"))
-    for name in os.listdir(alone):
-        if not name.startswith(burner.PROGRAM) and name.endswith((".dll", ".so")) and not name.startswith("libhostfxr"):
-            os.symlink(os.path.join(alone, name), os.path.join(shared, name))
+    names = [name for name in os.listdir(alone) if name.endswith((".dll", ".so")) and
+             not name.startswith((burner.PROGRAM, "libhostfxr"))]
+    for name in names:
+        os.symlink(os.path.join(alone, name), os.path.join(shared, name))
+    target, package = ".NETCoreApp,Version=v" + version.rpartition(".")[0], "Microsoft.NETCore.App.Runtime.linux-x64/" + version
+    files = {"runtime": {name: {} for name in names if name.endswith(".dll")},
+             "native": {name: {} for name in names if name.endswith(".so")}}
+    with open(os.path.join(shared, "Microsoft.NETCore.App.deps.json"), "w", encoding="utf-8") as file:
+        json.dump({"runtimeTarget": {"name": target + "/linux-x64"}, "targets": {target + "/linux-x64": {package: files}},
+                   "libraries": {package: {"type": "package", "serviceable": True, "sha512": ""}}}, file)
 
 
 def publish(form, directory, seconds):
