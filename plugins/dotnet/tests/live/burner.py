@@ -24,6 +24,7 @@ SOURCE = "Burner.cs"
 LEAF = "Burner.Leaf.Spin"
 REPORT = "Burner.Leaf."         # it makes its STACK lines
 MAIN = "Burner.Program.Main"
+FIRST_USE = "..cctor"           # run by who comes first, which the runtime decides
 MADE = re.compile(r"(?:burner_|Burner\.Made)(\d+)(?:\.Run)?")     # of scenario churn
 THROUGH_NATIVE = "native", "turns", "pointer", "reflection", "filtered"  # scenarios
 # StackTrace names stubs by what they are for; a compiler may inline what is made of an iterator.
@@ -80,7 +81,7 @@ class Judge:
         names = [frame.name for frame in stacks.without_kernel(list(frames))][::-1]
         own = tuple(own_names(names))
         for at, name in enumerate(own):
-            if name.startswith(REPORT) and name != LEAF:
+            if name.startswith(REPORT) and name != LEAF or name.endswith(FIRST_USE):
                 own = own[:at]
                 break
         if not own:

@@ -31,6 +31,10 @@ class Burner(unittest.TestCase):
         self.assertIsNone(self.judge.why_wrong(ROOT))
         self.assertIsNone(self.judge.why_wrong(frames(["Burner.Scenarios.Numbers..ctor", *TRUE[2:]])))
 
+    def test_who_comes_first_runs_a_static_constructor(self):
+        self.assertIsNone(self.judge.why_wrong(frames(["Burner.Other..ctor", "Burner.Scenarios..cctor", *TRUE[2:]])))
+        self.assertIsNotNone(self.judge.why_wrong(frames(["Burner.Scenarios..cctor", TRUE[0], *TRUE[2:]])))
+
     def test_lines_are_those_that_were_said_at_any_time(self):
         self.judge.why_wrong(frames(TRUE))
         self.judge.why_wrong(frames(TRUE, **{"Burner.Program.Loop": 2}))

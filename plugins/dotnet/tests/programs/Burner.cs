@@ -123,6 +123,18 @@ public static class Leaf
 
 	/* IL 0 is what StackTrace says of code without an offset: 0, it does not know. */
 	static int LineOf(StackFrame frame) => frame.GetILOffset() == 0 ? 0 : frame.GetFileLineNumber();
+	/*
+	 * Calls of their own: a compiler would make the caller's code twice, for turns that tell and for those that do not,
+	 * with other lines.
+	 */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static void Tell(int turn, string scenario)
+	{
+		if (turn == 0 || turn == 50 || turn == 1000)
+			Reports = scenario;
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static int Much(int turn) => turn == 0 ? 10 : 5000;
+
 	/* The caller's stack, and maybe a frame above it. */
 	[MethodImpl(MethodImplOptions.NoInlining)] public static void Part(string above = null)
 	{
@@ -660,9 +672,11 @@ static class Scenarios
 		{
 			string file = AppContext.BaseDirectory + "Burner.dll";
 			var context = new AssemblyLoadContext("Burner", true);
-			Assembly loaded = System.IO.File.Exists(file) ? context.LoadFromAssemblyPath(file) : typeof(Scenarios).Assembly;
+			MethodInfo method = typeof(Scenarios).GetMethod("Entered");	/* a trimmer keeps it */
 
-			entered = loaded.GetType("Burner.Scenarios").GetMethod("Entered").CreateDelegate<Func<int, string, long>>();
+			if (System.IO.File.Exists(file))
+				method = context.LoadFromAssemblyPath(file).GetType("Burner.Scenarios").GetMethod("Entered");
+			entered = method.CreateDelegate<Func<int, string, long>>();
 		}
 		string reports = Leaf.Reports;
 
@@ -795,9 +809,8 @@ static class Program
 		{
 			for (int i = 0; i < scenarios.Length; i++)
 			{
-				if (turn == 0 || turn == 50 || turn == 1000)
-					Leaf.Reports = scenarios[i].Name;
-				Turn(scenarios[i].Run, turn == 0 ? 10 : 5000);
+				Leaf.Tell(turn, scenarios[i].Name);
+				Turn(scenarios[i].Run, Leaf.Much(turn));
 			}
 		}
 	}
