@@ -81,15 +81,19 @@ static bool is_no_elf(const struct ep_executable *executable)
 	return executable->state == EP_EXECUTABLE_FAILED && !executable->unopened;
 }
 
-/* While nobody knows whether it is an ELF file, languages may say that it is theirs. */
+/*
+ * While nobody knows whether it is an ELF file, languages may say that it is theirs. A JIT's mapping may be another
+ * one when a worker comes to open it.
+ */
 static bool may_be_anonymous(const struct ep_place_in_memory *place)
 {
 	const struct ep_executable *executable = place->executable;
 
 	if (!executable)
 		return place->state == EP_PLACE_KNOWN || place->is_memfd;
-	return is_no_elf(executable) || (executable->state == EP_EXECUTABLE_PENDING &&
-					 ep_is_memfd_path(executable->path));
+	return is_no_elf(executable) ||
+	       ((executable->state == EP_EXECUTABLE_PENDING || executable->state == EP_EXECUTABLE_FAILED) &&
+		ep_is_memfd_path(executable->path));
 }
 
 int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uint32_t anonymous)

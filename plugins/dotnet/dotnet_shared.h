@@ -49,8 +49,8 @@ enum dotnet_range_flag {
 #define DOTNET_MAX_FUNCLETS	  256 /* of a JIT method */
 #define DOTNET_FUNCLET_STEPS	  9
 #define DOTNET_MAX_CLAUSES	  64  /* of a method with funclets */
-#define DOTNET_MAX_R2R_FUNCTIONS (1u << 18) /* of an image; a composite of all of .NET has 214 114 */
-#define DOTNET_R2R_STEPS	  19
+#define DOTNET_MAX_R2R_FUNCTIONS (1u << 20) /* of an image; all of .NET has 214 114, Bicep's composite 532 852 */
+#define DOTNET_R2R_STEPS	  21
 #define DOTNET_FUNCTION_BYTES	  12 /* of RUNTIME_FUNCTION: begin, end, unwind data */
 
 /* What a frame is, in its flags. */

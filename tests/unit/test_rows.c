@@ -191,6 +191,7 @@ EP_TEST(anonymous_code_is_whose_range_it_is_in)
 	struct ep_executable no_elf = {.id = 7, .refs = 1, .state = EP_EXECUTABLE_FAILED};
 	char name[] = "/memfd:code (deleted)", path[] = "/x";
 	struct ep_executable memfd = {.id = 8, .path = name}, file = {.id = 9, .path = path};
+	struct ep_executable changed = {.id = 11, .path = name, .state = EP_EXECUTABLE_FAILED, .unopened = true};
 	struct ep_elf_segment segment = {.va = 0x400, .file_bytes = 0x1000, .mem_bytes = 0x1000};
 	struct ep_executable evicted = {
 		.id = 10, .state = EP_EXECUTABLE_EVICTED, .segments = {segment}, .n_segments = 1};
@@ -203,6 +204,7 @@ EP_TEST(anonymous_code_is_whose_range_it_is_in)
 		{.start = 0x9000, .end = 0xa000, .executable = &memfd},
 		{.start = 0xa000, .end = 0xb000, .executable = &file},
 		{.start = 0xb000, .end = 0xc000, .executable = &evicted},
+		{.start = 0xd000, .end = 0xe000, .executable = &changed},
 	};
 	const struct ep_range range = {.start = 0x1800, .end = 0x2000, .mode = EP_RANGE_ENTER};
 	struct ep_vec *rows = new_rows();
@@ -218,7 +220,8 @@ EP_TEST(anonymous_code_is_whose_range_it_is_in)
 							       "8000-9000 0 0 pending any\n"
 							       "9000-a000 0 0 pending any\n"
 							       "a000-b000 0 0 pending\n"
-							       "b000-c000 400 10 dropped\n");
+							       "b000-c000 400 10 dropped\n"
+							       "d000-e000 0 0 absent any\n");
 }
 
 EP_TEST(codes_lie_behind_the_rows)

@@ -323,6 +323,35 @@ static __always_inline bool is_thunk(const struct dotnet_walk *w, __u64 off)
 	       ep_read_word(s->value, &s->value) && off - (__u32)s->value < s->value >> 32;
 }
 
+/* Behind the slots of an UNWIND_INFO, which are an even number: into s->kind. */
+static __always_inline bool read_personality(const struct dotnet_walk *w, __u64 unwind)
+{
+	struct dotnet_scratch *s = w->s;
+
+	return !bpf_probe_read_user(&s->count, sizeof(s->count), (void *)unwind) &&
+	       !bpf_probe_read_user(&s->kind, sizeof(s->kind),
+				    (void *)(unwind + ((7 + 2 * (__u64)(s->count >> 16 & 255)) & ~3ull)));
+}
+
+/*
+ * In images of 8 and 9 a funclet sets rbp behind its prologue: mov rbp, [rdi + n] (jit/codegenxarch.cpp:
+ * genFuncletProlog, v8.0.0), and nothing else begins so: of CoreLib's 37 548 and 47 301 functions the 1 599 and
+ * 1 765 funclets do. A filter's personality routine is another one than that of all others, and of the first function.
+ */
+static __always_inline void find_r2r_handler(const struct dotnet_walk *w, __u64 functions)
+{
+	struct dotnet_scratch *s = w->s;
+	__u32 personality;
+
+	if (!read_personality(w, s->at.unwind) ||
+	    !ep_read_word(s->at.begin + (s->count >> 8 & 255), &s->before) ||
+	    (s->before & 0x3fffff) != 0x2f8b48 || (s->before >> 22 & 3) == 3)
+		return;
+	personality = s->kind;
+	if (ep_read_word(functions + 4, &s->value) && read_personality(w, s->range.begin + (s->value >> 32)))
+		s->at.is_funclet = ep_is_same(personality, s->kind);
+}
+
 static __always_inline void find_r2r(const struct dotnet_walk *w, __u64 addr)
 {
 	struct dotnet_scratch *s = w->s;
@@ -352,6 +381,8 @@ static __always_inline void find_r2r(const struct dotnet_walk *w, __u64 addr)
 	EP_MEET();
 	take_function(w, s->range.begin, addr);
 	s->at.start = s->at.begin;
+	EP_MEET();
+	find_r2r_handler(w, s->search);
 }
 
 /* --- any of them ------------------------------------------------------------------------------------------ */

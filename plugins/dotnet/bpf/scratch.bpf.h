@@ -40,7 +40,7 @@ struct dotnet_frame_at {
 	__u64 begin, end; /* the function's code, or that of a part of it */
 	__u64 unwind;	 /* address of its UNWIND_INFO */
 	__u64 is_kept;	 /* its code is never freed */
-	__u64 is_funclet; /* of JIT code: a part of its method that handles an exception */
+	__u64 is_funclet; /* a part of its method that handles an exception, not a filter */
 	__u64 is_early;	  /* interrupted where a funclet's rbp may not be its method's yet */
 	__u64 by_pointer; /* its caller is found by rbp alone */
 };

@@ -285,6 +285,24 @@ EP_TEST_WITH(code_of_an_image_is_found_in_its_table, begin, NULL)
 	assert_int_equal(REC->sample.error, WORLD_FIRST_ERROR + DOTNET_ERROR_CODE);
 }
 
+/* A composite of a program with all its libraries: Bicep's has 532 852 functions. */
+EP_TEST_WITH(the_last_of_many_functions_is_found, begin, NULL)
+{
+	static uint32_t functions[600000][3];
+	const uint64_t at = 0x7f3000000000ull, n = EP_LEN(functions);
+
+	functions[n - 1][0] = MADE_FUNCTION;
+	functions[n - 1][1] = MADE_FUNCTION + 0x40;
+	functions[n - 1][2] = 0x700;
+	fake_memory_add(&world.memory, at, functions, sizeof(functions));
+	made_word(&made, AT_INFO + made.layout.r2r_functions, at);
+	made_int(&made, AT_INFO + made.layout.r2r_n_functions, (uint32_t)n);
+	made.data[MADE_IMAGE - MADE_DATA + 0x700] = 1;
+	begin_sample(MADE_IMAGE + MADE_FUNCTION + 0x10, false);
+	world_put(SP, NATIVE);
+	assert_string_equal(walk(SP + 8, FP), "r2r: image+400 f\n");
+}
+
 /* A resolve stub has pushed a word; what called it is behind a call. */
 EP_TEST_WITH(a_stub_has_its_return_address_at_rsp_or_above, begin, NULL)
 {
@@ -442,6 +460,40 @@ EP_TEST_WITH(a_filters_thrower_is_alive, begin, NULL)
 	put_thrower();
 	assert_string_equal(walk(SP + 0x58, 0x1111), "jit: code+40 8f\nnative 5 100 return address\n"
 						     "jit: code+200 f\njit: code+40 2f\n");
+}
+
+/* The method is of an image of 8 or 9, and a funclet is a function of its own: by its code, and its personality routine. */
+static void put_image_funclet(uint32_t personality)
+{
+	const uint64_t image = MADE_IMAGE - MADE_DATA;
+	static const uint8_t head[] = {1, 5, 2, 0}, none[] = {1, 0, 0, 0}, sets_fp[] = {0x48, 0x8b, 0x6f, 0x10};
+
+	made_int(&made, AT_FUNCTIONS + 8, 0x700);
+	made_put(&made, image + 0x700, head, sizeof(head));
+	made_put(&made, image + 0x704, usual, sizeof(usual));
+	made_int(&made, image + 0x708, 0x111);
+	made_int(&made, AT_FUNCTIONS + 20, 0x720);
+	made_put(&made, image + 0x720, none, sizeof(none));
+	made_int(&made, image + 0x724, personality);
+	made_put(&made, image + MADE_FUNCLET, sets_fp, sizeof(sets_fp));
+	put_thrower();
+	WALK->pc = MADE_IMAGE + MADE_FUNCLET + 0x10;
+	world_put(SP + 0x20, MADE_IMAGE + MADE_FUNCTION + 0x30);
+}
+
+EP_TEST_WITH(frames_below_a_funclet_of_an_image_are_dead, begin, NULL)
+{
+	put_image_funclet(0x111);
+	assert_string_equal(walk(SP + 0x58, 0x1111), "r2r: image+480 f\n");
+	put_image_funclet(0x111);
+	assert_string_equal(walk(SP + 0x58, 0x1111), "r2r: image+480 f\n");
+}
+
+EP_TEST_WITH(the_thrower_of_an_images_filter_is_alive, begin, NULL)
+{
+	put_image_funclet(0x119);
+	assert_string_equal(walk(SP + 0x58, 0x1111), "r2r: image+480 f\nnative 5 100 return address\n"
+						     "jit: code+200 f\nr2r: image+400 2f\n");
 }
 
 /* --- a thread's Thread ------------------------------------------------------------------------------------- */

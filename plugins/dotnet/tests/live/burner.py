@@ -7,6 +7,7 @@ function or of code of on-stack replacement is missing, and none stands twice. A
 of them, but where the program calls C and C calls it.
 """
 import os
+import re
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -23,6 +24,8 @@ SOURCE = "Burner.cs"
 LEAF = "Burner.Leaf.Spin"
 REPORT = "Burner.Leaf."         # it makes its STACK lines
 MAIN = "Burner.Program.Main"
+FIRST_USE = "..cctor"           # run by who comes first, which the runtime decides
+MADE = re.compile(r"(?:burner_|Burner\.Made)(\d+)(?:\.Run)?")     # of scenario churn
 THROUGH_NATIVE = "native", "turns", "pointer", "reflection", "filtered"  # scenarios
 # StackTrace names stubs by what they are for; a compiler may inline what is made of an iterator.
 OPTIONAL = "Burner.Native.Sort", "Burner.Scenarios.Numbers"    # and members of what was made of it: its constructor
@@ -78,7 +81,7 @@ class Judge:
         names = [frame.name for frame in stacks.without_kernel(list(frames))][::-1]
         own = tuple(own_names(names))
         for at, name in enumerate(own):
-            if name.startswith(REPORT) and name != LEAF:
+            if name.startswith(REPORT) and name != LEAF or name.endswith(FIRST_USE):
                 own = own[:at]
                 break
         if not own:

@@ -10,10 +10,14 @@ DIR/Burner. What cannot be had is a skip. By default the framework-dependent for
 attached while it runs; --full: each form, and each way to run it.
 """
 import argparse
+import collections
+import glob
 import hashlib
+import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,7 +31,7 @@ import runtimes
 import stacks
 
 LOADED = r"dotnet: (longer unwinder loaded|no longer unwinder|unwinder loaded.* run$)"
-PUBLISH_SECONDS = 280
+PUBLISH_SECONDS = 280, 1200     # by default, and with --full: some of its forms compile all of the runtime ahead
 COMPLETE, TRUE = 99.8, 99.9     # percent of samples, attached; of a start:
 LINES = 99.5                    # of callers in stacks whose leaf burns
 STARTED = 98.0
@@ -49,6 +53,17 @@ FORMS = {       # of publishing: label, arguments; all but the first need NuGet
     "10_single": (*ALONE, "-p:PublishSingleFile=true"),
     "10_r2r": (*ALONE, "-p:PublishReadyToRun=true", "-p:DebugType=embedded"),
 }
+SHARED = {      # of the runtime of another form, as an installation: label, form, arguments
+    "8": ("8_alone", ("-p:BurnerFramework=net8.0",)),
+    "9": ("9_alone", ("-p:BurnerFramework=net9.0",)),
+}
+MORE_FORMS = {  # that run as they are
+    "10_trimmed": (*ALONE, "-p:PublishTrimmed=true"),
+    "10_compressed": (*ALONE, "-p:PublishSingleFile=true", "-p:EnableCompressionInSingleFile=true"),
+    "10_composite": (*ALONE, "-p:PublishReadyToRun=true", "-p:PublishReadyToRunComposite=true"),
+    **{form: arguments for form, (_, arguments) in SHARED.items()},
+}
+MORE_SETTINGS = "start", "default"
 SETTINGS = {    # of the runtime: label, variables
     "start": {},
     "default": {},
@@ -58,7 +73,10 @@ SETTINGS = {    # of the runtime: label, variables
     "rich": {"DOTNET_RichDebugInfo": "1"},
     "names": {},    # none is recorded: they are compared with the runtime's
     "no_pgo": {"DOTNET_TieredPGO": "0", "DOTNET_OSR_HitLimit": "1"},
+    "churn": {},    # memory of code that is another's a moment later
+    "trip": {},     # many threads, and collections: return addresses that were replaced
 }
+FEWEST_MADE, FEWEST_TRIPS = 50, 20
 
 
 # --- the program ------------------------------------------------------------------------------------------
@@ -72,7 +90,28 @@ def digest(paths):
     return made.hexdigest()[:16]
 
 
-def publish(form, directory):
+def install(form, directory):
+    """A directory for DOTNET_ROOT: the host of this machine, and the runtime that came with a self-contained program."""
+    host = os.path.join(os.path.dirname(os.path.realpath(shutil.which("dotnet"))), "host")
+    with open(os.path.join(directory, burner.PROGRAM + ".runtimeconfig.json"), encoding="utf-8") as file:
+        version = json.load(file)["runtimeOptions"]["framework"]["version"]
+    alone = os.path.dirname(program(SHARED[form][0]))
+    shared = os.path.join(directory, "root", "shared", "Microsoft.NETCore.App", version)
+    os.makedirs(shared)
+    os.symlink(host, os.path.join(directory, "root", "host"))
+    names = [name for name in os.listdir(alone) if name.endswith((".dll", ".so")) and
+             not name.startswith((burner.PROGRAM, "libhostfxr"))]
+    for name in names:
+        os.symlink(os.path.join(alone, name), os.path.join(shared, name))
+    target, package = ".NETCoreApp,Version=v" + version.rpartition(".")[0], "Microsoft.NETCore.App.Runtime.linux-x64/" + version
+    files = {"runtime": {name: {} for name in names if name.endswith(".dll")},
+             "native": {name: {} for name in names if name.endswith(".so")}}
+    with open(os.path.join(shared, "Microsoft.NETCore.App.deps.json"), "w", encoding="utf-8") as file:
+        json.dump({"runtimeTarget": {"name": target + "/linux-x64"}, "targets": {target + "/linux-x64": {package: files}},
+                   "libraries": {package: {"type": "package", "serviceable": True, "sha512": ""}}}, file)
+
+
+def publish(form, directory, seconds):
     """Raises Skipped."""
     dotnet = shutil.which("dotnet")
     if not dotnet:
@@ -81,19 +120,21 @@ def publish(form, directory):
         for path in burner.SOURCES:
             shutil.copy(path, sources)
         command = [dotnet, "publish", "-c", "Release", "-o", directory + ".new", "-m:1", "-nodeReuse:false",
-                   "-p:UseSharedCompilation=false", *FORMS[form], "Burner.csproj"]
+                   "-p:UseSharedCompilation=false", *{**FORMS, **MORE_FORMS}[form], "Burner.csproj"]
         settings = {"DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1", "MSBUILDDISABLENODEREUSE": "1"}
         try:
             done = subprocess.run(command, cwd=sources, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                  timeout=PUBLISH_SECONDS, env={**os.environ, **settings}, stdin=subprocess.DEVNULL)
+                                  timeout=seconds, env={**os.environ, **settings}, stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
-            raise runs.Skipped(f"skip: dotnet publish took more than {PUBLISH_SECONDS} s") from None
+            raise runs.Skipped(f"skip: dotnet publish took more than {seconds} s") from None
     if done.returncode:
         raise runs.Skipped("skip: dotnet publish: " + (done.stdout.strip().splitlines() or ["no word"])[-1])
+    if form in SHARED:
+        install(form, directory + ".new")
     os.rename(directory + ".new", directory)
 
 
-def program(form):
+def program(form, is_full=True):
     """The command, without arguments. Raises Skipped."""
     given = os.environ.get("EP_DOTNET_PROGRAMS")
     directory = os.path.join(given or os.path.join(runtimes.CACHE, "dotnet-programs-" + digest(burner.SOURCES)), form)
@@ -101,7 +142,8 @@ def program(form):
         directory = given
     if not given and not os.path.exists(os.path.join(directory, burner.PROGRAM)):
         os.makedirs(os.path.dirname(directory), exist_ok=True)
-        publish(form, directory)
+        shutil.rmtree(directory + ".new", ignore_errors=True)
+        publish(form, directory, PUBLISH_SECONDS[is_full])
     path = os.path.join(directory, burner.PROGRAM)
     if not os.access(path, os.X_OK):
         raise runs.Skipped(f"skip: no program in {directory}")
@@ -148,6 +190,88 @@ def judge_run(done, path, bars, is_start, examples):
         raise runs.Failed("; ".join(problems))
 
 
+def why_not_made(frames):
+    """
+    Of the methods of scenario churn: each was called by the mark that its number says. None: it is right; "": there is
+    none; a name that is not known is right.
+    """
+    for frame, caller in zip(frames, frames[1:]):
+        match = burner.MADE.fullmatch(frame.name)
+        if match:
+            mark = f"Burner.Churn.Mark{int(match[1]) % 8}"
+            return None if caller.name == mark else f"{frame.name} is called by {caller.name}, not {mark}"
+    return ""
+
+
+def judge_churn(samples):
+    """Raises Failed."""
+    whys = collections.Counter()
+    for sample in samples:
+        whys[why_not_made(sample.frames)] += sample.count
+    wrong = {why: count for why, count in whys.items() if why}
+    unknown = sum(s.count for s in samples if any(map(stacks.is_unknown, s.frames)))
+    print(f"  {sum(whys.values())} samples, {whys[None]} in methods that were made, {unknown} with one that was gone, "
+          f"{sum(wrong.values())} with another's name")
+    if wrong:
+        raise runs.Failed(next(iter(wrong)))
+    if whys[None] < FEWEST_MADE:
+        raise runs.Failed(f"only {whys[None]} samples of what was made")
+
+
+def is_in_trip(frames, trip):
+    """Below the runtime's frames: OnHijackTripThread, which a collection has put there."""
+    return any(frame.name == trip for frame in frames)
+
+
+CROWD = "Aside.Crowd.Middle", "Aside.Crowd.Work"
+
+
+def why_not_tripped(frames, trip):
+    """The callers of a method whose return address was replaced: what it is called by is there, once."""
+    below = [frame.name for frame in frames[[frame.name for frame in frames].index(trip) + 1:]]
+    if below[0] == CROWD[0] and below[1] == CROWD[1] or below[0] == CROWD[1]:
+        return None
+    return "below the trip: " + " ".join(below[:4])
+
+
+def find_trip(path):
+    """The name of OnHijackTripThread in a profile. Its bytes: plugins/dotnet/helpers.c."""
+    path = os.path.join(os.path.dirname(path), "libcoreclr.so")
+    if not os.path.exists(path):
+        path = glob.glob(os.path.join(os.path.dirname(os.path.realpath(shutil.which("dotnet"))),
+                                      "shared/Microsoft.NETCore.App/10.*/libcoreclr.so"))[-1]
+    with open(path, "rb") as file:
+        data = file.read()
+    places = [match.start() for match in re.finditer(rb"\x50\x55\x53\x41\x57\x41\x56\x41\x55\x41\x54\x51?\x52\x50\x48\x89\xe7", data)]
+    segments = struct.unpack_from("<H", data, 56)[0]
+    for at in range(segments):      # Elf64_Phdr: type, flags, offset, address, .., bytes in the file
+        kind, _, off, address, _, n = struct.unpack_from("<IIQQQQ", data, 64 + 56 * at)
+        if kind == 1 and places and off <= places[0] < off + n:
+            return f"libcoreclr.so+{places[0] - off + address:#x}"
+    raise runs.Failed(f"no OnHijackTripThread in {path}")
+
+
+def judge_trip(samples, path):
+    """Raises Failed."""
+    trip, whys = find_trip(path), collections.Counter()
+    for sample in samples:
+        if is_in_trip(sample.frames, trip):
+            whys[burner.why_incomplete(sample.frames) or why_not_tripped(sample.frames, trip)] += sample.count
+    incomplete = collections.Counter()
+    for sample in samples:
+        why = burner.why_incomplete(sample.frames)
+        if why:
+            incomplete[why] += sample.count
+    n, n_trips = sum(s.count for s in samples), sum(whys.values())
+    print(f"  {n} samples, {sum(incomplete.values())} not complete, {n_trips} in {trip}, {n_trips - whys[None]} of these not true")
+    if n_trips != whys[None]:
+        raise runs.Failed(", ".join(f"{count} {why}" for why, count in whys.items() if why))
+    if counting.is_missed(sum(incomplete.values()), n, COMPLETE):
+        raise runs.Failed(str(incomplete))
+    if n_trips < FEWEST_TRIPS:
+        raise runs.Failed(f"only {n_trips} samples where a return address had been replaced")
+
+
 def mapped_runtime(pid):
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
         paths = [words[5] for words in map(str.split, maps) if len(words) > 5]
@@ -190,6 +314,15 @@ def run_one(label, settings, path, options, directory):
     env = {**runs.environment("DOTNET_", "CORECLR_"), **settings, "DOTNET_NOLOGO": "1"}
     if "DOTNET_ROOT" in os.environ:
         env["DOTNET_ROOT"] = os.environ["DOTNET_ROOT"]
+    root = os.path.join(os.path.dirname(path), "root")
+    if os.path.isdir(root):
+        env["DOTNET_ROOT"] = root
+    if label in ("churn", "trip"):
+        done = runs.record([path, str(options.seconds + 25), "50", label], profile, env, FREQUENCY, timeout=180, loaded=LOADED,
+                           after=1.0, seconds=(4 if label == "churn" else 2) * options.seconds, is_told=True)
+        samples = runs.process_of(stacks.read_profile(profile, stacks.LineProfile).samples, runs.is_starter)
+        judge_churn(samples) if label == "churn" else judge_trip(samples, path)
+        return
     if label == "start":
         done = runs.record([path, str(options.seconds), STARTED_DEPTH], profile, env, FREQUENCY, timeout=120)
         bars = {"complete": STARTED, "true": STARTED}
@@ -205,8 +338,8 @@ def run_one(label, settings, path, options, directory):
 def cases(options):
     """(name, form, label)"""
     forms, labels = (FORMS, SETTINGS) if options.full else ([DEFAULT], ("start", "default", "names"))
-    for form in forms:
-        for label in labels:
+    for form in [*forms, *(MORE_FORMS if options.full else ())]:
+        for label in labels if form in forms else MORE_SETTINGS:
             name = f"dotnet_{form}_{label}"
             if re.search(options.only, name):
                 yield name, form, label
@@ -228,7 +361,7 @@ def main():
             print(f"[ RUN      ] {name}", flush=True)
             outcome = "OK"
             try:
-                run_one(label, SETTINGS[label], program(form), options, directory)
+                run_one(label, SETTINGS[label], program(form, options.full), options, directory)
             except (runs.Skipped, runs.Failed) as reason:
                 print(f"  {reason}")
                 outcome = "SKIPPED" if isinstance(reason, runs.Skipped) else "FAILED"

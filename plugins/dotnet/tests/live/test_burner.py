@@ -4,6 +4,7 @@
 import unittest
 
 import burner
+import check_dotnet
 import perf_map
 import stacks
 
@@ -29,6 +30,10 @@ class Burner(unittest.TestCase):
         self.assertIsNone(self.judge.why_wrong(frames(["System.GC.Collect", *TRUE[2:]])))
         self.assertIsNone(self.judge.why_wrong(ROOT))
         self.assertIsNone(self.judge.why_wrong(frames(["Burner.Scenarios.Numbers..ctor", *TRUE[2:]])))
+
+    def test_who_comes_first_runs_a_static_constructor(self):
+        self.assertIsNone(self.judge.why_wrong(frames(["Burner.Other..ctor", "Burner.Scenarios..cctor", *TRUE[2:]])))
+        self.assertIsNotNone(self.judge.why_wrong(frames(["Burner.Scenarios..cctor", TRUE[0], *TRUE[2:]])))
 
     def test_lines_are_those_that_were_said_at_any_time(self):
         self.judge.why_wrong(frames(TRUE))
@@ -64,6 +69,23 @@ class Burner(unittest.TestCase):
     def test_native_code_in_between_is_seen(self):
         between = [*frames(TRUE[:2])[:2], stacks.Frame("memcpy", "libc.so.6"), *frames(TRUE[2:])]
         self.assertIsNotNone(self.judge.why_wrong(between))
+
+    def test_a_name_of_what_was_there_before_is_seen(self):
+        made = [stacks.Frame(name, "") for name in ("Burner.Leaf.Spin", "burner_12", "Burner.Churn.Mark4", "Burner.Churn.Run")]
+        self.assertIsNone(check_dotnet.why_not_made(made))
+        self.assertTrue(check_dotnet.why_not_made([made[0], stacks.Frame("burner_13", ""), *made[2:]]))
+        self.assertTrue(check_dotnet.why_not_made([made[0], stacks.Frame("Burner.Made25.Run", ""), *made[2:]]))
+        self.assertEqual(check_dotnet.why_not_made([made[0], stacks.Frame("[dotnet: unknown function]", ""), *made[2:]]), "")
+
+    def test_callers_below_a_replaced_return_address_are_judged(self):
+        trip = [stacks.Frame(name, "libcoreclr.so") for name in ("libcoreclr.so+0x1", "libcoreclr.so+0x20")]
+        crowd = [stacks.Frame(name, "") for name in (*check_dotnet.CROWD, "System.Threading.Thread.StartCallback")]
+        self.assertTrue(check_dotnet.is_in_trip(trip, "libcoreclr.so+0x20"))
+        self.assertFalse(check_dotnet.is_in_trip(crowd, "libcoreclr.so+0x20"))
+        for true in (crowd, crowd[1:]):
+            self.assertIsNone(check_dotnet.why_not_tripped(trip + true, "libcoreclr.so+0x20"))
+        for wrong in ([crowd[0], crowd[2]], crowd[2:], [crowd[0], *crowd]):
+            self.assertTrue(check_dotnet.why_not_tripped(trip + wrong, "libcoreclr.so+0x20"))
 
     def test_names_are_compared_with_the_map_of_the_runtime(self):
         said = perf_map.said([

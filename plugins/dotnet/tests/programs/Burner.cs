@@ -18,6 +18,7 @@ using System.Reflection;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
+using System.Runtime.Loader;
 using System.Text;
 using System.Text.RegularExpressions;
 using System.Threading;
@@ -122,6 +123,18 @@ public static class Leaf
 
 	/* IL 0 is what StackTrace says of code without an offset: 0, it does not know. */
 	static int LineOf(StackFrame frame) => frame.GetILOffset() == 0 ? 0 : frame.GetFileLineNumber();
+	/*
+	 * Calls of their own: a compiler would make the caller's code twice, for turns that tell and for those that do not,
+	 * with other lines.
+	 */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static void Tell(int turn, string scenario)
+	{
+		if (turn == 0 || turn == 50 || turn == 1000)
+			Reports = scenario;
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static int Much(int turn) => turn == 0 ? 10 : 5000;
+
 	/* The caller's stack, and maybe a frame above it. */
 	[MethodImpl(MethodImplOptions.NoInlining)] public static void Part(string above = null)
 	{
@@ -346,6 +359,61 @@ static class Thrown
 			}
 		}
 	}
+
+	/* A funclet of a funclet: what runs at the end, in what catches. */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Within(int n)
+	{
+		long sum = 0;
+
+		try
+		{
+			sum = Small(n);
+		}
+		catch (Oops)
+		{
+			try
+			{
+				sum = Last(n);
+			}
+			catch (Oops)
+			{
+				sum += 2;
+			}
+		}
+		return sum;
+	}
+
+	/* Code of an image calls it, in what runs at the end, while an exception passes. */
+	sealed class Broken : IEnumerable<string>, IEnumerator<string>
+	{
+		public int Spins;
+
+		public IEnumerator<string> GetEnumerator() => this;
+		System.Collections.IEnumerator System.Collections.IEnumerable.GetEnumerator() => this;
+		public string Current => "";
+		object System.Collections.IEnumerator.Current => "";
+		public void Reset() { }
+
+		[MethodImpl(MethodImplOptions.NoInlining)] public bool MoveNext()
+		{
+			Throw();
+			return true;
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)] public void Dispose() => Leaf.Sink += Leaf.Spin(Spins);
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Disposed(int n)
+	{
+		try
+		{
+			return string.Join(",", new Broken { Spins = n }).Length;
+		}
+		catch (Oops)
+		{
+			return 1;
+		}
+	}
 }
 
 interface IVirtual { long Go<T>(T value, int n); }
@@ -553,6 +621,69 @@ static class Scenarios
 		return collectible(n);
 	}
 
+	/* A method is called by its address. */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static unsafe long Managed(int n)
+	{
+		delegate*<int, long> spin = &Small;
+
+		return spin(n) + 1;
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Ninth(long a, long b, long c, long d, long e, long f, long g, long h, int n) =>
+		Leaf.Spin(n) + a + b + c + d + e + f + g + h;
+
+	static Func<int, long> many;
+
+	/* What it calls has more arguments on the stack than it has itself: the runtime's helper calls that in its place. */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long TailMany(int n)
+	{
+		if (many == null)
+		{
+			var method = new DynamicMethod("burner_many", typeof(long), new[] { typeof(int) }, typeof(Scenarios).Module);
+			ILGenerator code = method.GetILGenerator();
+
+			for (int i = 0; i < 8; i++)
+			{
+				code.Emit(OpCodes.Ldc_I4, i);
+				code.Emit(OpCodes.Conv_I8);
+			}
+			code.Emit(OpCodes.Ldarg_0);
+			code.Emit(OpCodes.Tailcall);
+			code.Emit(OpCodes.Call, typeof(Scenarios).GetMethod("Ninth", BindingFlags.NonPublic | BindingFlags.Static));
+			code.Emit(OpCodes.Ret);
+			many = method.CreateDelegate<Func<int, long>>();
+		}
+		Leaf.Part("burner_many");
+		return many(n) + 1;
+	}
+
+	public static long Entered(int n, string reports)
+	{
+		Leaf.Reports = reports;
+		return Leaf.Spin(n) + 1;
+	}
+
+	static Func<int, string, long> entered;
+
+	/* This assembly once more, in a context that may be unloaded. In a single file there is none that could be loaded. */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Context(int n)
+	{
+		if (entered == null)
+		{
+			string file = AppContext.BaseDirectory + "Burner.dll";
+			var context = new AssemblyLoadContext("Burner", true);
+			MethodInfo method = typeof(Scenarios).GetMethod("Entered");	/* a trimmer keeps it */
+
+			if (System.IO.File.Exists(file))
+				method = context.LoadFromAssemblyPath(file).GetType("Burner.Scenarios").GetMethod("Entered");
+			entered = method.CreateDelegate<Func<int, string, long>>();
+		}
+		string reports = Leaf.Reports;
+
+		Leaf.Reports = null;
+		return entered(n, reports);
+	}
+
 	static readonly Regex pattern = new Regex("(a|b)+c[0-9]{2,}x", RegexOptions.Compiled);
 	static readonly string searched = new string('a', 200) + "c12x";
 
@@ -580,6 +711,67 @@ static class Scenarios
 	}
 }
 
+/*
+ * Methods that are made, run once and let go: the memory of one is the next one's. Which of the eight callers one has is
+ * in its number: a name that belongs to another one is seen by who called it.
+ */
+static class Churn
+{
+	const int Methods = 5000, Types = 200;
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Mark0(Func<int, long> run, int n) => run(n) + 1;
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Mark1(Func<int, long> run, int n) => run(n) + 2;
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Mark2(Func<int, long> run, int n) => run(n) + 3;
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Mark3(Func<int, long> run, int n) => run(n) + 4;
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Mark4(Func<int, long> run, int n) => run(n) + 5;
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Mark5(Func<int, long> run, int n) => run(n) + 6;
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Mark6(Func<int, long> run, int n) => run(n) + 7;
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Mark7(Func<int, long> run, int n) => run(n) + 8;
+	static readonly Func<Func<int, long>, int, long>[] marks = { Mark0, Mark1, Mark2, Mark3, Mark4, Mark5, Mark6, Mark7 };
+
+	static void Emit(ILGenerator code)
+	{
+		code.Emit(OpCodes.Ldarg_0);
+		code.Emit(OpCodes.Call, typeof(Leaf).GetMethod("Spin"));
+		code.Emit(OpCodes.Ldc_I4_1);
+		code.Emit(OpCodes.Conv_I8);
+		code.Emit(OpCodes.Add);
+		code.Emit(OpCodes.Ret);
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static Func<int, long> MakeMethod(int number)
+	{
+		var method = new DynamicMethod("burner_" + number, typeof(long), new[] { typeof(int) }, typeof(Churn).Module);
+
+		Emit(method.GetILGenerator());
+		return method.CreateDelegate<Func<int, long>>();
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static Func<int, long> MakeType(int number)
+	{
+		var assembly = AssemblyBuilder.DefineDynamicAssembly(new AssemblyName("Made"), AssemblyBuilderAccess.RunAndCollect);
+		TypeBuilder type = assembly.DefineDynamicModule("Made").DefineType("Burner.Made" + number, TypeAttributes.Public);
+
+		Emit(type.DefineMethod("Run", MethodAttributes.Public | MethodAttributes.Static, typeof(long), new[] { typeof(int) }).GetILGenerator());
+		return type.CreateType().GetMethod("Run").CreateDelegate<Func<int, long>>();
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Run(int n)
+	{
+		long sum = 0;
+
+		for (int number = 0; number < Methods; number++)
+		{
+			bool isType = number % (Methods / Types) == 0;
+
+			sum += marks[number % marks.Length](isType ? MakeType(number) : MakeMethod(number), 20 * n);
+			if (number % 50 == 49)
+				GC.Collect();
+		}
+		return sum;
+	}
+}
+
 static class Program
 {
 	static (string Name, Func<int, long> Run)[] scenarios =
@@ -596,7 +788,12 @@ static class Program
 		("virtual_references", Scenarios.VirtualReferences), ("virtual_values", Scenarios.VirtualValues),
 		("tail", Scenarios.Tail), ("collectible", Scenarios.Collectible), ("pattern", Scenarios.Pattern),
 		("vectors", Scenarios.Vectors), ("async", Scenarios.Async), ("collected", Scenarios.Collected),
+		("within", Thrown.Within), ("disposed", Thrown.Disposed), ("managed", Scenarios.Managed),
+		("tail_many", Scenarios.TailMany), ("context", Scenarios.Context),
 	};
+
+	/* Run when they are asked for. */
+	static readonly (string Name, Func<int, long> Run)[] others = { ("churn", Churn.Run), ("trip", Aside.Crowd.Run) };
 
 	[MethodImpl(MethodImplOptions.NoInlining)] static void Turn(Func<int, long> run, int n) => Leaf.Sink += run(n);
 
@@ -612,9 +809,8 @@ static class Program
 		{
 			for (int i = 0; i < scenarios.Length; i++)
 			{
-				if (turn == 0 || turn == 50 || turn == 1000)
-					Leaf.Reports = scenarios[i].Name;
-				Turn(scenarios[i].Run, turn == 0 ? 10 : 5000);
+				Leaf.Tell(turn, scenarios[i].Name);
+				Turn(scenarios[i].Run, Leaf.Much(turn));
 			}
 		}
 	}
@@ -627,7 +823,7 @@ static class Program
 		if (args.Length > 1)
 			Scenarios.Depth = int.Parse(args[1]);
 		if (args.Length > 2)
-			scenarios = Array.FindAll(scenarios, scenario => scenario.Name == args[2]);
+			scenarios = Array.FindAll(scenarios.Concat(others).ToArray(), scenario => scenario.Name == args[2]);
 		using var told = PosixSignalRegistration.Create(PosixSignal.SIGTERM, signal =>
 		{
 			signal.Cancel = true;
@@ -663,6 +859,41 @@ static class Collector
 			return;
 		thread = new Thread(Run) { IsBackground = true };
 		thread.Start();
+	}
+}
+
+/* Threads that call all the time, and collections: each waits where its return address was replaced. */
+static class Crowd
+{
+	const int Threads = 12;
+	static long sink;
+	static bool isStarted;
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Least(long n) => n * 3 + (n >> 5);
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Middle(int n)
+	{
+		long sum = 0;
+
+		for (int i = 0; i < n; i++)
+			sum += Least(sum + i);
+		return sum;
+	}
+
+	static void Work()
+	{
+		for (;;)
+			sink += Middle(1000);
+	}
+
+	public static long Run(int n)
+	{
+		for (int i = 0; i < Threads && !isStarted; i++)
+			new Thread(Work) { IsBackground = true }.Start();
+		isStarted = true;
+		for (int i = 0; i < 50; i++)
+			GC.Collect(0);
+		return n;
 	}
 }
 

@@ -29,7 +29,8 @@ RECIPES = {     # form of publishing, scenario, settings of the runtime, what th
     "dotnet-10-r2r": ("10", "reflection", NO_TIERS, r"\A" + SPIN + r"(?:.*\n)*dotnet  System\.Reflection\."),
     "dotnet-10-stub": ("10", "garbage", {}, r"\Adotnet  \[.*\n" + OWN % r"Scenarios\.Garbage" + TURN),
     "dotnet-10-dynamic": ("10", "dynamic", {}, r"\A" + SPIN + r"dotnet  burner_dynamic  .*\n"),
-    "dotnet-10-trip": ("10", "collected", NO_TIERS, r"\A" + RUNTIME + OWN % r"Scenarios\.(?:Small|Calls|Collected)"),
+    "dotnet-10-trip": ("10", "trip", NO_TIERS, [r"native  libcoreclr.*\n" + r"dotnet  Aside\.Crowd\.Middle.*\ndotnet  Aside\.Crowd\.Work.*\n"]),
+    "dotnet-10-1000-deep": ("10", "deep", NO_TIERS, r"\A" + SPIN + "(?:" + OWN % r"Scenarios\.Down" + "){900,}"),
     "dotnet-10-single": ("10_single", "pattern", {}, r"\A" + SPIN),
 }
 NAMES = list(RECIPES)
@@ -47,7 +48,7 @@ def start(name, work):
     directory = f"{work}/{form}"
     shutil.rmtree(directory, ignore_errors=True)
     shutil.copytree(os.path.dirname(program), directory)
-    run = subprocess.Popen([f"{directory}/Burner", SECONDS, "20", scenario], env={"PATH": os.environ["PATH"], **settings},
+    run = subprocess.Popen([f"{directory}/Burner", SECONDS, "970" if name.endswith("-1000-deep") else "20", scenario], env={"PATH": os.environ["PATH"], **settings},
                            stdout=subprocess.DEVNULL)
     time.sleep(3)
     return run, until
