@@ -9,6 +9,7 @@
 #include "tests/kit/test.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -166,6 +167,30 @@ EP_TEST(without_descriptors_it_is_tried_again)
 	assert_int_equal(lengthen(program), 0);
 	assert_int_equal(ep_unwinder_program_frames_per_run(program), 48);
 	ep_unwinder_program_free(program);
+}
+
+static size_t heap_bytes(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* Types, lines, relocations and instructions are the loader's: some 300 KiB for the core's object. */
+EP_TEST(of_a_loaded_object_descriptors_are_left)
+{
+	size_t before = heap_bytes();
+	struct ep_bpf *other = NULL;
+	struct ep_unwinder_program *program;
+
+	assert_int_equal(ep_bpf_load(&core, &other), 0);
+	program = load(48);
+	assert_int_equal(lengthen(program), 0);
+	assert_true(heap_bytes() < before + (32 << 10));
+	assert_true(ep_unwinder_program_instructions(program) > 0);
+	assert_true(ep_unwinder_program_verified(program) >= ep_unwinder_program_instructions(program));
+	ep_unwinder_program_free(program);
+	ep_bpf_free(other);
 }
 
 static uint32_t keeper_in_slot(void)
