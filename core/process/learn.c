@@ -391,10 +391,14 @@ static void spread(struct ep_processes *processes)
 	}
 }
 
-static void charge_look(struct ep_processes *processes, uint64_t from_ns)
+static void look_at_all(struct ep_processes *processes)
 {
-	uint64_t cost_ns;
+	uint64_t from_ns = ep_clock_mono_ns(), cost_ns;
 
+	if (processes->replacements.len)
+		replace_all(processes);
+	if (processes->spread != processes->news)
+		spread(processes);
 	cost_ns = NEWS_REST_FACTOR * (ep_clock_mono_ns() - from_ns);
 	from_ns -= EP_MIN(from_ns, NEWS_BURST_NS);
 	processes->news_paid_ns = EP_MAX(processes->news_paid_ns, from_ns) + cost_ns;
@@ -402,15 +406,10 @@ static void charge_look(struct ep_processes *processes, uint64_t from_ns)
 
 void ep_processes_spread_news(struct ep_processes *processes)
 {
-	uint64_t from_ns = ep_clock_mono_ns();
+	bool has_news = processes->spread != processes->news || processes->replacements.len > 0;
 
-	if (processes->news_paid_ns > from_ns || (processes->spread == processes->news && !processes->replacements.len))
-		return;
-	if (processes->replacements.len)
-		replace_all(processes);
-	if (processes->spread != processes->news)
-		spread(processes);
-	charge_look(processes, from_ns);
+	if (has_news && processes->news_paid_ns <= ep_clock_mono_ns())
+		look_at_all(processes);
 }
 
 /* An executable that nobody maps changes no process. Dropped tables may be used until the end of this turn only. */
@@ -423,12 +422,8 @@ void ep_processes_on_executable(void *arg, struct ep_executable *executable)
 	if (executable->refs == 0)
 		return;
 	executable->news = ++processes->news;
-	if (executable->state == EP_EXECUTABLE_EVICTED) {
-		uint64_t from_ns = ep_clock_mono_ns();
-
-		spread(processes);
-		charge_look(processes, from_ns);
-	} else {
+	if (executable->state == EP_EXECUTABLE_EVICTED)
+		look_at_all(processes);
+	else
 		ep_processes_spread_news(processes);
-	}
 }
