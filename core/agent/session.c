@@ -631,7 +631,8 @@ int ep_session_add_store(struct ep_session *session, size_t max_interval_bytes)
 	if (session->n_stores == EP_SESSION_MAX_STORES)
 		return -E2BIG;
 	limits.max_interval_bytes = max_interval_bytes;
-	r = ep_store_new(&limits, ep_clock_mono_ns(), &session->stores[session->n_stores]);
+	r = ep_store_new_beside(session->n_stores ? session->stores[0] : NULL, &limits, ep_clock_mono_ns(),
+				&session->stores[session->n_stores]);
 	if (r < 0)
 		return r;
 	ep_store_set_kernel_code(session->stores[session->n_stores], session->kernel_code);

@@ -3,6 +3,7 @@
 #include "core/bpf/loads.h"
 #include "core/base/log.h"
 #include "core/bpf/cpus.h"
+#include "core/bpf/descriptors.h"
 #include "core/bpf/loaded.h"
 #include "core/bpf/offsets.h"
 
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -32,8 +34,8 @@ static const uint32_t frames_per_run[] = {36, 24, 12, 6};
 #define ENTRY_NAME  "ep_entry"
 
 struct ep_bpf {
-	struct bpf_object *object;
-	struct bpf_link *links[8];
+	struct ep_bpf_descriptors descriptors;
+	int links[8]; /* + 1; 0: not attached */
 	struct ep_control *control;
 	struct ep_rule *rules;
 	size_t rules_bytes;
@@ -81,18 +83,18 @@ static int set_entries(struct bpf_object *object, const char *name, uint32_t ent
 }
 
 /* Of maps that are looked into by a CPU's number. */
-static int set_cpu_sizes(struct ep_bpf *bpf)
+static int set_cpu_sizes(struct ep_bpf *bpf, struct bpf_object *object)
 {
 	uint32_t cpus = ep_cpus_possible_end();
 	int r;
 
 	bpf->n_counts = cpus > 0 ? cpus : EP_MAX_CPUS;
-	r = set_entries(bpf->object, "ep_counters", bpf->n_counts);
+	r = set_entries(object, "ep_counters", bpf->n_counts);
 	/* Where nobody says how many there are the first one alone has a memo. */
 	if (r == 0 && cpus > 0)
-		r = set_entries(bpf->object, "ep_memo", cpus * EP_MEMO_SETS);
+		r = set_entries(object, "ep_memo", cpus * EP_MEMO_SETS);
 	if (r == 0 && cpus > 0)
-		r = set_entries(bpf->object, "ep_recent", cpus * EP_RECENT_LEN);
+		r = set_entries(object, "ep_recent", cpus * EP_RECENT_LEN);
 	return r;
 }
 
@@ -111,13 +113,12 @@ static int set_filter_sizes(struct bpf_object *object, const struct ep_bpf_optio
 	return r;
 }
 
-static int set_sizes(struct ep_bpf *bpf, const struct ep_bpf_options *options)
+static int set_sizes(struct ep_bpf *bpf, struct bpf_object *object, const struct ep_bpf_options *options)
 {
-	struct bpf_object *object = bpf->object;
 	int r = set_entries(object, "ep_ring", bpf->config.ring_bytes);
 
 	if (r == 0)
-		r = set_cpu_sizes(bpf);
+		r = set_cpu_sizes(bpf, object);
 	if (r == 0)
 		r = set_entries(object, "ep_procs", options->max_processes);
 	if (r == 0)
@@ -172,6 +173,7 @@ static int set_filter(struct ep_config *config, const struct ep_bpf_options *opt
 
 static int load_first(struct ep_bpf *bpf, const struct ep_bpf_options *options)
 {
+	struct bpf_object *object = NULL;
 	int r;
 
 	bpf->config.frames_per_run = FIRST_FRAMES;
@@ -179,11 +181,14 @@ static int load_first(struct ep_bpf *bpf, const struct ep_bpf_options *options)
 	if (r < 0)
 		return r;
 	bpf->config.ring_bytes = (uint32_t)ring_size(options->ring_bytes);
-	r = open_object(&bpf->config, &bpf->object);
+	r = open_object(&bpf->config, &object);
 	if (r == 0)
-		r = set_sizes(bpf, options);
+		r = set_sizes(bpf, object, options);
 	if (r == 0)
-		r = bpf_object__load(bpf->object);
+		r = bpf_object__load(object);
+	if (r == 0)
+		r = ep_bpf_descriptors_init(&bpf->descriptors, object);
+	bpf_object__close(object);
 	atomic_store(&bpf->frames_per_run, FIRST_FRAMES);
 	return r;
 }
@@ -206,10 +211,14 @@ static bool keeps_others(const struct ep_config *config)
 	       ~(EP_FILTER_BOTH(EP_FILTER_TID) | EP_FILTER_BOTH(EP_FILTER_USER));
 }
 
+static int program_fd(const struct ep_bpf *bpf, const char *name)
+{
+	return ep_bpf_descriptors_fd(&bpf->descriptors, EP_BPF_PROGRAM, name);
+}
+
 static int put_entry(const struct ep_bpf *bpf)
 {
-	struct bpf_program *prog = bpf_object__find_program_by_name(bpf->object, ENTRY_NAME);
-	int fd = prog ? bpf_program__fd(prog) : -ENOENT;
+	int fd = program_fd(bpf, ENTRY_NAME);
 	uint32_t slot = 0;
 
 	return fd < 0 || bpf_map_update_elem(ep_bpf_map_fd(bpf, "ep_starts"), &slot, &fd, BPF_ANY) < 0 ? -EINVAL
@@ -222,8 +231,7 @@ static int fill_program_array(const struct ep_bpf *bpf)
 	int array = ep_bpf_map_fd(bpf, "ep_progs");
 
 	for (uint32_t slot = 0; slot < EP_LEN(names); slot++) {
-		struct bpf_program *prog = bpf_object__find_program_by_name(bpf->object, names[slot]);
-		int fd = prog ? bpf_program__fd(prog) : -ENOENT;
+		int fd = program_fd(bpf, names[slot]);
 
 		if (fd < 0 || bpf_map_update_elem(array, &slot, &fd, BPF_ANY) < 0)
 			return -EINVAL;
@@ -270,11 +278,13 @@ static size_t map_memlock(int fd)
 
 static size_t count_map_bytes(const struct ep_bpf *bpf)
 {
-	struct bpf_map *map;
+	const struct ep_bpf_descriptor *descriptor;
 	size_t bytes = 0;
 
-	bpf_object__for_each_map(map, bpf->object)
-		bytes += map_memlock(bpf_map__fd(map));
+	ep_vec_each (&bpf->descriptors.all, descriptor) {
+		if (descriptor->kind == EP_BPF_MAP)
+			bytes += map_memlock(descriptor->fd);
+	}
 	return bytes;
 }
 
@@ -347,14 +357,14 @@ static int load_native(const struct ep_bpf *bpf, struct bpf_object *object)
 }
 
 /* The array keeps the program; the object may go. */
-static int put_native(const struct ep_bpf *bpf, struct bpf_object *object)
+static int put_native(struct ep_bpf *bpf, struct bpf_object *object)
 {
 	int fd = bpf_program__fd(bpf_object__find_program_by_name(object, NATIVE_NAME));
 	uint32_t slot = EP_SLOT_NATIVE;
 
 	if (bpf_map_update_elem(ep_bpf_map_fd(bpf, "ep_progs"), &slot, &fd, BPF_ANY) < 0)
 		return -errno;
-	bpf_program__unload(bpf_object__find_program_by_name(bpf->object, NATIVE_NAME));
+	ep_bpf_descriptors_close(&bpf->descriptors, EP_BPF_PROGRAM, NATIVE_NAME);
 	return 0;
 }
 
@@ -397,8 +407,10 @@ void ep_bpf_free(struct ep_bpf *bpf)
 {
 	if (!bpf)
 		return;
-	for (size_t i = 0; i < EP_LEN(bpf->links); i++)
-		bpf_link__destroy(bpf->links[i]);
+	for (size_t i = 0; i < EP_LEN(bpf->links); i++) {
+		if (bpf->links[i] > 0)
+			close(bpf->links[i] - 1);
+	}
 	if (bpf->control)
 		munmap(bpf->control, (size_t)getpagesize());
 	if (bpf->rules)
@@ -409,7 +421,7 @@ void ep_bpf_free(struct ep_bpf *bpf)
 		munmap(bpf->others, bpf->others_bytes);
 	if (bpf->counts)
 		munmap(bpf->counts, counts_bytes(bpf));
-	bpf_object__close(bpf->object);
+	ep_bpf_descriptors_fini(&bpf->descriptors);
 	ep_loads_free(bpf->loads);
 	free(bpf);
 }
@@ -424,16 +436,23 @@ static size_t n_attached(const struct ep_config *config, size_t n)
 
 int ep_bpf_attach_process_events(struct ep_bpf *bpf)
 {
-	static const char *const names[] = {"ep_fork", "ep_exec", "ep_exec_done", "ep_exit",
-					    "ep_free", "ep_cgroup_mkdir", "ep_cgroup_gone", "ep_cgroup_move"};
-	size_t n = n_attached(&bpf->config, EP_LEN(names));
+	static const struct {
+		const char *program, *tracepoint; /* as its section says */
+	} events[] = {
+		{"ep_fork", "sched_process_fork"},     {"ep_exec", "task_rename"},
+		{"ep_exec_done", "sched_process_exec"}, {"ep_exit", "sched_process_exit"},
+		{"ep_free", "sched_process_free"},     {"ep_cgroup_mkdir", "cgroup_mkdir"},
+		{"ep_cgroup_gone", "cgroup_release"},  {"ep_cgroup_move", "cgroup_attach_task"},
+	};
+	size_t n = n_attached(&bpf->config, EP_LEN(events));
 
 	for (size_t i = 0; i < n; i++) {
-		struct bpf_program *prog = bpf_object__find_program_by_name(bpf->object, names[i]);
+		int fd = program_fd(bpf, events[i].program);
 
-		bpf->links[i] = prog ? bpf_program__attach(prog) : NULL;
-		if (!bpf->links[i])
-			return errno ? -errno : -ENOENT;
+		fd = fd < 0 ? fd : bpf_raw_tracepoint_open(events[i].tracepoint, fd);
+		if (fd < 0)
+			return fd;
+		bpf->links[i] = fd + 1;
 	}
 	return 0;
 }
@@ -504,13 +523,12 @@ const struct ep_config *ep_bpf_config(const struct ep_bpf *bpf)
 
 int ep_bpf_entry_fd(const struct ep_bpf *bpf)
 {
-	return bpf_program__fd(bpf_object__find_program_by_name(
-		bpf->object, keeps_others(&bpf->config) ? "ep_front" : ENTRY_NAME));
+	return program_fd(bpf, keeps_others(&bpf->config) ? "ep_front" : ENTRY_NAME);
 }
 
 int ep_bpf_map_fd(const struct ep_bpf *bpf, const char *name)
 {
-	return bpf_object__find_map_fd_by_name(bpf->object, name);
+	return ep_bpf_descriptors_fd(&bpf->descriptors, EP_BPF_MAP, name);
 }
 
 struct ep_control *ep_bpf_control(const struct ep_bpf *bpf)
@@ -576,11 +594,10 @@ uint32_t ep_bpf_frames_per_run(const struct ep_bpf *bpf)
 
 void ep_bpf_list_code(const struct ep_bpf *bpf, struct ep_vec *codes)
 {
-	struct bpf_program *program;
+	const struct ep_bpf_descriptor *descriptor;
 
-	bpf_object__for_each_program(program, bpf->object)
-	{
-		if (bpf_program__fd(program) >= 0)
-			(void)ep_loaded_program(bpf_program__fd(program), codes);
+	ep_vec_each (&bpf->descriptors.all, descriptor) {
+		if (descriptor->kind == EP_BPF_PROGRAM && descriptor->fd >= 0)
+			(void)ep_loaded_program(descriptor->fd, codes);
 	}
 }

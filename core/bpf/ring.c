@@ -5,13 +5,15 @@
  *
  *	map offset 0      consumer position, one page, the only one that user space may write
  *	           page   producer position, one page
- *	         2 pages  data, then the same data again: no record is ever split
+ *	         2 pages  data, then the same data again: no record is ever split. Of the second time
+ *	                  TAIL_BYTES are mapped: each mapped page counts as our memory
  *
  *	record    0       4       8
  *	         | length | -     | bytes ...      | up to a multiple of 8
  *
  * Positions only grow; 1. consumer <= producer <= consumer + size; 2. both are multiples of 8;
- * 3. a record with the busy bit has its length already.
+ * 3. a record with the busy bit has its length already; 4. none is longer than TAIL_BYTES: the
+ * longest that BPF sends is a struct ep_core_record (bpf/record.bpf.h), 31 KiB.
  */
 #include "core/bpf/ring.h"
 
@@ -21,6 +23,8 @@
 #include <sys/mman.h>
 
 #include <bpf/bpf.h>
+
+#define TAIL_BYTES ((size_t)64 << 10)
 
 struct ep_ring {
 	struct ep_ring_memory memory;
@@ -57,26 +61,29 @@ int ep_ring_new(const struct ep_ring_memory *memory, struct ep_ring **ret_ring)
 /* The two mappings of one ring, until it owns them. */
 struct pages {
 	void *consumer, *producer;
-	size_t page_bytes, data_bytes;
+	size_t page_bytes, data_bytes, tail_bytes;
 };
+
+static size_t producer_bytes(const struct pages *pages)
+{
+	return pages->page_bytes + pages->data_bytes + pages->tail_bytes;
+}
 
 static void unmap_pages(const struct pages *pages)
 {
 	if (pages->consumer != MAP_FAILED)
 		munmap(pages->consumer, pages->page_bytes);
 	if (pages->producer != MAP_FAILED)
-		munmap(pages->producer, pages->page_bytes + 2 * pages->data_bytes);
+		munmap(pages->producer, producer_bytes(pages));
 }
 
 static int map_pages(int map_fd, struct pages *pages)
 {
-	size_t bytes = pages->page_bytes + 2 * pages->data_bytes;
-
 	pages->producer = MAP_FAILED;
 	pages->consumer = mmap(NULL, pages->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd,
 			       0);
 	if (pages->consumer != MAP_FAILED)
-		pages->producer = mmap(NULL, bytes, PROT_READ, MAP_SHARED, map_fd,
+		pages->producer = mmap(NULL, producer_bytes(pages), PROT_READ, MAP_SHARED, map_fd,
 				       (off_t)pages->page_bytes);
 	return pages->producer == MAP_FAILED ? -errno : 0;
 }
@@ -88,6 +95,7 @@ static int new_mapped(int map_fd, const struct pages *pages, struct ep_ring **re
 		.producer = pages->producer,
 		.data = (const uint8_t *)pages->producer + pages->page_bytes,
 		.bytes = pages->data_bytes,
+		.tail_bytes = pages->tail_bytes,
 	};
 	int r = ep_ring_new(&memory, ret_ring);
 
@@ -112,6 +120,7 @@ int ep_ring_open(int map_fd, struct ep_ring **ret_ring)
 	if (info.type != BPF_MAP_TYPE_RINGBUF)
 		return -EINVAL;
 	pages.data_bytes = info.max_entries;
+	pages.tail_bytes = EP_MIN(pages.data_bytes, TAIL_BYTES);
 	r = map_pages(map_fd, &pages);
 	if (r == 0)
 		r = new_mapped(map_fd, &pages, ret_ring);
@@ -126,7 +135,7 @@ void ep_ring_close(struct ep_ring *ring)
 		return;
 	if (ring->consumer_page) {
 		munmap(ring->consumer_page, ring->page_bytes);
-		munmap(ring->producer_pages, ring->page_bytes + 2 * ring->memory.bytes);
+		munmap(ring->producer_pages, ring->page_bytes + ring->memory.bytes + ring->memory.tail_bytes);
 	}
 	free(ring);
 }
@@ -168,14 +177,15 @@ int ep_ring_next(struct ep_ring *ring, const void **ret_record, size_t *ret_byte
 	if (ring->end - ring->released > ring->memory.bytes || ring->end % 8)
 		return ring->at == ring->end ? EP_RING_END : skip_all(ring);
 	while (ring->at != ring->end) {
-		const uint8_t *record = ring->memory.data + (ring->at & (ring->memory.bytes - 1));
+		size_t off = ring->at & (ring->memory.bytes - 1);
+		const uint8_t *record = ring->memory.data + off;
 		uint32_t header = load_header(record);
 		uint32_t bytes = header & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
 		uint64_t step = EP_ALIGN_UP((uint64_t)bytes + BPF_RINGBUF_HDR_SZ, 8);
 
 		if (header & BPF_RINGBUF_BUSY_BIT)
 			return EP_RING_BUSY;
-		if (step > ring->end - ring->at)
+		if (step > ring->end - ring->at || off + step > ring->memory.bytes + ring->memory.tail_bytes)
 			return skip_all(ring);
 		ring->at += step;
 		if (header & BPF_RINGBUF_DISCARD_BIT)

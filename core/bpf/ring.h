@@ -18,12 +18,14 @@
 
 struct ep_ring;
 
-/* Where a ring lies, for tests: `data` is readable over twice `bytes`, a power of two. */
+/*
+ * Where a ring lies, for tests: after `bytes` of data, a power of two, their first `tail_bytes` are there once more.
+ */
 struct ep_ring_memory {
 	uint64_t *consumer;	  /* written by the reader */
 	const uint64_t *producer; /* written by the kernel */
 	const uint8_t *data;
-	size_t bytes;
+	size_t bytes, tail_bytes;
 };
 
 int ep_ring_open(int map_fd, struct ep_ring **ret_ring); /* the descriptor is borrowed */

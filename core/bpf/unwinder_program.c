@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/bpf/unwinder_program.h"
 #include "core/base/log.h"
+#include "core/bpf/descriptors.h"
 #include "core/bpf/language_maps.h"
 #include "core/bpf/programs.h"
 #include "ebpf-profiler/abi.h"
@@ -19,10 +20,11 @@
 #define QUICK_NICE (-15)
 
 struct ep_unwinder_program {
-	struct bpf_object *object;
-	struct bpf_program *program;
-	const struct bpf_object *shares; /* whose maps are its own; NULL: it has new ones */
-	struct bpf_object *keeper;	 /* or NULL */
+	struct ep_bpf_descriptors descriptors;
+	const struct ep_bpf_descriptors *shares; /* whose maps are its own; NULL: it has new ones */
+	struct ep_bpf_descriptors keeper;	 /* or none */
+	int fd;			  /* of the program: one of `descriptors` */
+	uint32_t n_instructions;
 	int progs_fd; /* borrowed */
 	uint32_t slot, frames_per_run;
 	bool is_short; /* a longer one was not tried yet */
@@ -39,16 +41,16 @@ static int shared_map(const struct ep_unwinder_program *program, const struct ep
 	    strcmp(name, "ep_ring") == 0)
 		return ep_bpf_map_fd(bpf, name);
 	return fd < 0 && program->shares && !strstr(name, ".rodata")
-		       ? bpf_object__find_map_fd_by_name(program->shares, name)
+		       ? ep_bpf_descriptors_fd(program->shares, EP_BPF_MAP, name)
 		       : fd;
 }
 
-static int share_maps(const struct ep_unwinder_program *program, const struct ep_bpf *bpf,
+static int share_maps(const struct ep_unwinder_program *program, struct bpf_object *object, const struct ep_bpf *bpf,
 		      const struct ep_language_maps *maps)
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, program->object) {
+	bpf_object__for_each_map(map, object) {
 		int fd = shared_map(program, bpf, maps, bpf_map__name(map)), r;
 
 		if (fd < 0)
@@ -75,7 +77,7 @@ static int set_self(struct bpf_object *object, const struct ep_self *self)
 	return -EBADMSG;
 }
 
-static int prepare(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
+static int prepare(const struct ep_unwinder_program *program, struct bpf_object *object, const struct ep_bpf *bpf,
 		   const struct ep_language_maps *maps,
 		   const struct ep_unwinder_program_options *options, char *log)
 {
@@ -89,15 +91,28 @@ static int prepare(struct ep_unwinder_program *program, const struct ep_bpf *bpf
 		.task_tls_off = ep_bpf_config(bpf)->task_tls_off,
 		.abi_minor = EP_ABI_MINOR,
 	};
+	struct bpf_program *entry = bpf_object__find_program_by_name(object, options->image->program);
 	int r;
 
-	program->program =
-		bpf_object__find_program_by_name(program->object, options->image->program);
-	if (!program->program)
+	if (!entry)
 		return -ENOENT;
-	(void)bpf_program__set_log_buf(program->program, log, LOG_BYTES);
-	r = set_self(program->object, &self);
-	return r < 0 ? r : share_maps(program, bpf, maps);
+	(void)bpf_program__set_log_buf(entry, log, LOG_BYTES);
+	r = set_self(object, &self);
+	return r < 0 ? r : share_maps(program, object, bpf, maps);
+}
+
+/* Of the loaded object, which goes. */
+static int take_descriptors(struct ep_unwinder_program *program, const struct bpf_object *object, const char *name)
+{
+	const struct ep_bpf_descriptor *entry;
+	int r = ep_bpf_descriptors_init(&program->descriptors, object);
+
+	if (r < 0)
+		return r;
+	entry = ep_bpf_descriptors_find(&program->descriptors, EP_BPF_PROGRAM, name);
+	program->fd = entry ? entry->fd : -1; /* there is one: prepare() found it */
+	program->n_instructions = entry ? entry->n_instructions : 0;
+	return 0;
 }
 
 static int load_with(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
@@ -105,22 +120,22 @@ static int load_with(struct ep_unwinder_program *program, const struct ep_bpf *b
 		     const struct ep_unwinder_program_options *options, uint32_t frames, char *log)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "ep");
+	struct bpf_object *object;
 	int r;
 
 	program->frames_per_run = frames;
-	program->object = bpf_object__open_mem(options->image->object,
-					       options->image->object_bytes, &opts);
-	if (!program->object)
+	object = bpf_object__open_mem(options->image->object, options->image->object_bytes, &opts);
+	if (!object)
 		return ep_unwinder_program_may_pass(-errno) ? -errno : -EBADMSG;
-	r = prepare(program, bpf, maps, options, log);
+	r = prepare(program, object, bpf, maps, options, log);
 	if (r == 0)
-		r = ep_bpf_load_object(bpf, program->object);
-	if (r < 0) {
+		r = ep_bpf_load_object(bpf, object);
+	if (r < 0)
 		ep_log(EP_LOG_DEBUG, "%s: %u frames per run refused: %s", options->name, frames,
 		       ep_strerror(r));
-		bpf_object__close(program->object);
-		program->object = NULL;
-	}
+	else
+		r = take_descriptors(program, object, options->image->program);
+	bpf_object__close(object);
 	return r;
 }
 
@@ -178,8 +193,7 @@ static int load_any(struct ep_unwinder_program *program, const struct ep_bpf *bp
 /* The kernel puts it in the place of what was there; who runs that runs it to its end. */
 static int put(const struct ep_unwinder_program *program, char reason[512])
 {
-	int fd = bpf_program__fd(program->program);
-	int r = bpf_map_update_elem(program->progs_fd, &program->slot, &fd, BPF_ANY);
+	int r = bpf_map_update_elem(program->progs_fd, &program->slot, &program->fd, BPF_ANY);
 
 	if (r < 0)
 		explain("", r, reason);
@@ -219,7 +233,7 @@ int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_
 	if (r == 0)
 		r = put(program, reason);
 	if (r < 0) {
-		bpf_object__close(program->object);
+		ep_bpf_descriptors_fini(&program->descriptors);
 		free(program);
 		return r;
 	}
@@ -232,7 +246,7 @@ int ep_unwinder_program_lengthen(struct ep_unwinder_program *program, const stru
 				 const struct ep_unwinder_program_options *options,
 				 char reason[512])
 {
-	struct ep_unwinder_program longer = {.shares = program->object,
+	struct ep_unwinder_program longer = {.shares = &program->descriptors,
 					     .progs_fd = program->progs_fd,
 					     .slot = program->slot};
 	int r = load_any(&longer, bpf, maps, options, options->image->max_frames_per_run,
@@ -242,10 +256,10 @@ int ep_unwinder_program_lengthen(struct ep_unwinder_program *program, const stru
 		r = put(&longer, reason);
 	program->is_short = ep_unwinder_program_may_pass(r);
 	if (r < 0) {
-		bpf_object__close(longer.object);
+		ep_bpf_descriptors_fini(&longer.descriptors);
 		return r;
 	}
-	bpf_object__close(program->object);
+	ep_bpf_descriptors_fini(&program->descriptors);
 	longer.keeper = program->keeper;
 	*program = longer;
 	program->shares = NULL;
@@ -269,9 +283,9 @@ int ep_unwinder_program_load_keeper(struct ep_unwinder_program *program, const s
 	if (r == 0)
 		r = put(&keeper, reason);
 	if (r < 0)
-		bpf_object__close(keeper.object);
+		ep_bpf_descriptors_fini(&keeper.descriptors);
 	else
-		program->keeper = keeper.object;
+		program->keeper = keeper.descriptors;
 	return r;
 }
 
@@ -289,8 +303,8 @@ void ep_unwinder_program_free(struct ep_unwinder_program *program)
 	keeper_slot = EP_SLOT_FIRST_KEEPER + program->slot;
 	(void)bpf_map_delete_elem(program->progs_fd, &program->slot);
 	(void)bpf_map_delete_elem(program->progs_fd, &keeper_slot);
-	bpf_object__close(program->keeper);
-	bpf_object__close(program->object);
+	ep_bpf_descriptors_fini(&program->keeper);
+	ep_bpf_descriptors_fini(&program->descriptors);
 	free(program);
 }
 
@@ -301,25 +315,31 @@ uint32_t ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *pr
 
 uint32_t ep_unwinder_program_instructions(const struct ep_unwinder_program *program)
 {
-	return (uint32_t)bpf_program__insn_cnt(program->program);
+	return program->n_instructions;
 }
 
-static uint32_t verified_of(const struct bpf_program *program)
+static uint32_t verified_of(int fd)
 {
 	struct bpf_prog_info info = {0};
 	uint32_t bytes = sizeof(info);
 
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &bytes) < 0)
+	if (bpf_obj_get_info_by_fd(fd, &info, &bytes) < 0)
 		return 0;
 	return info.verified_insns;
 }
 
 uint32_t ep_unwinder_program_verified(const struct ep_unwinder_program *program)
 {
-	return verified_of(program->program);
+	return verified_of(program->fd);
 }
 
 uint32_t ep_unwinder_program_verified_keeper(const struct ep_unwinder_program *program)
 {
-	return verified_of(bpf_object__next_program(program->keeper, NULL));
+	const struct ep_bpf_descriptor *descriptor;
+
+	ep_vec_each (&program->keeper.all, descriptor) {
+		if (descriptor->kind == EP_BPF_PROGRAM)
+			return verified_of(descriptor->fd);
+	}
+	return 0;
 }

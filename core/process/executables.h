@@ -74,6 +74,7 @@ struct ep_executable {
 	TAILQ_ENTRY(ep_executable) idle;
 	bool is_idle; /* in that list */
 	uint64_t hit_ns;	/* last seen in a batch */
+	uint32_t replacement;	/* its number among those that are to be replaced in processes; 0: none */
 	uint64_t news;		/* its number among what processes are to hear of executables; 0: nothing */
 	uint64_t retry_ns;	/* evicted or refused: not before then is it analysed again */
 	uint64_t awaited_ns;	/* prepared: until then it is expected to be mapped; else 0 */

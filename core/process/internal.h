@@ -60,6 +60,7 @@ struct ep_processes {
 	size_t to_check, check_pos, check_cap;
 	uint64_t swept_ns; /* when executables were last looked through */
 	uint64_t news, spread; /* of executables: ever, and those that processes have */
+	struct ep_vec replacements; /* struct ep_replacement, with references: of executables, not in processes yet */
 	uint64_t news_paid_ns; /* up to then the looks for who has them have used what they may cost */
 	struct {
 		uint64_t gone;	  /* died while they were read */
@@ -71,6 +72,7 @@ struct ep_processes {
 		uint64_t floods; /* the same, of one process that floods */
 		uint64_t crowded; /* times that all but who flooded were believed until they are read again */
 		uint64_t checks;  /* such reads */
+		uint64_t replaces; /* looks at all places for who maps what was replaced */
 		uint64_t spreads; /* looks at all places for who maps an executable */
 		uint64_t moved_texts; /* places of no file that turned out to be the text of one */
 		uint64_t images; /* such that turned out to be the code of an ELF image in memory */
@@ -103,7 +105,10 @@ bool ep_processes_check(struct ep_processes *processes, struct ep_process *proce
 void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_process_read *read);
 void ep_processes_on_file(void *arg, struct ep_file_question *question);
 void ep_processes_on_executable(void *arg, struct ep_executable *executable);
-/* To those who map an executable that is analysed, or was evicted; later if too much was spent on that. Each turn. */
+/*
+ * To those who map an executable that is analysed, was evicted or replaced; later if too much was spent on that. Each
+ * turn.
+ */
 void ep_processes_spread_news(struct ep_processes *processes);
 void ep_processes_on_replaced(void *arg, struct ep_executable *old,
 			      struct ep_executable *executable);

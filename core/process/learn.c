@@ -236,27 +236,72 @@ static struct ep_executable *do_without(struct ep_processes *processes,
 	return ep_executables_get_current(processes->executables, hint->executable);
 }
 
-/* In processes that run, of one mount namespace or of all (0): see ep_places_replace. */
-static void replace_places(struct ep_processes *processes, struct ep_executable *old,
-			   struct ep_executable *executable, uint64_t mount_ns, uint64_t since_ns)
+/* They are in processes that run. */
+static void replace_all(struct ep_processes *processes)
 {
+	struct ep_vec *all = &processes->replacements;
+	struct ep_replacement *one;
 	struct ep_process *process;
 
+	processes->stats.replaces++;
 	ep_map_each (&processes->table.live, process) {
-		if ((mount_ns && process->mount_ns != mount_ns) ||
-		    !ep_places_replace(&process->places, old, executable, since_ns))
+		int r = ep_places_replace(&process->places, all, process->mount_ns);
+
+		if (r == 0)
 			continue;
 		process->remapped = true;
 		ep_processes_mark(processes, process);
-		if (!executable)
+		if (r == EP_PLACES_LOST)
 			ep_reads_request(&processes->reads, process, 0);
 	}
+	ep_vec_each (all, one) {
+		one->old->replacement = 0;
+		ep_executable_unref(one->executable);
+		ep_executable_unref(one->old);
+	}
+	all->len = 0;
+}
+
+/* One waits already: where they differ it is not known what is mapped, and processes are read for that. */
+static void merge_replacement(struct ep_replacement *one, const struct ep_replacement *other)
+{
+	one->since_ns = EP_MIN(one->since_ns, other->since_ns);
+	if (one->mount_ns == other->mount_ns && one->executable == other->executable)
+		return;
+	ep_executable_unref(one->executable);
+	one->executable = NULL;
+	one->mount_ns = one->mount_ns == other->mount_ns ? one->mount_ns : 0;
+}
+
+/*
+ * Who maps it is found by a look at the places of all processes, a million at most, and whoever puts one file in the
+ * place of another in a loop asks for one after the other. So they are looked for together, in the time that there is
+ * for news: NEWS_REST_FACTOR. Meanwhile processes have what they had until the file was looked at.
+ */
+static void replace_places(struct ep_processes *processes, const struct ep_replacement *replacement)
+{
+	struct ep_vec *all = &processes->replacements;
+	struct ep_executable *old = replacement->old;
+
+	if (old->refs == 0)
+		return;
+	if (old->replacement) {
+		merge_replacement(ep_vec_at(all, struct ep_replacement, old->replacement - 1), replacement);
+		return;
+	}
+	if (all->len == all->max)
+		replace_all(processes);
+	(void)ep_vec_append(all, replacement, 1); /* there is room from the beginning */
+	old->replacement = (uint32_t)all->len;
+	(void)ep_executable_ref(old);
+	(void)ep_executable_ref(replacement->executable);
+	ep_processes_spread_news(processes);
 }
 
 void ep_processes_on_replaced(void *arg, struct ep_executable *old,
 			      struct ep_executable *executable)
 {
-	replace_places(arg, old, executable, 0, 0);
+	replace_places(arg, &(struct ep_replacement){.old = old, .executable = executable});
 }
 
 /*
@@ -286,7 +331,8 @@ static struct ep_executable *take_answer(struct ep_processes *processes,
 		believed = executable;
 	hint->executable = believed ? believed->id : 0;
 	if (believed && believed != executable && !ep_processes_is_contested(processes, hint))
-		replace_places(processes, believed, NULL, hint->key.mount_ns, hint->looked_ns);
+		replace_places(processes, &(struct ep_replacement){
+			.old = believed, .mount_ns = hint->key.mount_ns, .since_ns = hint->looked_ns});
 	ep_hint_confirm(&processes->hints, hint, executable->id, question->looked_ns);
 	return executable;
 }
@@ -334,7 +380,7 @@ static bool has_news(struct ep_process *process, uint64_t since)
  */
 static void spread(struct ep_processes *processes)
 {
-	uint64_t since = processes->spread, from_ns = ep_clock_mono_ns(), cost_ns;
+	uint64_t since = processes->spread;
 	struct ep_process *process;
 
 	processes->spread = processes->news;
@@ -343,6 +389,16 @@ static void spread(struct ep_processes *processes)
 		if (has_news(process, since))
 			ep_processes_mark(processes, process);
 	}
+}
+
+static void look_at_all(struct ep_processes *processes)
+{
+	uint64_t from_ns = ep_clock_mono_ns(), cost_ns;
+
+	if (processes->replacements.len)
+		replace_all(processes);
+	if (processes->spread != processes->news)
+		spread(processes);
 	cost_ns = NEWS_REST_FACTOR * (ep_clock_mono_ns() - from_ns);
 	from_ns -= EP_MIN(from_ns, NEWS_BURST_NS);
 	processes->news_paid_ns = EP_MAX(processes->news_paid_ns, from_ns) + cost_ns;
@@ -350,8 +406,10 @@ static void spread(struct ep_processes *processes)
 
 void ep_processes_spread_news(struct ep_processes *processes)
 {
-	if (processes->spread != processes->news && processes->news_paid_ns <= ep_clock_mono_ns())
-		spread(processes);
+	bool has_news = processes->spread != processes->news || processes->replacements.len > 0;
+
+	if (has_news && processes->news_paid_ns <= ep_clock_mono_ns())
+		look_at_all(processes);
 }
 
 /* An executable that nobody maps changes no process. Dropped tables may be used until the end of this turn only. */
@@ -365,7 +423,7 @@ void ep_processes_on_executable(void *arg, struct ep_executable *executable)
 		return;
 	executable->news = ++processes->news;
 	if (executable->state == EP_EXECUTABLE_EVICTED)
-		spread(processes);
+		look_at_all(processes);
 	else
 		ep_processes_spread_news(processes);
 }

@@ -203,19 +203,23 @@ void ep_places_keep_newer(struct ep_vec *places, const struct ep_vec *old, uint6
 	}
 }
 
-bool ep_places_replace(struct ep_vec *places, struct ep_executable *old,
-		       struct ep_executable *executable, uint64_t since_ns)
+int ep_places_replace(struct ep_vec *places, const struct ep_vec *replacements, uint64_t mount_ns)
 {
 	struct ep_place_in_memory *place;
-	bool found = false;
+	int found = 0;
 
 	ep_vec_each (places, place) {
-		if (place->executable != old || place->time_ns < since_ns)
+		const struct ep_replacement *one;
+
+		if (!place->executable || !place->executable->replacement)
 			continue;
-		found = true;
-		place->executable = ep_executable_ref(executable);
-		place->state = executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
-		ep_executable_unref(old);
+		one = ep_vec_at(replacements, struct ep_replacement, place->executable->replacement - 1);
+		if (place->time_ns < one->since_ns || (one->mount_ns && one->mount_ns != mount_ns))
+			continue;
+		found = EP_MAX(found, one->executable ? EP_PLACES_REPLACED : EP_PLACES_LOST);
+		place->executable = ep_executable_ref(one->executable);
+		place->state = one->executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
+		ep_executable_unref(one->old);
 	}
 	return found;
 }

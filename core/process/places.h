@@ -65,12 +65,21 @@ bool ep_places_are_asked(const struct ep_vec *places);
 bool ep_places_cut_time(struct ep_vec *places, uint64_t from_ns, uint64_t to_ns);
 /* Puts those of another vector on top that are not older than a time. */
 void ep_places_keep_newer(struct ep_vec *places, const struct ep_vec *old, uint64_t time_ns);
+/* What was mapped at a time or later was another executable; NULL: nobody knows which. */
+struct ep_replacement {
+	struct ep_executable *old, *executable;
+	uint64_t mount_ns; /* in this mount namespace; 0: in all */
+	uint64_t since_ns;
+};
+
+/* Outcomes of ep_places_replace. */
+#define EP_PLACES_REPLACED 1
+#define EP_PLACES_LOST	   2 /* of one it is not known by what */
 /*
- * What was mapped at a time or later was another executable; NULL: nobody knows which. True when
- * there was any.
+ * Of a process in that mount namespace; old->replacement is where in `replacements` each is, from 1 on. 0: there was
+ * none. One look at the places for any number of replacements.
  */
-bool ep_places_replace(struct ep_vec *places, struct ep_executable *old,
-		       struct ep_executable *executable, uint64_t since_ns);
+int ep_places_replace(struct ep_vec *places, const struct ep_vec *replacements, uint64_t mount_ns);
 /* How many begin or end behind an address: they move when something is mapped there. */
 size_t ep_places_behind(const struct ep_vec *places, uint64_t addr);
 /*

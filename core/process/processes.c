@@ -13,6 +13,8 @@
 #define CHECKS 512
 /* There may be thousands of executables, and none of them is in a hurry to go. */
 #define SWEEP_EXECUTABLES_NS (4 * EP_NS_PER_SEC)
+/* Executables that were replaced and wait for one look at all places. */
+#define MAX_REPLACEMENTS 256
 
 /* --- look-ups -------------------------------------------------------------------------------- */
 
@@ -287,6 +289,7 @@ static void free_parts(struct ep_processes *processes)
 	ep_held_free(processes->held);
 	ep_walker_free(processes->walker);
 	ep_executables_free(processes->executables);
+	ep_vec_fini(&processes->replacements);
 	free(processes);
 }
 
@@ -299,9 +302,12 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 		return -ENOMEM;
 	processes->options = *options;
 	processes->max_places = EP_MAX_PLACES;
+	ep_vec_init(&processes->replacements, sizeof(struct ep_replacement), MAX_REPLACEMENTS);
 	r = ep_executables_new(options->loop, options->store, options->languages,
 			       ep_processes_on_executable, ep_processes_on_replaced, processes,
 			       &processes->executables);
+	if (r == 0)
+		r = ep_vec_reserve(&processes->replacements, MAX_REPLACEMENTS);
 	if (r == 0) {
 		ep_executables_set_memory(processes->executables, options->memory);
 		if (options->max_files)
@@ -360,6 +366,16 @@ static void free_ended(struct ep_processes *processes, struct ep_ended_list *lis
 	}
 }
 
+static void free_replacements(struct ep_processes *processes)
+{
+	struct ep_replacement *one;
+
+	ep_vec_each (&processes->replacements, one) {
+		ep_executable_unref(one->executable);
+		ep_executable_unref(one->old);
+	}
+}
+
 void ep_processes_free(struct ep_processes *processes)
 {
 	struct ep_process *process;
@@ -368,6 +384,7 @@ void ep_processes_free(struct ep_processes *processes)
 		return;
 	ep_map_each (&processes->table.live, process)
 		free_process(processes, process);
+	free_replacements(processes);
 	free_ended(processes, &processes->table.recent);
 	free_ended(processes, &processes->table.lingering);
 	free_ended(processes, &processes->table.kept);

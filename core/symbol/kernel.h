@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of kernel code: the kernel, its modules, BPF programs and trampolines, as /proc/kallsyms
- * lists them. A table is a picture of one moment, 8 bytes per symbol and the names once; load a
- * new one when modules or BPF programs came. It does not change, so any thread may look up in it.
+ * lists them. A table is a picture of one moment, 4 bytes per symbol and the names once, deflated: a
+ * look-up takes some microseconds, and one for each frame is enough. Load a new table when modules or BPF
+ * programs came. It does not change, so any thread may look up in it.
  */
 #ifndef EP_SYMBOL_KERNEL_H
 #define EP_SYMBOL_KERNEL_H
@@ -31,7 +32,7 @@ static inline void ep_kernel_symbols_freep(struct ep_kernel_symbols **symbols)
 	ep_kernel_symbols_free(*symbols);
 }
 
-/* 0, -ENODATA for an address in no function. */
+/* 0, -ENODATA for an address in no function, -ENOMEM. */
 int ep_kernel_symbols_find(const struct ep_kernel_symbols *symbols, uint64_t addr,
 			   struct ep_kernel_name *ret_name);
 /*

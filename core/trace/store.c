@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
+#include <sys/queue.h>
 
 /* Frames get older so often: with intervals of a minute at each seal. */
 #define AGE_NS ((uint64_t)50 * 1000 * 1000 * 1000)
@@ -17,14 +18,22 @@
 /* Kernel frames, user frames of one word at least each, and the error frame behind them. */
 #define MAX_FRAMES (EP_MAX_KERNEL + EP_MAX_WORDS + 1)
 
+/* What stores of the same samples share. Each of them goes over to the latest table when it seals. */
+struct shared {
+	LIST_HEAD(, ep_store) stores;
+	struct ep_frames *latest; /* a reference */
+	uint64_t aged_ns;	  /* when its frames became older */
+};
+
 struct ep_store {
+	LIST_ENTRY(ep_store) link;
+	struct shared *shared;
 	struct ep_store_limits limits;
 	struct ep_store_counters counters;
 	struct ep_frames *frames;     /* a reference */
 	struct ep_interval *current;  /* a reference */
 	struct ep_interval *previous; /* a reference; NULL before the first seal */
 	const struct ep_kernel_code *kernel_code; /* NULL: not followed */
-	uint64_t aged_ns; /* when its frames became older */
 	/* of the event in hand: */
 	bool has_languages;   /* frames of languages to be merged */
 	uint32_t first_error; /* of its error frames, 0: none */
@@ -40,26 +49,63 @@ static int new_frames(const struct ep_store_limits *limits, struct ep_frames **r
 			     ret_frames);
 }
 
-int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns,
-		 struct ep_store **ret_store)
+static int shared_new(const struct ep_store_limits *limits, uint64_t start_ns, struct shared **ret_shared)
+{
+	struct shared *shared = calloc(1, sizeof(*shared));
+	int r = shared ? new_frames(limits, &shared->latest) : -ENOMEM;
+
+	if (r < 0) {
+		free(shared);
+		return r;
+	}
+	LIST_INIT(&shared->stores);
+	shared->aged_ns = start_ns;
+	*ret_shared = shared;
+	return 0;
+}
+
+static void shared_leave(struct ep_store *store)
+{
+	struct shared *shared = store->shared;
+
+	LIST_REMOVE(store, link);
+	if (!LIST_EMPTY(&shared->stores))
+		return;
+	ep_frames_unref(shared->latest);
+	free(shared);
+}
+
+int ep_store_new_beside(struct ep_store *other, const struct ep_store_limits *limits, uint64_t start_ns,
+			struct ep_store **ret_store)
 {
 	struct ep_store *store = calloc(1, sizeof(*store));
-	int r;
+	int r = 0;
 
 	if (!store)
 		return -ENOMEM;
 	store->limits = *limits;
-	store->aged_ns = start_ns;
-	r = new_frames(limits, &store->frames);
-	if (r == 0)
-		r = ep_interval_new(store->frames, limits->max_interval_bytes, start_ns,
-				    &store->current);
+	if (other)
+		store->shared = other->shared;
+	else
+		r = shared_new(limits, start_ns, &store->shared);
+	if (r < 0) {
+		free(store);
+		return r;
+	}
+	LIST_INSERT_HEAD(&store->shared->stores, store, link);
+	store->frames = ep_frames_ref(store->shared->latest);
+	r = ep_interval_new(store->frames, limits->max_interval_bytes, start_ns, &store->current);
 	if (r < 0) {
 		ep_store_free(store);
 		return r;
 	}
 	*ret_store = store;
 	return 0;
+}
+
+int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns, struct ep_store **ret_store)
+{
+	return ep_store_new_beside(NULL, limits, start_ns, ret_store);
 }
 
 void ep_store_free(struct ep_store *store)
@@ -69,6 +115,7 @@ void ep_store_free(struct ep_store *store)
 	ep_interval_unref(store->previous);
 	ep_interval_unref(store->current);
 	ep_frames_unref(store->frames);
+	shared_leave(store);
 	free(store);
 }
 
@@ -462,26 +509,49 @@ const struct ep_interval *ep_store_current(const struct ep_store *store)
 	return store->current;
 }
 
-/* The frames of the current interval are used; most others may be of programs that are gone. */
-static bool has_many_unused(struct ep_store *store, uint64_t now_ns)
+/* Others have the old table until they seal: who waited longest renews it, and no other waits as long again. */
+static bool is_oldest(const struct ep_store *store)
 {
-	if (now_ns < store->aged_ns + AGE_NS)
-		return false;
-	store->aged_ns = now_ns;
-	return ep_frames_count(store->frames) > 2 * ep_frames_age(store->frames) + MANY_UNUSED;
+	const struct ep_store *other;
+
+	LIST_FOREACH (other, &store->shared->stores, link) {
+		if (ep_interval_start_ns(other->current) < ep_interval_start_ns(store->current))
+			return false;
+	}
+	return true;
 }
 
-/* Without memory for a new one the old one goes on. */
+/* The frames of the current interval are used; most others may be of programs that are gone. */
+static bool has_many_unused(const struct ep_store *store, uint64_t now_ns)
+{
+	struct shared *shared = store->shared;
+
+	if (now_ns < shared->aged_ns + AGE_NS || !is_oldest(store))
+		return false;
+	shared->aged_ns = now_ns;
+	return ep_frames_count(shared->latest) > 2 * ep_frames_age(shared->latest) + MANY_UNUSED;
+}
+
+/* Without memory for a new one the latest goes on. */
 static int next_frames(struct ep_store *store, uint64_t now_ns, struct ep_frames **ret_frames)
 {
-	if (ep_frames_is_full(store->frames))
-		return new_frames(&store->limits, ret_frames);
-	ep_interval_use_frames(store->current);
-	if (has_many_unused(store, now_ns) && ep_frames_renew(store->frames, ret_frames) == 0) {
+	struct shared *shared = store->shared;
+	struct ep_frames *next = NULL;
+	int r = 0;
+
+	if (store->frames == shared->latest)
+		ep_interval_use_frames(store->current);
+	if (ep_frames_is_full(shared->latest))
+		r = new_frames(&store->limits, &next);
+	else if (has_many_unused(store, now_ns) && ep_frames_renew(shared->latest, &next) == 0)
 		store->counters.renewals++;
-		return 0;
+	if (r < 0)
+		return r;
+	if (next) {
+		ep_frames_unref(shared->latest);
+		shared->latest = next;
 	}
-	*ret_frames = ep_frames_ref(store->frames);
+	*ret_frames = ep_frames_ref(shared->latest);
 	return 0;
 }
 
@@ -542,13 +612,30 @@ const struct ep_store_counters *ep_store_counters(const struct ep_store *store)
 	return &store->counters;
 }
 
+static const struct ep_frames *frames_before(const struct ep_store *store)
+{
+	return store->previous ? ep_interval_frames(store->previous) : NULL;
+}
+
+/* A table that stores share is the first one's. */
+static size_t own_bytes(const struct ep_store *store, const struct ep_frames *frames)
+{
+	const struct ep_store *other;
+
+	LIST_FOREACH (other, &store->shared->stores, link) {
+		if (other == store)
+			break;
+		if (other->frames == frames || frames_before(other) == frames)
+			return 0;
+	}
+	return ep_frames_bytes(frames);
+}
+
 size_t ep_store_frames_bytes(const struct ep_store *store)
 {
-	size_t bytes = ep_frames_bytes(store->frames);
+	const struct ep_frames *before = frames_before(store);
 
-	if (store->previous && ep_interval_frames(store->previous) != store->frames)
-		bytes += ep_frames_bytes(ep_interval_frames(store->previous));
-	return bytes;
+	return own_bytes(store, store->frames) + (before && before != store->frames ? own_bytes(store, before) : 0);
 }
 
 size_t ep_store_bytes(const struct ep_store *store)

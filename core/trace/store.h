@@ -58,6 +58,12 @@ struct ep_store_counters {
 /* `start_ns`: CLOCK_MONOTONIC, where the first interval begins. 0, -ENOMEM. */
 int ep_store_new(const struct ep_store_limits *limits, uint64_t start_ns,
 		 struct ep_store **ret_store);
+/*
+ * The same, for another that takes the same samples in intervals of its own: both add to one table of frames, so that
+ * a frame is kept and named once. The limits are the same but for the interval's. NULL: as ep_store_new.
+ */
+int ep_store_new_beside(struct ep_store *other, const struct ep_store_limits *limits, uint64_t start_ns,
+			struct ep_store **ret_store);
 void ep_store_free(struct ep_store *store);
 /* Which code lay at addresses of the kernel, for samples from now on; borrowed. Without it, always the same. */
 void ep_store_set_kernel_code(struct ep_store *store, const struct ep_kernel_code *code);
@@ -91,7 +97,7 @@ void ep_store_rest(struct ep_store *store, uint64_t now_ns);
 /* The table frames are added to now, for eager resolvers; borrowed until the next seal. */
 struct ep_frames *ep_store_frames(struct ep_store *store);
 const struct ep_store_counters *ep_store_counters(const struct ep_store *store);
-/* Heap in use: both intervals and their frame tables. */
+/* Heap in use: both intervals and their frame tables, of which one that stores share counts in one of them. */
 size_t ep_store_bytes(const struct ep_store *store);
 size_t ep_store_frames_bytes(const struct ep_store *store); /* of it in frame tables */
 

@@ -138,7 +138,7 @@ static void run(const struct input *input, size_t size)
 		.max_records = input->flags & 2 ? 3 : 0,
 		.max_waiting_bytes = input->flags & 4 ? 200 : 0,
 	};
-	struct ep_ring_memory memory = {&ring.consumer, &ring.producer, ring.data, RING_BYTES};
+	struct ep_ring_memory memory = {&ring.consumer, &ring.producer, ring.data, RING_BYTES, RING_BYTES};
 	struct ep_order *order;
 
 	counts = input->flags & 1;

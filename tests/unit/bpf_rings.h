@@ -44,7 +44,8 @@ static inline void fake_ring_init(struct fake_ring *ring, size_t bytes, uint64_t
 {
 	struct ep_ring_memory memory = {.consumer = &ring->consumer,
 					.producer = &ring->producer,
-					.bytes = bytes};
+					.bytes = bytes,
+					.tail_bytes = bytes};
 
 	*ring = (struct fake_ring){.data = map_twice(bytes), .bytes = bytes};
 	ring->consumer = ring->producer = position;

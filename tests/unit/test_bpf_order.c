@@ -328,6 +328,37 @@ EP_TEST(a_length_that_cannot_be_true_ends_the_ring)
 	}
 }
 
+/* After its end a ring is there once more, but not all of it. */
+EP_TEST(a_record_is_whole_at_the_end_of_the_ring_or_refused)
+{
+	static const struct {
+		uint32_t bytes;
+		int expected;
+	} rows[] = {{3000, EP_RING_RECORD}, {4088 + 1000, EP_RING_RECORD}, {4096 + 1000, -EBADMSG}};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct fake_ring ring;
+		struct ep_ring_memory memory = {.bytes = RING_BYTES, .tail_bytes = 4096};
+		const void *record;
+		size_t bytes;
+
+		fake_ring_init(&ring, RING_BYTES, RING_BYTES - 1000);
+		memory.consumer = &ring.consumer;
+		memory.producer = &ring.producer;
+		memory.data = ring.data;
+		ep_ring_close(ring.reader);
+		assert_int_equal(ep_ring_new(&memory, &ring.reader), 0);
+		assert_non_null(fake_ring_put_event(&ring, EP_EVENT_TRACE, T0, 7, rows[i].bytes));
+		ep_ring_begin(ring.reader);
+		assert_int_equal(ep_ring_next(ring.reader, &record, &bytes), rows[i].expected);
+		if (rows[i].expected == EP_RING_RECORD) {
+			assert_int_equal(bytes, rows[i].bytes);
+			assert_int_equal(((const uint8_t *)record)[bytes - 1], 7);
+		}
+		fake_ring_fini(&ring);
+	}
+}
+
 ORDER_TEST(a_position_that_cannot_be_true_ends_the_ring, .n_cpus = 0)
 {
 	world->ring.producer += RING_BYTES + 8;

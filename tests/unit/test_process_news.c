@@ -96,3 +96,60 @@ int main(void)
 {
 	return ep_test_run(NULL, NULL);
 }
+
+/* Two files are replaced while there is no time for a look at a million mappings: they go with one look. */
+WORLD_TEST(what_is_replaced_beyond_the_budget_goes_with_one_look)
+{
+	struct ep_process *process = read_child(w), *second = read_child(w);
+	struct ep_place_in_memory *place = ep_places_find(&process->places, OWN_ADDR);
+	struct ep_executable *own = place->executable, *library = other_than(process, own);
+	uint64_t replaces = w->processes->stats.replaces;
+	uint32_t refs = own->refs;
+
+	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
+	ep_processes_on_replaced(w->processes, own, library);
+	ep_processes_on_replaced(w->processes, library, NULL);
+	world_turn(w);
+	assert_int_equal(w->processes->stats.replaces, replaces);
+	assert_ptr_equal(place->executable, own);
+	w->processes->news_paid_ns = 0;
+	ep_processes_spread_news(w->processes);
+	assert_int_equal(w->processes->stats.replaces, replaces + 1);
+	assert_true(w->processes->news_paid_ns > 0);
+	assert_ptr_equal(place->executable, library); /* by the first; the second is about what was mapped before */
+	assert_ptr_equal(ep_places_find(&second->places, OWN_ADDR)->executable, library);
+	assert_true(own->refs < refs);
+	assert_true(process->remapped && second->remapped);
+	ep_processes_spread_news(w->processes);
+	assert_int_equal(w->processes->stats.replaces, replaces + 1);
+}
+
+/* Of one file that is said to be two others nobody knows which it is. */
+WORLD_TEST(what_is_replaced_twice_is_read_again)
+{
+	struct ep_process *process = read_child(w);
+	struct ep_place_in_memory *place = ep_places_find(&process->places, OWN_ADDR);
+	struct ep_executable *own = place->executable, *library = other_than(process, own);
+
+	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
+	ep_processes_on_replaced(w->processes, own, library);
+	ep_processes_on_replaced(w->processes, own, NULL);
+	w->processes->news_paid_ns = 0;
+	ep_processes_spread_news(w->processes);
+	assert_null(place->executable);
+	assert_int_equal(place->state, EP_PLACE_GONE);
+	world_settle(w);
+	place = ep_places_find(&process->places, OWN_ADDR);
+	assert_true(place && place->executable);
+}
+
+/* Under sanitizers, which see a leak. */
+WORLD_TEST(what_waits_at_the_end_is_let_go)
+{
+	struct ep_process *process = read_child(w);
+	struct ep_executable *own = ep_places_find(&process->places, OWN_ADDR)->executable;
+
+	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
+	ep_processes_on_replaced(w->processes, own, other_than(process, own));
+	assert_int_equal(w->processes->replacements.len, 1);
+}

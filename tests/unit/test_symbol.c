@@ -3,6 +3,7 @@
  * core/symbol over the files of test_elf_samples.sh (first argument: their directory) and a short
  * kallsyms (second argument).
  */
+#include "core/base/vec.h"
 #include "core/symbol/demangle.h"
 #include "core/symbol/described.h"
 #include "core/symbol/kernel.h"
@@ -450,6 +451,42 @@ EP_TEST(modules_may_be_far_away)
 	assert_string_equal(name.name, "far");
 }
 
+/* Blocks of names end after 100 and after 4 KiB; a prefix and its function are in one. */
+EP_TEST(names_at_the_edges_of_blocks_are_found)
+{
+	ep_cleanup(ep_kernel_symbols_freep) struct ep_kernel_symbols *symbols = NULL;
+	ep_cleanup(ep_vec_fini) struct ep_vec text;
+	struct ep_kernel_name name;
+	char expected[600];
+
+	ep_vec_init(&text, 1, 1 << 20);
+	for (int i = 0; i < 1000; i++) {
+		int width = i < 700 ? 4 : i < 900 ? 60 : 520; /* longer than a name may be */
+		uint64_t addr = 0xffffffff81000000 + (uint64_t)i * 64;
+
+		assert_int_equal(ep_vec_printf(&text, "%" PRIx64 " t __pfx_f%0*d\n%" PRIx64 " t f%0*d\n", addr, width, i,
+					       addr + 16, width, i), 0);
+		if (i % 7 == 0)
+			assert_int_equal(ep_vec_printf(&text, "%" PRIx64 " d data_%d\n", addr + 48, i), 0);
+	}
+	assert_int_equal(ep_vec_printf(&text, "ffffffff82000000 t \001\n"), 0); /* a name that means something to us */
+	assert_int_equal(load_text(text.data, &symbols), 0);
+	for (int i = 0; i < 1000; i++) {
+		int width = i < 700 ? 4 : i < 900 ? 60 : 520;
+		uint64_t addr = 0xffffffff81000000 + (uint64_t)i * 64;
+
+		assert_int_equal(ep_kernel_symbols_find(symbols, addr + 15, &name), 0);
+		assert_int_equal(name.start_addr, addr);
+		snprintf(expected, sizeof(expected), "__pfx_f%0*d", width, i);
+		assert_int_equal(strncmp(name.name, expected, EP_KERNEL_NAME_MAX - 1), 0);
+		assert_int_equal(ep_kernel_symbols_find(symbols, addr + 47, &name), 0);
+		assert_int_equal(strncmp(name.name, expected + 6, EP_KERNEL_NAME_MAX - 1), 0);
+		assert_int_equal(ep_kernel_symbols_find(symbols, addr + 48, &name), i % 7 ? 0 : -ENODATA);
+	}
+	assert_int_equal(ep_kernel_symbols_find(symbols, 0xffffffff82000000, &name), 0);
+	assert_true(strlen(name.name) < 8);
+}
+
 EP_TEST(kernel_itself_lies_between_its_symbols)
 {
 	static const struct {
@@ -512,6 +549,6 @@ EP_TEST(running_kernel_agrees_with_its_list)
 	fclose(file);
 	assert_true(found > 10000);
 	assert_true(same > found / 10 * 9); /* the rest are aliases */
-	assert_true(ep_kernel_symbols_bytes(symbols) < ep_kernel_symbols_len(symbols) * 40);
+	assert_true(ep_kernel_symbols_bytes(symbols) < ep_kernel_symbols_len(symbols) * 14);
 	assert_true(ep_kernel_build_id(id) > 0 || ep_kernel_build_id(id) == -ENODATA);
 }

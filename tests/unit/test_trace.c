@@ -747,6 +747,41 @@ EP_TEST(a_table_that_was_replaced_goes_before_the_next_interval_ends)
 	assert_int_equal(ep_interval_samples(seal(store, (minute + 1) * MINUTE_NS)), 2);
 }
 
+/* One seals each minute, the other twelve times in it, as outputs with intervals of their own do. */
+EP_TEST(stores_of_the_same_samples_have_one_table)
+{
+	struct ep_store *slow = new_store(0, NULL), *quick = NULL;
+	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
+
+	assert_int_equal(ep_store_new_beside(slow, &limits, 0, &quick), 0);
+	for (uint64_t minute = 1; minute <= 20; minute++) {
+		for (uint32_t nth = 0; nth < 12; nth++) {
+			event_init(&event, EP_EVENT_TRACE, 1, STAYS);
+			event_user(&event, EP_FRAME_NATIVE, 0, 0, 0x1000);
+			for (uint64_t k = 1; k <= 100; k++)
+				event_user(&event, EP_FRAME_NATIVE, 0, 0, (minute * 12 + nth) * 4096 + k * 16);
+			add_event(slow, &event);
+			add_event(quick, &event);
+			name_all(ep_store_frames(quick));
+			ep_test_release(seal(quick, (minute - 1) * MINUTE_NS + (nth + 1) * MINUTE_NS / 12));
+		}
+		ep_test_release(seal(slow, minute * MINUTE_NS));
+		/* with the old table for one short interval at most */
+		ep_test_release(seal(quick, minute * MINUTE_NS + 1));
+		assert_ptr_equal(ep_store_frames(slow), ep_store_frames(quick));
+		assert_int_equal(ep_frames_unresolved(ep_store_frames(slow)), 0);
+		ep_store_rest(slow, minute * MINUTE_NS + MINUTE_NS / 10);
+		ep_store_rest(quick, minute * MINUTE_NS + MINUTE_NS / 10);
+		assert_int_equal(ep_store_frames_bytes(slow) + ep_store_frames_bytes(quick),
+				 ep_frames_bytes(ep_store_frames(slow)));
+	}
+	assert_true(ep_store_counters(slow)->renewals > 0);
+	assert_int_equal(ep_store_counters(quick)->renewals, 0);
+	ep_store_free(quick);
+	add_trace(slow, 1, STAYS, 0x1000);
+	assert_int_equal(ep_interval_samples(seal(slow, 21 * MINUTE_NS)), 1);
+}
+
 /* A frame of a language, of the kernel, one without a name, one that waits for its name, and one that is looked for. */
 EP_TEST(frames_that_are_used_go_on_in_a_new_table_with_their_names)
 {

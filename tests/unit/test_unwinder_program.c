@@ -6,9 +6,11 @@
 #include "core/bpf/unwinder_program.h"
 #include "core/bpf/language_maps.h"
 #include "core/bpf/programs.h"
+#include "core/bpf/ring.h"
 #include "tests/kit/test.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -166,6 +168,62 @@ EP_TEST(without_descriptors_it_is_tried_again)
 	assert_int_equal(lengthen(program), 0);
 	assert_int_equal(ep_unwinder_program_frames_per_run(program), 48);
 	ep_unwinder_program_free(program);
+}
+
+static size_t heap_bytes(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* Types, lines, relocations and instructions are the loader's: some 300 KiB for the core's object. */
+EP_TEST(of_a_loaded_object_descriptors_are_left)
+{
+	size_t before = heap_bytes();
+	struct ep_bpf *other = NULL;
+	struct ep_unwinder_program *program;
+
+	assert_int_equal(ep_bpf_load(&core, &other), 0);
+	program = load(48);
+	assert_int_equal(lengthen(program), 0);
+	assert_true(heap_bytes() < before + (32 << 10));
+	assert_true(ep_unwinder_program_instructions(program) > 0);
+	assert_true(ep_unwinder_program_verified(program) >= ep_unwinder_program_instructions(program));
+	ep_unwinder_program_free(program);
+	ep_bpf_free(other);
+}
+
+/* As the kernel counts it, to the page. */
+static size_t resident_bytes(void)
+{
+	FILE *file = fopen("/proc/self/smaps_rollup", "re");
+	char line[128];
+	size_t kib = 0;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "Rss: %zu kB", &kib) == 1)
+			break;
+	}
+	fclose(file);
+	assert_true(kib > 0);
+	return kib << 10;
+}
+
+EP_TEST(a_ring_is_mapped_once)
+{
+	struct ep_bpf_options large = {.ring_bytes = 4 << 20, .max_processes = 64};
+	struct ep_ring *ring = NULL;
+	struct ep_bpf *other = NULL;
+	size_t before;
+
+	assert_int_equal(ep_bpf_load(&large, &other), 0);
+	before = resident_bytes();
+	assert_int_equal(ep_ring_open(ep_bpf_map_fd(other, "ep_ring"), &ring), 0);
+	assert_true(resident_bytes() < before + (4 << 20) + (256 << 10));
+	ep_ring_close(ring);
+	ep_bpf_free(other);
 }
 
 static uint32_t keeper_in_slot(void)
