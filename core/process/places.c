@@ -203,23 +203,38 @@ void ep_places_keep_newer(struct ep_vec *places, const struct ep_vec *old, uint6
 	}
 }
 
+/* What it was replaced by may be replaced as well, by what it was before even: after so many nobody knows what it is. */
+#define MAX_CHAIN 8
+
+/* EP_PLACES_*, or 0. */
+static int replace(struct ep_place_in_memory *place, const struct ep_vec *replacements, uint64_t mount_ns)
+{
+	int found = 0;
+
+	for (int i = 0; i <= MAX_CHAIN && place->executable && place->executable->replacement; i++) {
+		const struct ep_replacement *one =
+			ep_vec_at(replacements, struct ep_replacement, place->executable->replacement - 1);
+		struct ep_executable *by = i < MAX_CHAIN ? one->executable : NULL;
+
+		if (place->time_ns < one->since_ns || (one->mount_ns && one->mount_ns != mount_ns))
+			break;
+		found = by ? EP_PLACES_REPLACED : EP_PLACES_LOST;
+		place->executable = ep_executable_ref(by);
+		place->state = by ? EP_PLACE_KNOWN : EP_PLACE_GONE;
+		ep_executable_unref(one->old);
+	}
+	return found;
+}
+
 int ep_places_replace(struct ep_vec *places, const struct ep_vec *replacements, uint64_t mount_ns)
 {
 	struct ep_place_in_memory *place;
 	int found = 0;
 
 	ep_vec_each (places, place) {
-		const struct ep_replacement *one;
+		int r = replace(place, replacements, mount_ns);
 
-		if (!place->executable || !place->executable->replacement)
-			continue;
-		one = ep_vec_at(replacements, struct ep_replacement, place->executable->replacement - 1);
-		if (place->time_ns < one->since_ns || (one->mount_ns && one->mount_ns != mount_ns))
-			continue;
-		found = EP_MAX(found, one->executable ? EP_PLACES_REPLACED : EP_PLACES_LOST);
-		place->executable = ep_executable_ref(one->executable);
-		place->state = one->executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
-		ep_executable_unref(one->old);
+		found = EP_MAX(found, r);
 	}
 	return found;
 }

@@ -102,13 +102,14 @@ WORLD_TEST(what_is_replaced_beyond_the_budget_goes_with_one_look)
 {
 	struct ep_process *process = read_child(w), *second = read_child(w);
 	struct ep_place_in_memory *place = ep_places_find(&process->places, OWN_ADDR);
-	struct ep_executable *own = place->executable, *library = other_than(process, own);
+	struct ep_executable *own = place->executable, *library = other_than(process, own), *third;
 	uint64_t replaces = w->processes->stats.replaces;
 	uint32_t refs = own->refs;
 
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
+	third = ep_executables_get_vdso(w->processes->executables);
 	ep_processes_on_replaced(w->processes, own, library);
-	ep_processes_on_replaced(w->processes, library, NULL);
+	ep_processes_on_replaced(w->processes, library, third);
 	world_turn(w);
 	assert_int_equal(w->processes->stats.replaces, replaces);
 	assert_ptr_equal(place->executable, own);
@@ -116,12 +117,29 @@ WORLD_TEST(what_is_replaced_beyond_the_budget_goes_with_one_look)
 	ep_processes_spread_news(w->processes);
 	assert_int_equal(w->processes->stats.replaces, replaces + 1);
 	assert_true(w->processes->news_paid_ns > 0);
-	assert_ptr_equal(place->executable, library); /* by the first; the second is about what was mapped before */
-	assert_ptr_equal(ep_places_find(&second->places, OWN_ADDR)->executable, library);
+	assert_ptr_equal(place->executable, third); /* as if each had had a look of its own */
+	assert_ptr_equal(ep_places_find(&second->places, OWN_ADDR)->executable, third);
 	assert_true(own->refs < refs);
 	assert_true(process->remapped && second->remapped);
 	ep_processes_spread_news(w->processes);
 	assert_int_equal(w->processes->stats.replaces, replaces + 1);
+	ep_executable_unref(third);
+}
+
+/* The look ends, and what is mapped is read. */
+WORLD_TEST(what_is_replaced_by_what_it_was_is_read_again)
+{
+	struct ep_process *process = read_child(w);
+	struct ep_place_in_memory *place = ep_places_find(&process->places, OWN_ADDR);
+	struct ep_executable *own = place->executable, *library = other_than(process, own);
+
+	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
+	ep_processes_on_replaced(w->processes, own, library);
+	ep_processes_on_replaced(w->processes, library, own);
+	w->processes->news_paid_ns = 0;
+	ep_processes_spread_news(w->processes);
+	assert_null(place->executable);
+	assert_int_equal(place->state, EP_PLACE_GONE);
 }
 
 /* Of one file that is said to be two others nobody knows which it is. */
