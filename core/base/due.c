@@ -9,7 +9,10 @@ static void put_at(struct ep_due **place, struct ep_due *due)
 	due->before = place;
 }
 
-/* Two heaps without siblings, either of which may be NULL, become one: the later becomes the first child of the other. */
+/*
+ * Two heaps without siblings, either of which may be NULL, become one: the later becomes the first
+ * child of the other.
+ */
 static struct ep_due *meld(struct ep_due *a, struct ep_due *b)
 {
 	if (!a || !b)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is due when: a queue of times, the earliest first. An entry is embedded in what is due, zeroed at first, so a
- * queue takes no memory and cannot fail. Adding and moving an entry is cheap; taking one out costs the logarithm of how many there are, amortised.
+ * What is due when: a queue of times, the earliest first. An entry is embedded in what is due,
+ * zeroed at first, so a queue takes no memory and cannot fail. Adding and moving an entry is cheap;
+ * taking one out costs the logarithm of how many there are, amortised.
  *
- * A pairing heap: each entry is due no later than its children, which are a list. Times are of one clock.
+ * A pairing heap: each entry is due no later than its children, which are a list. Times are of one
+ * clock.
  */
 #ifndef EP_BASE_DUE_H
 #define EP_BASE_DUE_H
@@ -14,7 +16,10 @@
 struct ep_due {
 	uint64_t at_ns; /* while it is in a queue; UINT64_MAX after that */
 	struct ep_due *child, *next;
-	/* The pointer to it: the queue's first, its parent's child, or its sibling's next. NULL: it is in no queue. */
+	/*
+	 * The pointer to it: the queue's first, its parent's child, or its sibling's next. NULL: it
+	 * is in no queue.
+	 */
 	struct ep_due **before;
 };
 

@@ -17,12 +17,13 @@ void ep_cost_add(struct ep_cost *cost, uint64_t spent_ns, uint64_t worth_ns)
 	cost->expensive_ns += spent_ns - cheap_ns;
 }
 
-/* --- a account ---------------------------------------------------------------------------------- */
+/* --- one account ----------------------------------------------------------------------------- */
 
 static struct ep_rate expensive_rate(const struct ep_account *account)
 {
 	return (struct ep_rate){.unit_ns = SHARE,
-				.burst = account->was_sampled ? EP_ACCOUNT_EXPENSIVE_NS : EP_ACCOUNT_IDLE_NS};
+				.burst = account->was_sampled ? EP_ACCOUNT_EXPENSIVE_NS
+							      : EP_ACCOUNT_IDLE_NS};
 }
 
 static bool is_expensive(const struct ep_account *account, uint64_t now_ns)
@@ -38,7 +39,8 @@ static bool is_cheap_exhausted(const struct ep_account *account, uint64_t now_ns
 static struct ep_rate shared_rate(const struct ep_account *account)
 {
 	return (struct ep_rate){.unit_ns = SHARED_SHARE,
-				.burst = account->was_sampled ? EP_ACCOUNT_SHARED_NS : EP_ACCOUNT_SHARED_NS / 2};
+				.burst = account->was_sampled ? EP_ACCOUNT_SHARED_NS
+							      : EP_ACCOUNT_SHARED_NS / 2};
 }
 
 /* --- owners ----------------------------------------------------------------------------------- */
@@ -76,7 +78,8 @@ static struct ep_account_owner *owner_take(struct ep_accounts *all, uint32_t id)
 }
 
 /* How much of it was more than the owner has. */
-static uint64_t owner_charge(struct ep_accounts *all, uint32_t id, uint64_t cost_ns, uint64_t now_ns)
+static uint64_t owner_charge(struct ep_accounts *all, uint32_t id, uint64_t cost_ns,
+			     uint64_t now_ns)
 {
 	uint64_t before_ns = owner_over_ns(all, id, now_ns);
 
@@ -89,7 +92,8 @@ static uint64_t owner_charge(struct ep_accounts *all, uint32_t id, uint64_t cost
 /* --- all of it -------------------------------------------------------------------------------- */
 
 /* How much of it was more than was there. */
-static uint64_t charge_over(struct ep_bucket *bucket, struct ep_rate rate, uint64_t cost_ns, uint64_t now_ns)
+static uint64_t charge_over(struct ep_bucket *bucket, struct ep_rate rate, uint64_t cost_ns,
+			    uint64_t now_ns)
 {
 	uint64_t before_ns = ep_bucket_over(bucket, rate, now_ns);
 
@@ -97,11 +101,12 @@ static uint64_t charge_over(struct ep_bucket *bucket, struct ep_rate rate, uint6
 	return ep_bucket_over(bucket, rate, now_ns) - before_ns;
 }
 
-void ep_account_charge(struct ep_accounts *all, struct ep_account *account, const struct ep_cost *cost,
-		  uint64_t now_ns)
+void ep_account_charge(struct ep_accounts *all, struct ep_account *account,
+		       const struct ep_cost *cost, uint64_t now_ns)
 {
 	uint64_t cheap_ns = charge_over(&account->cheap, cheap_rate, cost->cheap_ns, now_ns);
-	uint64_t expensive_ns = charge_over(&account->expensive, expensive_rate(account), cost->expensive_ns, now_ns);
+	uint64_t expensive_ns = charge_over(&account->expensive, expensive_rate(account),
+					    cost->expensive_ns, now_ns);
 	uint64_t owner_ns = 0, over_ns;
 
 	if (!all)
@@ -114,22 +119,27 @@ void ep_account_charge(struct ep_accounts *all, struct ep_account *account, cons
 		owner_ns = owner_charge(all, account->owner, cost->owner_ns, now_ns);
 	}
 	over_ns = EP_MAX(cheap_ns + expensive_ns, owner_ns);
-	all->shared_spent_ns += EP_MIN(over_ns, cost->cheap_ns + cost->expensive_ns - cost->idle_ns);
+	all->shared_spent_ns +=
+		EP_MIN(over_ns, cost->cheap_ns + cost->expensive_ns - cost->idle_ns);
 	ep_bucket_charge(&all->shared, shared_rate(account), over_ns, now_ns);
 }
 
 /* At the end there are no new programs. */
-static bool is_owner_exhausted(const struct ep_accounts *all, const struct ep_account *account, uint64_t now_ns)
+static bool is_owner_exhausted(const struct ep_accounts *all, const struct ep_account *account,
+			       uint64_t now_ns)
 {
 	return !all->is_draining && owner_over_ns(all, account->owner, now_ns) > 0;
 }
 
-bool ep_account_is_within_budget(const struct ep_accounts *all, const struct ep_account *account, uint64_t now_ns)
+bool ep_account_is_within_budget(const struct ep_accounts *all, const struct ep_account *account,
+				 uint64_t now_ns)
 {
-	return !is_expensive(account, now_ns) && !is_cheap_exhausted(account, now_ns) && !is_owner_exhausted(all, account, now_ns);
+	return !is_expensive(account, now_ns) && !is_cheap_exhausted(account, now_ns) &&
+	       !is_owner_exhausted(all, account, now_ns);
 }
 
-uint64_t ep_account_wait_ns(const struct ep_accounts *all, const struct ep_account *account, uint64_t now_ns)
+uint64_t ep_account_wait_ns(const struct ep_accounts *all, const struct ep_account *account,
+			    uint64_t now_ns)
 {
 	if (ep_account_is_within_budget(all, account, now_ns))
 		return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A language in a process. Events say what has happened and set flags; one function, ep_instance_next, says what follows
- * from all that is known: a job begins now, or it is asked again at a time, or when something else has happened.
- * ep_instance_act does it, and is the only place that starts attach and refresh.
+ * A language in a process. Events say what has happened and set flags; one function,
+ * ep_instance_next, says what follows from all that is known: a job begins now, or it is asked
+ * again at a time, or when something else has happened. ep_instance_act does it, and is the only
+ * place that starts attach and refresh.
  *
  *	event                                        what it leaves
  *	a runtime was found in the process           WANTED: it is attached to
@@ -32,35 +33,45 @@ static const struct ep_backoff retry_backoff = {
 	.first = 2 * EP_NS_PER_MS, .longest = 10 * EP_NS_PER_SEC, .percent = 125};
 #define MAX_FAILED 3			 /* attaches in a row; tried again they are all the same */
 #define YOUNG_NS   (2 * EP_NS_PER_SEC) /* while it maps what it needs */
-/* In the first second of an instance the unwind tables of what runs come before its language's program. */
+/*
+ * In the first second of an instance the unwind tables of what runs come before its language's
+ * program.
+ */
 #define TABLES_FIRST_NS EP_NS_PER_SEC
 /*
- * A process that maps all the time is looked at so often; its names have their turn in between. A young one is
- * looked at after a quarter of its age, as a short program may have ended by then, but not for more than a
- * ninth of the time.
+ * A process that maps all the time is looked at so often; its names have their turn in between. A
+ * young one is looked at after a quarter of its age, as a short program may have ended by then, but
+ * not for more than a ninth of the time.
  */
 #define REFRESH_REST_NS (50 * EP_NS_PER_MS)
 #define REFRESH_SHARE	8
 /* The longest that one waits whose process has no budget. */
 #define NO_BUDGET_MAX_NS EP_NS_PER_SEC
-/* Attaches at once to processes that were never sampled: who is sampled does not wait behind thousands of them. */
+/*
+ * Attaches at once to processes that were never sampled: who is sampled does not wait behind
+ * thousands of them.
+ */
 #define MAX_UNSAMPLED 2
 
 /* --- budgets ---------------------------------------------------------------------------------- */
 
 uint64_t ep_instance_budget_wait_ns(const struct ep_instance *instance)
 {
-	return ep_account_wait_ns(&instance->languages->accounts, instance->account, ep_clock_mono_ns());
+	return ep_account_wait_ns(&instance->languages->accounts, instance->account,
+				  ep_clock_mono_ns());
 }
 
 bool ep_instance_is_within_budget(const struct ep_instance *instance)
 {
-	return ep_account_is_within_budget(&instance->languages->accounts, instance->account, ep_clock_mono_ns());
+	return ep_account_is_within_budget(&instance->languages->accounts, instance->account,
+					   ep_clock_mono_ns());
 }
 
 uint64_t ep_instance_spent_ns(const struct ep_instance *instance)
 {
-	return ep_instance_is_within_budget(instance) ? 0 : ep_account_spent_ns(instance->account, ep_clock_mono_ns());
+	return ep_instance_is_within_budget(instance)
+		       ? 0
+		       : ep_account_spent_ns(instance->account, ep_clock_mono_ns());
 }
 
 bool ep_instance_has_budget(const struct ep_instance *instance)
@@ -85,12 +96,13 @@ static struct ep_plan wait_until(enum ep_wait why, uint64_t at_ns)
 }
 
 /*
- * When the time of its next look has come that something asks for; UINT64_MAX: nothing does. A change is looked at
- * after a rest, what the plugin could not read yet after its back-off.
+ * When the time of its next look has come that something asks for; UINT64_MAX: nothing does. A
+ * change is looked at after a rest, what the plugin could not read yet after its back-off.
  */
 static uint64_t refresh_at_ns(const struct ep_instance *instance, uint64_t now_ns)
 {
-	uint64_t rest_ns = EP_MAX((now_ns - instance->born_ns) / 4, REFRESH_SHARE * instance->last.took_ns);
+	uint64_t rest_ns =
+		EP_MAX((now_ns - instance->born_ns) / 4, REFRESH_SHARE * instance->last.took_ns);
 	uint64_t at_ns = instance->job.again ? instance->retry.at_ns : UINT64_MAX;
 
 	rest_ns = EP_MIN(EP_MAX(rest_ns, retry_backoff.first), REFRESH_REST_NS);
@@ -110,7 +122,8 @@ static struct ep_plan next_attach(const struct ep_instance *instance, uint64_t n
 		return wait_until(EP_WAIT_RETRY, instance->retry.at_ns);
 	if (!has_program && language->load_after_ns > now_ns)
 		return wait_until(EP_WAIT_PROGRAM, language->load_after_ns);
-	if (!has_program && now_ns - instance->born_ns < TABLES_FIRST_NS && languages->options.hurried(languages->options.arg))
+	if (!has_program && now_ns - instance->born_ns < TABLES_FIRST_NS &&
+	    languages->options.hurried(languages->options.arg))
 		return wait_until(EP_WAIT_TABLES, now_ns + retry_backoff.first);
 	wait_ns = ep_account_wait_ns(&languages->accounts, instance->account, now_ns);
 	if (!wait_ns && languages->n_over_budget > 0 &&
@@ -118,7 +131,8 @@ static struct ep_plan next_attach(const struct ep_instance *instance, uint64_t n
 		wait_ns = REFRESH_REST_NS; /* such jobs are done one after the other */
 	if (wait_ns)
 		return wait_until(EP_WAIT_BUDGET,
-				  now_ns + EP_MIN(EP_MAX(wait_ns, retry_backoff.first), NO_BUDGET_MAX_NS));
+				  now_ns + EP_MIN(EP_MAX(wait_ns, retry_backoff.first),
+						  NO_BUDGET_MAX_NS));
 	if (!instance->account->was_sampled && languages->n_unsampled >= MAX_UNSAMPLED)
 		return wait_until(EP_WAIT_SAMPLED, UINT64_MAX);
 	return (struct ep_plan){.step = EP_STEP_ATTACH};
@@ -130,8 +144,9 @@ struct ep_plan ep_instance_next(const struct ep_instance *instance, uint64_t now
 	enum ep_attachment state = instance->job.attached.state;
 	uint64_t at_ns;
 
-	if (instance->flags & (EP_INSTANCE_BUSY | EP_INSTANCE_RELEASED) || instance->languages->stopped ||
-	    state == EP_ATTACHMENT_REFUSED || state == EP_ATTACHMENT_GONE)
+	if (instance->flags & (EP_INSTANCE_BUSY | EP_INSTANCE_RELEASED) ||
+	    instance->languages->stopped || state == EP_ATTACHMENT_REFUSED ||
+	    state == EP_ATTACHMENT_GONE)
 		return wait_until(EP_WAIT_EVENT, UINT64_MAX);
 	if (!language->loading && !language->program && language->failed)
 		return (struct ep_plan){.step = EP_STEP_REFUSE};
@@ -139,7 +154,7 @@ struct ep_plan ep_instance_next(const struct ep_instance *instance, uint64_t now
 		return wait_until(EP_WAIT_EVENT, UINT64_MAX);
 	if (state == EP_ATTACHMENT_ATTACHED) {
 		if (!language->loading && !language->program)
-			return (struct ep_plan){.step = EP_STEP_REST}; /* until another load: what was read is in vain */
+			return (struct ep_plan){.step = EP_STEP_REST}; /* it is in vain for now */
 		at_ns = refresh_at_ns(instance, now_ns);
 		return at_ns <= now_ns ? (struct ep_plan){.step = EP_STEP_REFRESH}
 				       : wait_until(EP_WAIT_RETRY, at_ns);
@@ -156,7 +171,8 @@ static void back_off(struct ep_instance *instance)
 {
 	const struct ep_cost *cost = &instance->job.cost;
 	uint64_t cost_ns = EP_MAX(cost->cheap_ns + cost->expensive_ns, instance->last.took_ns);
-	uint64_t wait_ns = EP_MAX(instance->retry.wait_ns, EP_MAX(REFRESH_SHARE * cost_ns, retry_backoff.first));
+	uint64_t wait_ns = EP_MAX(instance->retry.wait_ns,
+				  EP_MAX(REFRESH_SHARE * cost_ns, retry_backoff.first));
 
 	if (instance->job.attached.result < 0)
 		ep_log(EP_LOG_DEBUG, "%s: pid %d: %s: tried again", instance->claim->language->name,
@@ -225,9 +241,11 @@ void ep_instance_charge(struct ep_instance *instance)
 {
 	struct ep_languages *languages = instance->languages;
 
-	if (instance->job.cost.owner_ns > 0 && !(instance->flags & (EP_INSTANCE_ENDED | EP_INSTANCE_RELEASED)))
+	if (instance->job.cost.owner_ns > 0 &&
+	    !(instance->flags & (EP_INSTANCE_ENDED | EP_INSTANCE_RELEASED)))
 		find_owner(instance);
-	ep_account_charge(&languages->accounts, instance->account, &instance->job.cost, ep_clock_mono_ns());
+	ep_account_charge(&languages->accounts, instance->account, &instance->job.cost,
+			  ep_clock_mono_ns());
 	instance->job.cost = (struct ep_cost){0};
 	languages->n_over_budget -= (instance->flags & EP_INSTANCE_OVER_BUDGET) != 0;
 }
@@ -243,7 +261,8 @@ void ep_instance_end_job(struct ep_instance *instance)
 	ep_process_target_end_job(&instance->job.target);
 	languages->n_unsampled -= (instance->flags & EP_INSTANCE_UNSAMPLED) != 0;
 	instance->flags &= ~(EP_INSTANCE_BUSY | EP_INSTANCE_OVER_BUDGET | EP_INSTANCE_UNSAMPLED);
-	while (!languages->stopped && languages->n_unsampled < MAX_UNSAMPLED && (next = TAILQ_FIRST(&languages->line)) != NULL) {
+	while (!languages->stopped && languages->n_unsampled < MAX_UNSAMPLED &&
+	       (next = TAILQ_FIRST(&languages->line)) != NULL) {
 		leave_line(next);
 		ep_instance_act(next);
 	}
@@ -274,12 +293,14 @@ static void take_result(struct ep_instance *instance)
 	enum ep_attachment state = instance->job.attached.state;
 
 	instance->retry.at_ns = 0;
-	instance->retry.n_failed = state == EP_ATTACHMENT_WAITING ? instance->retry.n_failed + 1 : 0;
+	instance->retry.n_failed =
+		state == EP_ATTACHMENT_WAITING ? instance->retry.n_failed + 1 : 0;
 	if (instance->job.again && !(instance->flags & EP_INSTANCE_ENDED)) {
 		back_off(instance);
 	} else if (state == EP_ATTACHMENT_ATTACHED) {
 		if (instance->used_ns == 0)
-			ep_log(EP_LOG_DEBUG, "%s: pid %d: attached", instance->claim->language->name, (int)instance->pid);
+			ep_log(EP_LOG_DEBUG, "%s: pid %d: attached",
+			       instance->claim->language->name, (int)instance->pid);
 		languages->attached += instance->used_ns == 0;
 		instance->used_ns = ep_clock_mono_ns();
 		instance->retry.wait_ns = 0;
@@ -321,7 +342,10 @@ static void finish_attach(void *arg)
 	take_result(instance);
 }
 
-/* Not paid from the account: code that moves is an honest program's, and refreshes have a rate of their own. */
+/*
+ * Not paid from the account: code that moves is an honest program's, and refreshes have a rate of
+ * their own.
+ */
 static void run_refresh(void *arg)
 {
 	struct ep_instance *instance = arg;
@@ -341,18 +365,22 @@ static void finish_refresh(void *arg)
 /* --- what is done ---------------------------------------------------------------------------- */
 
 /*
- * Since its last look, after which it was to be called again, there is not a nanosecond more in the CPU time of its process:
- * its memory is what it was. 0 is not known.
+ * Since its last look, after which it was to be called again, there is not a nanosecond more in the
+ * CPU time of its process: its memory is what it was. 0 is not known.
  */
 static bool has_slept(const struct ep_instance *instance)
 {
 	uint64_t ran_ns;
 
-	return instance->last.ran_ns && instance->job.again && !ep_is_transient(instance->job.attached.result) &&
+	return instance->last.ran_ns && instance->job.again &&
+	       !ep_is_transient(instance->job.attached.result) &&
 	       ep_process_read_cpu(instance->pid, &ran_ns) == 0 && ran_ns == instance->last.ran_ns;
 }
 
-/* A program takes the verifier 70 ms and more of CPU time: one worker loads it, another attaches meanwhile. */
+/*
+ * A program takes the verifier 70 ms and more of CPU time: one worker loads it, another attaches
+ * meanwhile.
+ */
 static int start_attach(struct ep_instance *instance)
 {
 	int r = ep_language_load(instance->claim->language);
@@ -441,7 +469,8 @@ void ep_instance_act(struct ep_instance *instance)
 		return;
 	take_wait(instance, plan.why);
 	ep_timer_set(instance->languages->options.timer, &instance->due,
-		     instance->view.again_ns ? EP_MIN(plan.at_ns, instance->view.again_ns) : plan.at_ns);
+		     instance->view.again_ns ? EP_MIN(plan.at_ns, instance->view.again_ns)
+					     : plan.at_ns);
 }
 
 static void on_due(void *arg)
@@ -503,7 +532,9 @@ struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_cl
 				    uint64_t module_addr)
 {
 	struct ep_instance *instance =
-		languages->stopped ? NULL : new_instance(languages, claim, pid, account, bias, module_addr);
+		languages->stopped
+			? NULL
+			: new_instance(languages, claim, pid, account, bias, module_addr);
 
 	if (!instance)
 		return NULL;
@@ -528,7 +559,8 @@ struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid
 
 	if (languages->stopped || !parent->claim)
 		return NULL;
-	instance = new_instance(languages, parent->claim, pid, account, target->bias, target->module_addr);
+	instance = new_instance(languages, parent->claim, pid, account, target->bias,
+				target->module_addr);
 	if (!instance)
 		return NULL;
 	ep_instance_view_inherit(instance, parent);
@@ -552,9 +584,10 @@ void ep_instance_leave(struct ep_instance *instance, struct ep_program program)
 {
 	struct ep_languages *languages = instance->languages;
 
-	if (languages->options.leaving && instance->job.attached.instance && !(instance->flags & EP_INSTANCE_BUSY) &&
-	    !languages->stopped)
-		languages->options.leaving(languages->options.arg, program, ep_instance_slot(instance));
+	if (languages->options.leaving && instance->job.attached.instance &&
+	    !(instance->flags & EP_INSTANCE_BUSY) && !languages->stopped)
+		languages->options.leaving(languages->options.arg, program,
+					   ep_instance_slot(instance));
 	ep_instance_release(instance);
 }
 
@@ -572,7 +605,8 @@ bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *c
 
 void ep_instance_ask_refresh(struct ep_instance *instance)
 {
-	if (!(instance->flags & EP_INSTANCE_BUSY) && instance->job.attached.state != EP_ATTACHMENT_ATTACHED)
+	if (!(instance->flags & EP_INSTANCE_BUSY) &&
+	    instance->job.attached.state != EP_ATTACHMENT_ATTACHED)
 		return;
 	instance->flags |= EP_INSTANCE_REFRESH;
 	ep_instance_act(instance);
@@ -583,7 +617,8 @@ void ep_instance_refresh(struct ep_instance *instance)
 {
 	uint64_t now_ns = ep_clock_mono_ns();
 
-	if (instance->flags & EP_INSTANCE_BUSY || instance->job.attached.state == EP_ATTACHMENT_ATTACHED) {
+	if (instance->flags & EP_INSTANCE_BUSY ||
+	    instance->job.attached.state == EP_ATTACHMENT_ATTACHED) {
 		ep_instance_ask_refresh(instance);
 		return;
 	}
@@ -605,14 +640,16 @@ bool ep_instance_is_missed(const struct ep_instance *instance, bool ended)
 {
 	if (instance->flags & EP_INSTANCE_BUSY)
 		return false;
-	return is_final(instance) || (ended && instance->job.attached.state == EP_ATTACHMENT_DORMANT);
+	return is_final(instance) ||
+	       (ended && instance->job.attached.state == EP_ATTACHMENT_DORMANT);
 }
 
 /* A runtime that starts is not ready yet, however often it is asked. */
 bool ep_instance_is_given_up(const struct ep_instance *instance)
 {
 	return ep_instance_is_missed(instance, false) ||
-	       (instance->retry.n_failed >= MAX_FAILED && ep_clock_mono_ns() - instance->born_ns >= YOUNG_NS);
+	       (instance->retry.n_failed >= MAX_FAILED &&
+		ep_clock_mono_ns() - instance->born_ns >= YOUNG_NS);
 }
 
 int ep_instance_wake(struct ep_instance *instance)
@@ -627,10 +664,15 @@ int ep_instance_wake(struct ep_instance *instance)
 	}
 	if (is_final(instance))
 		return instance->job.attached.state == EP_ATTACHMENT_GONE ? -ESRCH : -ENODATA;
-	return !(instance->flags & EP_INSTANCE_BUSY) && ep_instance_budget_wait_ns(instance) ? -EDQUOT : -EBUSY;
+	return !(instance->flags & EP_INSTANCE_BUSY) && ep_instance_budget_wait_ns(instance)
+		       ? -EDQUOT
+		       : -EBUSY;
 }
 
-/* A cell that was taken back while nobody sampled it, or that it never had, is asked for by the sample. */
+/*
+ * A cell that was taken back while nobody sampled it, or that it never had, is asked for by the
+ * sample.
+ */
 void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 {
 	bool may_ask;
@@ -642,12 +684,14 @@ void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 	may_ask = !(instance->flags & EP_INSTANCE_BUSY) && !ep_timeout_is_set(&instance->due) &&
 		  !instance->languages->stopped;
 	if (instance->view.cell) {
-		ep_language_maps_touch_state(instance->languages->maps, instance->view.cell, time_ns);
+		ep_language_maps_touch_state(instance->languages->maps, instance->view.cell,
+					     time_ns);
 	} else if (instance->view.wants_cell && may_ask && instance->job.attached.holds.has_state) {
 		instance->job.attached.is_changed = true;
 		ep_instance_update_view(instance);
 		ep_instance_act(instance);
-	} else if (instance->view.wants_cell && may_ask && instance->job.attached.state == EP_ATTACHMENT_DORMANT) {
+	} else if (instance->view.wants_cell && may_ask &&
+		   instance->job.attached.state == EP_ATTACHMENT_DORMANT) {
 		instance->view.wants_cell = false;
 		instance->flags |= EP_INSTANCE_WANTED;
 		ep_instance_act(instance);
@@ -657,9 +701,10 @@ void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns)
 /* What a plugin remembers of a process costs memory; BPF goes on without it. */
 static bool may_rest(const struct ep_instance *instance, uint64_t now_ns, uint64_t idle_ns)
 {
-	return !(instance->flags & (EP_INSTANCE_BUSY | EP_INSTANCE_REFRESH)) && instance->job.attached.instance &&
-	       (instance->view.cell || instance->view.wants_cell) && !ep_timeout_is_set(&instance->due) &&
-	       now_ns - instance->used_ns >= idle_ns;
+	return !(instance->flags & (EP_INSTANCE_BUSY | EP_INSTANCE_REFRESH)) &&
+	       instance->job.attached.instance &&
+	       (instance->view.cell || instance->view.wants_cell) &&
+	       !ep_timeout_is_set(&instance->due) && now_ns - instance->used_ns >= idle_ns;
 }
 
 void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t idle_ns)

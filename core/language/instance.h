@@ -19,8 +19,8 @@ struct ep_languages;
 
 /*
  * Begins to attach a claim to a process that has its executable mapped at module_addr, as soon as
- * the process has a budget for it. The account is borrowed until the instance is released; NULL: it has one
- * of its own. NULL: no memory, or nothing new is begun any more.
+ * the process has a budget for it. The account is borrowed until the instance is released; NULL: it
+ * has one of its own. NULL: no memory, or nothing new is begun any more.
  */
 struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_claim *claim,
 				    pid_t pid, struct ep_account *account, uint64_t bias,
@@ -33,8 +33,8 @@ void ep_instance_release(struct ep_instance *instance);
 /* The same of a runtime whose file is not mapped any more, in a program that runs on. */
 void ep_instance_leave(struct ep_instance *instance, struct ep_program program);
 /*
- * The process has ended, or executes something else: it is not looked at again. What is remembered and what was
- * kept of it still names its frames.
+ * The process has ended, or executes something else: it is not looked at again. What is remembered
+ * and what was kept of it still names its frames.
  */
 void ep_instance_end(struct ep_instance *instance);
 bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *claim,
@@ -43,23 +43,29 @@ bool ep_instance_is(const struct ep_instance *instance, const struct ep_claim *c
 void ep_instance_refresh(struct ep_instance *instance);
 /* Its BPF program asks for it, maybe with each sample: if it is attached. */
 void ep_instance_ask_refresh(struct ep_instance *instance);
-/* Its process was sampled, at this time (CLOCK_MONOTONIC): BPF is told of it, if it is not any more. */
+/*
+ * Its process was sampled, at this time (CLOCK_MONOTONIC): BPF is told of it, if it is not any
+ * more.
+ */
 void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns);
 /* True when its process cannot be asked for names any more. */
 bool ep_instance_is_missed(const struct ep_instance *instance, bool ended);
 
 /*
- * True when it cannot be attached to, or not for as long as anybody can tell: native code is walked as if the language
- * had not claimed a file of the process.
+ * True when it cannot be attached to, or not for as long as anybody can tell: native code is walked
+ * as if the language had not claimed a file of the process.
  */
 bool ep_instance_is_given_up(const struct ep_instance *instance);
 
-/* Memory of its process that came with a sample, `bytes` of an event; not kept where there is no room for it. */
+/*
+ * Memory of its process that came with a sample, `bytes` of an event; not kept where there is no
+ * room for it.
+ */
 void ep_instance_keep(struct ep_instance *instance, const struct ep_kept *kept, size_t bytes);
 
 /*
- * 0 while its process is within its budget (account.h). Else the CPU time that the process has spent and did not get back yet: of
- * all that wait, those who have spent least are asked first.
+ * 0 while its process is within its budget (account.h). Else the CPU time that the process has
+ * spent and did not get back yet: of all that wait, those who have spent least are asked first.
  */
 uint64_t ep_instance_spent_ns(const struct ep_instance *instance);
 /* False: ep_instance_symbolize says -EDQUOT. */
@@ -73,9 +79,9 @@ void ep_instance_get_view(const struct ep_instance *instance, struct ep_language
 
 /*
  * Looks for the names of `n` frames of this instance, on a worker; `frames` is referenced until
- * then. 0, -EBUSY when a job is under way (or is now), -EDQUOT when its process has no budget for it now,
- * -ENODATA when it is not to be attached, -ESRCH when its process has gone and nothing of it is
- * remembered, -ENOMEM.
+ * then. 0, -EBUSY when a job is under way (or is now), -EDQUOT when its process has no budget for
+ * it now, -ENODATA when it is not to be attached, -ESRCH when its process has gone and nothing of
+ * it is remembered, -ENOMEM.
  */
 int ep_instance_symbolize(struct ep_instance *instance, struct ep_frames *frames,
 			  const uint32_t *ids, size_t n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What BPF is told of an instance: a copy of what its plugin has set (core/plugin/attached.h), which is the loop's.
- * Its state has a cell of a map (core/bpf/language_maps.h), and there are fewer cells than processes.
+ * What BPF is told of an instance: a copy of what its plugin has set (core/plugin/attached.h),
+ * which is the loop's. Its state has a cell of a map (core/bpf/language_maps.h), and there are
+ * fewer cells than processes.
  */
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -13,7 +14,10 @@
 
 #define CELL_WAIT_NS EP_NS_PER_SEC /* so long a cell rests that was taken back */
 
-/* One that was never sampled has what it said taken with its first sample: nobody misses it until then. */
+/*
+ * One that was never sampled has what it said taken with its first sample: nobody misses it until
+ * then.
+ */
 static void wait_for_cell(struct ep_instance *instance)
 {
 	instance->languages->states_refused++;
@@ -118,10 +122,12 @@ void ep_instance_view_inherit(struct ep_instance *instance, const struct ep_inst
 	struct ep_instance_view *copy = &instance->view;
 
 	if (parent->view.ranges.len > 0)
-		(void)ep_vec_append(&copy->ranges, parent->view.ranges.data, parent->view.ranges.len);
+		(void)ep_vec_append(&copy->ranges, parent->view.ranges.data,
+				    parent->view.ranges.len);
 	copy->anonymous = parent->view.anonymous;
 	if (parent->view.cell)
-		copy->cell = ep_language_maps_share_state(instance->languages->maps, parent->view.cell);
+		copy->cell =
+			ep_language_maps_share_state(instance->languages->maps, parent->view.cell);
 	copy->wants_cell = parent->view.wants_cell;
 }
 

@@ -33,7 +33,7 @@ struct ep_language {
 	const char *name;
 	uint32_t slot, n_counters;
 	struct ep_unwinder_program_options options; /* of its program */
-	bool loading; /* loop's thread: a worker loads the program, and what follows is that worker's */
+	bool loading;	     /* a worker loads the program, and what follows is its own */
 	bool loading_keeper; /* loop's thread; of the program nothing else is loaded meanwhile */
 	struct ep_unwinder_program *program;
 	bool keeps; /* its keeper is loaded; the worker's while loading_keeper */
@@ -43,7 +43,10 @@ struct ep_language {
 	uint64_t load_after_ns, pause_ns; /* CLOCK_MONOTONIC: it is not tried again before that */
 	uint64_t loaded_ns; /* CLOCK_MONOTONIC */
 	_Atomic uint64_t counters[EP_MAX_PLUGIN_COUNTERS]; /* those of user space */
-	/* ep_languages_patient: frames of programs that are not young, since its last call, and those gone. */
+	/*
+	 * ep_languages_patient: frames of programs that are not young, since its last call, and
+	 * those gone.
+	 */
 	uint64_t waited, waited_gone, impatient_until_ns;
 };
 
@@ -66,10 +69,14 @@ struct ep_languages {
 	struct ep_timeout names_due; /* `named` is called */
 	struct ep_accounts accounts;
 	struct ep_subuids subuids; /* as of the start */
-	/* Programs that were never sampled are attached to one after the other: the last one that came is first. */
+	/*
+	 * Programs that were never sampled are attached to one after the other: the last one that
+	 * came is first.
+	 */
 	TAILQ_HEAD(, ep_instance) line;
 	size_t n_unsampled; /* attaches to such that are under way */
-	size_t n_over_budget; /* jobs under way of programs that are: one at most, as it is paid when it has ended */
+	size_t n_over_budget;  /* jobs under way of programs that are: one at most, as it is paid
+				  when it has ended */
 	atomic_bool stopped;   /* a job that runs ends soon */
 	bool lengthening;
 	struct ep_log_limit full_lines, left_out_lines;
@@ -77,7 +84,8 @@ struct ep_languages {
 	uint64_t attached, refused, symbolized, gone, unnamed, late, lines_left_out;
 	uint64_t named_by_kept, kept_refused;
 	uint64_t states_taken_back, states_refused;
-	uint64_t put_off, slept; /* attaches: until they are paid for; of processes that did not run since the last one */
+	uint64_t put_off, slept; /* attaches: until they are paid for; of processes that did not run
+				    since the last one */
 };
 
 /* What BPF knows of an instance. */
@@ -90,13 +98,13 @@ struct ep_instance_view {
 };
 
 enum ep_instance_flags {
-	EP_INSTANCE_BUSY = 1 << 0,	  /* a job is under way */
-	EP_INSTANCE_RELEASED = 1 << 1,	  /* while it was: the instance goes with it */
-	EP_INSTANCE_ENDED = 1 << 2,	  /* the process has: see ep_instance_end */
-	EP_INSTANCE_WANTED = 1 << 3,	  /* where it rests: somebody wants it attached */
-	EP_INSTANCE_REFRESH = 1 << 4,	  /* something has changed since its last look began */
-	EP_INSTANCE_FIRST = 1 << 5,	  /* counted in `attaching`, until its first attach has ended */
-	EP_INSTANCE_IN_LINE = 1 << 6,	  /* of languages->line */
+	EP_INSTANCE_BUSY = 1 << 0,     /* a job is under way */
+	EP_INSTANCE_RELEASED = 1 << 1, /* while it was: the instance goes with it */
+	EP_INSTANCE_ENDED = 1 << 2,    /* the process has: see ep_instance_end */
+	EP_INSTANCE_WANTED = 1 << 3,   /* where it rests: somebody wants it attached */
+	EP_INSTANCE_REFRESH = 1 << 4,  /* something has changed since its last look began */
+	EP_INSTANCE_FIRST = 1 << 5,   /* counted in `attaching`, until its first attach has ended */
+	EP_INSTANCE_IN_LINE = 1 << 6, /* of languages->line */
 	EP_INSTANCE_UNSAMPLED = 1 << 7,	  /* its job is counted in n_unsampled */
 	EP_INSTANCE_OVER_BUDGET = 1 << 8, /* its job is counted in n_over_budget */
 };
@@ -119,21 +127,24 @@ struct ep_instance {
 	struct ep_languages *languages;
 	struct ep_claim *claim; /* a reference */
 	pid_t pid;
-	struct ep_account *account; /* its process's, borrowed until it is released; without one its own */
+	struct ep_account *account; /* its process's, borrowed; without one its own */
 	struct ep_account own_account;
 	uint32_t flags;
-	/* CLOCK_MONOTONIC: since when; its process's last sample; attached, or asked for names. 0: never. */
+	/*
+	 * CLOCK_MONOTONIC: since when; its process's last sample; attached, or asked for names. 0:
+	 * never.
+	 */
 	uint64_t born_ns, sampled_ns, used_ns;
 	struct ep_timeout due; /* ep_instance_act is called */
 	struct {
-		uint64_t at_ns;	  /* CLOCK_MONOTONIC: attach is not tried before; nor refresh, if it is to be called again */
+		uint64_t at_ns;	  /* neither attach nor what is to be called again before that */
 		uint64_t wait_ns; /* the next one; 0: as short as it may be */
 		uint32_t n_failed; /* attaches in a row that were to be tried again */
 	} retry;
 	struct {
 		uint64_t began_ns; /* CLOCK_MONOTONIC, of attach or refresh */
 		uint64_t took_ns;  /* a refresh, with its wait for a worker */
-		uint64_t ran_ns;   /* CPU time of its process when it began; 0: not known. The worker's while BUSY */
+		uint64_t ran_ns;   /* its process's CPU time then; the worker's while BUSY */
 	} last;
 	struct ep_instance_view view;
 	struct {
@@ -143,10 +154,16 @@ struct ep_instance {
 	struct ep_instance_job job;
 };
 
-/* What was kept of a process is forgotten after this time: the process is older, or names have been asked for since. */
+/*
+ * What was kept of a process is forgotten after this time: the process is older, or names have been
+ * asked for since.
+ */
 #define EP_KEPT_NS (5 * EP_NS_PER_SEC)
 #define EP_KEPT_ALL_BYTES ((size_t)8 << 20) /* of all processes */
-/* With more than that no name waits, and what a job has read of a process that has ended is dropped. */
+/*
+ * With more than that no name waits, and what a job has read of a process that has ended is
+ * dropped.
+ */
 #define EP_KEPT_MUCH_BYTES (EP_KEPT_ALL_BYTES / 2)
 #define EP_FRAME_READS_NS (100 * EP_NS_PER_MS)
 /* What they are worth, see account.h. A frame mostly takes 5 to 50 us, an attach 1 to 5 ms. */
@@ -175,7 +192,7 @@ enum ep_wait {
 struct ep_plan {
 	enum ep_step step;
 	enum ep_wait why; /* of NONE */
-	uint64_t at_ns;	  /* of NONE, CLOCK_MONOTONIC: asked again then; UINT64_MAX: at the next event */
+	uint64_t at_ns; /* of NONE: asked again then; UINT64_MAX: at the next event */
 };
 
 /* What is to be done for it. Changes nothing. */
@@ -190,8 +207,10 @@ void ep_instance_end_job(struct ep_instance *instance);
 void ep_instance_charge(struct ep_instance *instance);
 /* Of one that has loaded a program, or could not. */
 void ep_instances_end_load(const struct ep_language *language);
-/* 0: the plugin can be asked, and nothing is under way. -EBUSY: not now. -EDQUOT: its process has no budget.
- * Never: -ESRCH, its process has gone; -ENODATA. */
+/*
+ * 0: the plugin can be asked, and nothing is under way. -EBUSY: not now. -EDQUOT: its process has
+ * no budget. Never: -ESRCH, its process has gone; -ENODATA.
+ */
 int ep_instance_wake(struct ep_instance *instance);
 /* 0: its process has a budget for a job; else after that time, UINT64_MAX: not any more. */
 uint64_t ep_instance_budget_wait_ns(const struct ep_instance *instance);

@@ -102,8 +102,10 @@ int ep_languages_new(const struct ep_languages_options *options, struct ep_langu
 	languages->options = *options;
 	languages->max_naming = EP_MAX_NAME_JOBS;
 	languages->naming = options->name_jobs ? options->name_jobs : &languages->own_naming;
-	languages->full_lines = (struct ep_log_limit){.rate = {.unit_ns = 60 * EP_NS_PER_SEC, .burst = 1}};
-	languages->left_out_lines = (struct ep_log_limit){.rate = {.unit_ns = 15 * EP_NS_PER_SEC, .burst = 4}};
+	languages->full_lines =
+		(struct ep_log_limit){.rate = {.unit_ns = 60 * EP_NS_PER_SEC, .burst = 1}};
+	languages->left_out_lines =
+		(struct ep_log_limit){.rate = {.unit_ns = 15 * EP_NS_PER_SEC, .burst = 4}};
 	ep_subuids_read("/etc/subuid", &languages->subuids);
 	languages->accounts.n_cpus = (uint32_t)EP_MAX(sysconf(_SC_NPROCESSORS_ONLN), 0l);
 	LIST_INIT(&languages->instances);
@@ -164,7 +166,8 @@ size_t ep_languages_bytes(const struct ep_languages *languages)
 	size_t bytes = sizeof(*languages) + languages->kept_bytes;
 
 	LIST_FOREACH (instance, &languages->instances, link)
-		bytes += sizeof(*instance) + instance->view.ranges.cap * instance->view.ranges.elem_bytes;
+		bytes += sizeof(*instance) +
+			 instance->view.ranges.cap * instance->view.ranges.elem_bytes;
 	return bytes;
 }
 
@@ -196,10 +199,14 @@ uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns)
 	return patient;
 }
 
-/* All of a program's new traces were kept if it began after the keeper was loaded, as those that are young now did. */
+/*
+ * All of a program's new traces were kept if it began after the keeper was loaded, as those that
+ * are young now did.
+ */
 static bool keeps_of_young(const struct ep_language *language, uint64_t now_ns)
 {
-	return !language->loading_keeper && language->keeps && now_ns >= language->keeps_ns + EP_YOUNG_NS;
+	return !language->loading_keeper && language->keeps &&
+	       now_ns >= language->keeps_ns + EP_YOUNG_NS;
 }
 
 uint32_t ep_languages_keeping(const struct ep_languages *languages, uint64_t now_ns)
@@ -211,7 +218,8 @@ uint32_t ep_languages_keeping(const struct ep_languages *languages, uint64_t now
 	for (size_t i = 0; i < languages->n; i++) {
 		const struct ep_language *language = &languages->all[i];
 
-		if (keeps_of_young(language, now_ns) && EP_HAS(language->ops, keeper) && language->ops->keeps_all)
+		if (keeps_of_young(language, now_ns) && EP_HAS(language->ops, keeper) &&
+		    language->ops->keeps_all)
 			keeping |= 1u << language->slot;
 	}
 	return keeping;
@@ -221,8 +229,10 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 {
 	ep_put_count(out, "language runtimes attached", languages->attached);
 	ep_put_count(out, "language runtimes not understood", languages->refused);
-	ep_put_count(out, "of them that BPF forgot since others were sampled later", languages->states_taken_back);
-	ep_put_count(out, "times that one had to wait for its first sample", languages->states_refused);
+	ep_put_count(out, "of them that BPF forgot since others were sampled later",
+		     languages->states_taken_back);
+	ep_put_count(out, "times that one had to wait for its first sample",
+		     languages->states_refused);
 	ep_put_count(out, "language frames named", languages->symbolized);
 	ep_put_count(out, "of them since what names are made of came with their samples",
 		     languages->named_by_kept);
@@ -230,10 +240,14 @@ void ep_languages_print_counters(const struct ep_languages *languages, FILE *out
 	ep_put_count(out, "language frames whose code was gone", languages->gone);
 	ep_put_count(out, "language frames that got no name", languages->unnamed);
 	ep_put_count(out, "of them since reading about one took too long", languages->late);
-	ep_put_count(out, "ms of CPU for language runtimes and frames", languages->accounts.spent_ns / EP_NS_PER_MS);
-	ep_put_count(out, "of it by processes over their share", languages->accounts.shared_spent_ns / EP_NS_PER_MS);
-	ep_put_count(out, "times that attaching was put off until it is paid for", languages->put_off);
-	ep_put_count(out, "times that a process was not looked at since it slept", languages->slept);
+	ep_put_count(out, "ms of CPU for language runtimes and frames",
+		     languages->accounts.spent_ns / EP_NS_PER_MS);
+	ep_put_count(out, "of it by processes over their share",
+		     languages->accounts.shared_spent_ns / EP_NS_PER_MS);
+	ep_put_count(out, "times that attaching was put off until it is paid for",
+		     languages->put_off);
+	ep_put_count(out, "times that a process was not looked at since it slept",
+		     languages->slept);
 	ep_put_count(out, "inlined functions of one frame left out: too many, or too long",
 		     languages->lines_left_out);
 	for (size_t i = 0; i < languages->n; i++) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The languages that are loaded, what they claim, and the processes they are attached to. A language
- * is a plugin: it has a slot, claims executables and names frames; its unwinder is its BPF program.
+ * The languages that are loaded, what they claim, and the processes they are attached to. A
+ * language is a plugin: it has a slot, claims executables and names frames; its unwinder is its BPF
+ * program.
  *
  *	language ── probe(executable) ──► claim ── attach(process) ──► instance ──► names
  *
  * A claim is one language's data of one executable, reference counted; an instance is that claim in
  * one process. Calls of one instance never overlap: each is a job on a worker, and what comes
- * meanwhile waits. A language's unwinder is loaded beside the first job that attaches, or before that
- * by ep_claim_load; BPF is told of processes when it is loaded.
+ * meanwhile waits. A language's unwinder is loaded beside the first job that attaches, or before
+ * that by ep_claim_load; BPF is told of processes when it is loaded.
  *
  * Loop's thread only, except for ep_languages_probe and ep_claims_describe.
  */
@@ -42,7 +43,10 @@ struct ep_languages_options {
 	bool (*enabled)(void *arg, const char *name);
 	void (*changed)(void *arg, pid_t pid); /* BPF is to be told something new of a process */
 	void (*named)(void *arg);	       /* some frames got their names */
-	/* The next call lets go of an instance whose program runs on: names of its frames may wait. NULL: they never do. */
+	/*
+	 * The next call lets go of an instance whose program runs on: names of its frames may wait.
+	 * NULL: they never do.
+	 */
 	void (*leaving)(void *arg, struct ep_program program, uint32_t slot);
 	size_t *name_jobs; /* under way, also by others: see EP_MAX_NAME_JOBS. NULL: ours alone */
 	/* True while native frames still wait for tables: loading a program waits for them. */
@@ -66,31 +70,34 @@ size_t ep_languages_attaching(const struct ep_languages *languages);
  */
 void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t idle_ns);
 /*
- * Once a second: bit n is set when names of the language in slot n may wait (names_stay_ms): since its plugin
- * says so, and those of the last seconds that waited were there.
+ * Once a second: bit n is set when names of the language in slot n may wait (names_stay_ms): since
+ * its plugin says so, and those of the last seconds that waited were there.
  */
 uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns);
 /*
- * Bit n: those of young programs may wait, since they are made of what came with the samples (keeps_all), and there is
- * room for more of that.
+ * Bit n: those of young programs may wait, since they are made of what came with the samples
+ * (keeps_all), and there is room for more of that.
  */
 uint32_t ep_languages_keeping(const struct ep_languages *languages, uint64_t now_ns);
 void ep_languages_print_counters(const struct ep_languages *languages, FILE *out);
 /* Heap of runtimes in processes, without what plugins hold, and of what names are made of. */
 size_t ep_languages_bytes(const struct ep_languages *languages);
 size_t ep_languages_bpf_bytes(const struct ep_languages *languages);
-/* Nothing is sampled any more, and what has no name yet may cost so much CPU time: see account.h. */
+/*
+ * Nothing is sampled any more, and what has no name yet may cost so much CPU time: see account.h.
+ */
 void ep_languages_drain(struct ep_languages *languages, uint64_t cpu_ns);
 
 /*
- * Any thread. Asks each language; writes the claims (gives) and returns how many. `root` is where the
- * path begins ("/proc/PID/root"), and the file's debug file is looked for.
+ * Any thread. Asks each language; writes the claims (gives) and returns how many. `root` is where
+ * the path begins ("/proc/PID/root"), and the file's debug file is looked for.
  */
 size_t ep_languages_probe(struct ep_languages *languages, struct ep_elf *elf, const char *root,
 			  const char *path, struct ep_claim *claims[EP_MAX_CLAIMS]);
 /*
  * Any thread. Lets those languages that claimed the file say what it does not say of its code; one
- * that cannot is logged. The description is ended then. False: one of them could not. What else is as above.
+ * that cannot is logged. The description is ended then. False: one of them could not. What else is
+ * as above.
  */
 bool ep_claims_describe(struct ep_claim *const *claims, size_t n, struct ep_elf *elf,
 			const char *root, const char *path, struct ep_description *description);
@@ -104,14 +111,16 @@ void ep_claim_unref(struct ep_claim *claim); /* accepts NULL; both on any thread
 void ep_claim_tell_left_out(struct ep_languages *languages, const struct ep_claim *claim, pid_t pid,
 			    const char *why);
 /*
- * Begins to load the unwinder of a claim's language, if it was not tried yet: a process that it will
- * be attached to is about to start. ep_languages_attaching counts it until it is done. `waits`: the process
- * waits for that, so that the longer program (ep_languages_lengthen) follows at once, and is counted as well.
+ * Begins to load the unwinder of a claim's language, if it was not tried yet: a process that it
+ * will be attached to is about to start. ep_languages_attaching counts it until it is done.
+ * `waits`: the process waits for that, so that the longer program (ep_languages_lengthen) follows
+ * at once, and is counted as well.
  */
 void ep_claim_load(const struct ep_claim *claim, bool waits);
 /*
- * Twice a second, and urgently when a stack ran out of tail calls: unwinders that were loaded a second ago with
- * few frames a run (core/bpf/unwinder_program.h) are loaded with as many as the verifier takes, on a worker.
+ * Twice a second, and urgently when a stack ran out of tail calls: unwinders that were loaded a
+ * second ago with few frames a run (core/bpf/unwinder_program.h) are loaded with as many as the
+ * verifier takes, on a worker.
  */
 void ep_languages_lengthen(struct ep_languages *languages, bool is_urgent);
 

@@ -9,14 +9,17 @@
 #include <string.h>
 
 /*
- * Whoever writes a program decides how long its frames take to be named, and four workers do all that
- * the loop does not. So a job makes room for others after JOB_NS, and the rest of its frames waits in
- * libuv's queue; the reads of one frame fail after EP_FRAME_READS_NS. Its process is charged for the CPU time
- * (account.h). One over its budget begins only while nobody else's names are looked for: others wait for one
- * frame of it, at most.
+ * Whoever writes a program decides how long its frames take to be named, and four workers do all
+ * that the loop does not. So a job makes room for others after JOB_NS, and the rest of its frames
+ * waits in libuv's queue; the reads of one frame fail after EP_FRAME_READS_NS. Its process is
+ * charged for the CPU time (account.h). One over its budget begins only while nobody else's names
+ * are looked for: others wait for one frame of it, at most.
  */
 #define JOB_NS (20 * EP_NS_PER_MS)
-/* A frame is not there yet for half a minute (core/agent/namer.c: after 1, 2, 4, 8, 16 s): it will not come. */
+/*
+ * A frame is not there yet for half a minute (core/agent/namer.c: after 1, 2, 4, 8, 16 s): it will
+ * not come.
+ */
 #define MAX_TRIES 5
 
 struct wanted {
@@ -67,8 +70,8 @@ void ep_instance_forget_kept(struct ep_instance *instance)
 }
 
 /*
- * Before a job: what has arrived is the job's. What earlier jobs had is of no use after a while, and there
- * must be room for code that comes and goes in an old process (ep_ask_keep).
+ * Before a job: what has arrived is the job's. What earlier jobs had is of no use after a while,
+ * and there must be room for code that comes and goes in an old process (ep_ask_keep).
  */
 static void take_kept(struct ep_instance *instance)
 {
@@ -105,14 +108,15 @@ static int add_name(void *arg, const struct ep_name *name)
 }
 
 /*
- * By the memory that was kept: what it adds takes the place of what stands in for a name. Of a failure nothing
- * stays.
+ * By the memory that was kept: what it adds takes the place of what stands in for a name. Of a
+ * failure nothing stays.
  */
 static bool name_by_kept(struct names_job *job, struct wanted *wanted, struct ep_names *names)
 {
 	size_t n_stand_in = ep_lines_in_hand(&job->lines);
 
-	wanted->by_kept = ep_attached_symbolize_kept(&job->instance->job.attached, &wanted->raw, names);
+	wanted->by_kept =
+		ep_attached_symbolize_kept(&job->instance->job.attached, &wanted->raw, names);
 	if (!wanted->by_kept) {
 		ep_lines_drop_from(&job->lines, n_stand_in);
 		return false;
@@ -143,10 +147,11 @@ static void name_frame(struct names_job *job, struct wanted *wanted, struct ep_n
 }
 
 /*
- * A frame for which reads have failed since it took a second, on a thread that had no work, has kept a worker
- * from others for so long: that counts as well.
+ * A frame for which reads have failed since it took a second, on a thread that had no work, has
+ * kept a worker from others for so long: that counts as well.
  */
-static uint64_t take_cost(struct names_job *job, const struct wanted *wanted, uint64_t cpu_ns, uint64_t wall_ns)
+static uint64_t take_cost(struct names_job *job, const struct wanted *wanted, uint64_t cpu_ns,
+			  uint64_t wall_ns)
 {
 	uint64_t now_ns = ep_clock_thread_cpu_ns(), spent_ns = now_ns - cpu_ns, idle_ns = 0;
 
@@ -164,7 +169,8 @@ static void run_names(void *arg)
 	struct names_job *job = arg;
 	struct ep_instance *instance = job->instance;
 	struct ep_names names = {.add = add_name, .arg = job};
-	uint64_t start_ns = ep_clock_mono_ns(), now_ns = start_ns, cpu_ns = ep_clock_thread_cpu_ns();
+	uint64_t start_ns = ep_clock_mono_ns(), now_ns = start_ns,
+		 cpu_ns = ep_clock_thread_cpu_ns();
 
 	for (size_t i = job->first; i < job->n && now_ns - start_ns < JOB_NS; i++) {
 		struct wanted *wanted = &job->wanted[i];
@@ -185,7 +191,10 @@ static void run_names(void *arg)
 	ep_attached_end_names(&instance->job.attached);
 }
 
-/* Why an answer has no name. EP_NOT_YET at the end: the process went before it was there, or it never was. */
+/*
+ * Why an answer has no name. EP_NOT_YET at the end: the process went before it was there, or it
+ * never was.
+ */
 static enum ep_unnamed why_unnamed(int result)
 {
 	if (result == EP_FRAME_GONE || result == EP_NOT_YET || result == -ESRCH)
@@ -220,7 +229,10 @@ static void take_wanted(const struct names_job *job, size_t i)
 		       (unsigned long long)wanted->raw.words[0], ep_strerror(wanted->result));
 }
 
-/* Who must wait is told when there is something to ask for: when a job has ended, or when it is paid. */
+/*
+ * Who must wait is told when there is something to ask for: when a job has ended, or when it is
+ * paid.
+ */
 static int may_begin(const struct ep_instance *instance)
 {
 	struct ep_languages *languages = instance->languages;
@@ -250,8 +262,8 @@ static int start_job(struct names_job *job)
 }
 
 /*
- * The rest of the job's frames is queued behind the jobs of others. Among processes over their budget the one that has
- * spent least by now is served next.
+ * The rest of the job's frames is queued behind the jobs of others. Among processes over their
+ * budget the one that has spent least by now is served next.
  */
 static bool go_on(struct names_job *job)
 {
@@ -260,7 +272,8 @@ static bool go_on(struct names_job *job)
 	ep_lines_fini(&job->lines);
 	job->lines = (struct ep_lines){0};
 	job->full = false;
-	if (job->first == job->n || instance->flags & EP_INSTANCE_BUSY || !ep_instance_is_within_budget(instance) ||
+	if (job->first == job->n || instance->flags & EP_INSTANCE_BUSY ||
+	    !ep_instance_is_within_budget(instance) ||
 	    instance->job.attached.state != EP_ATTACHMENT_ATTACHED || may_begin(instance) < 0 ||
 	    ep_lines_init(&job->lines, job->n - job->first) < 0)
 		return false;
@@ -268,8 +281,8 @@ static bool go_on(struct names_job *job)
 }
 
 /*
- * When the process has just gone, its frames are looked for once more: in its parent. Those that the
- * plugin cannot name yet wait for a later job.
+ * When the process has just gone, its frames are looked for once more: in its parent. Those that
+ * the plugin cannot name yet wait for a later job.
  */
 static void finish_names(void *arg)
 {

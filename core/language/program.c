@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The BPF program of a language. It is loaded beside the first attach: a short one at first, which the verifier takes at
- * once, then the keeper (core/bpf/unwinder_program.h), then a longer one. Each is a job on a worker.
+ * The BPF program of a language. It is loaded beside the first attach: a short one at first, which
+ * the verifier takes at once, then the keeper (core/bpf/unwinder_program.h), then a longer one.
+ * Each is a job on a worker.
  */
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -12,7 +13,9 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* After a load that found no memory or descriptors; each pause is twice as long as the one before. */
+/*
+ * After a load that found no memory or descriptors; each pause is twice as long as the one before.
+ */
 #define LOAD_PAUSE_MIN_NS (250 * EP_NS_PER_MS)
 #define LOAD_PAUSE_MAX_NS (256 * EP_NS_PER_SEC)
 #define LENGTHEN_AFTER_NS EP_NS_PER_SEC
@@ -39,8 +42,10 @@ static void run_load(void *arg)
 	if (r == -ECANCELED)
 		return;
 	if (r < 0) {
-		ep_log(EP_LOG_WARN, "%s: its unwinder cannot be loaded%s, its frames stay native: %s",
-		       language->name, language->failed ? "" : " now and will be tried again", reason);
+		ep_log(EP_LOG_WARN,
+		       "%s: its unwinder cannot be loaded%s, its frames stay native: %s",
+		       language->name, language->failed ? "" : " now and will be tried again",
+		       reason);
 		return;
 	}
 	language->loaded_ns = ep_clock_mono_ns();
@@ -90,8 +95,8 @@ static void language_lengthen(struct ep_language *language, bool is_urgent)
 	uint64_t now_ns = ep_clock_mono_ns();
 
 	if (languages->lengthening || languages->stopped || language->loading ||
-	    language->loading_keeper || !language->program || !ep_unwinder_program_is_short(language->program) ||
-	    now_ns < language->load_after_ns ||
+	    language->loading_keeper || !language->program ||
+	    !ep_unwinder_program_is_short(language->program) || now_ns < language->load_after_ns ||
 	    (!is_urgent && now_ns < language->loaded_ns + LENGTHEN_AFTER_NS) ||
 	    ep_job_run(languages->options.loop, run_lengthen, finish_lengthen, language) < 0)
 		return;
@@ -143,9 +148,10 @@ static void finish_load(void *arg)
 
 	language->loading = false;
 	ep_instances_end_load(language);
-	language->loading_keeper =
-		language->program && EP_HAS(language->ops, keeper) && !languages->stopped &&
-		ep_job_run(languages->options.loop, run_load_keeper, finish_load_keeper, language) == 0;
+	language->loading_keeper = language->program && EP_HAS(language->ops, keeper) &&
+				   !languages->stopped &&
+				   ep_job_run(languages->options.loop, run_load_keeper,
+					      finish_load_keeper, language) == 0;
 	if (!language->loading_keeper)
 		finish_load_keeper(language);
 }

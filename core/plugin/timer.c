@@ -8,16 +8,18 @@ static void on_timer(uv_timer_t *handle);
 /* For the first one: a timer that fires early only arms itself once more. */
 static void arm(struct ep_timer *timer, uint64_t least_ms)
 {
-	uint64_t now_ns = ep_clock_mono_ns(), wait_ms;
+	uint64_t now_ns = ep_clock_mono_ns(), first_ns, wait_ms;
 
 	if (timer->stopped || timer->running_ns || !timer->queue.first)
 		return;
-	wait_ms = (EP_MAX(timer->queue.first->at_ns, now_ns) - now_ns + EP_NS_PER_MS - 1) / EP_NS_PER_MS;
-	uv_update_time(timer->handle.loop); /* it counts from the turn's begin, which may be long ago */
+	first_ns = EP_MAX(timer->queue.first->at_ns, now_ns);
+	wait_ms = (first_ns - now_ns + EP_NS_PER_MS - 1) / EP_NS_PER_MS;
+	/* It counts from the turn's begin, which may be long ago. */
+	uv_update_time(timer->handle.loop);
 	uv_timer_start(&timer->handle, on_timer, EP_MAX(wait_ms, least_ms), 0);
 }
 
-/* What one sets anew waits for another turn of the loop, which comes to files and rings in between. */
+/* What one sets anew waits for another turn of the loop, which comes to rings in between. */
 static void on_timer(uv_timer_t *handle)
 {
 	struct ep_timer *timer = handle->data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is to be done at a time, on the loop's thread: one timer of the loop for all of that (core/base/due.h). Times are
- * CLOCK_MONOTONIC; the timer has milliseconds and is never early.
+ * What is to be done at a time, on the loop's thread: one timer of the loop for all of that
+ * (core/base/due.h). Times are CLOCK_MONOTONIC; the timer has milliseconds and is never early.
  */
 #ifndef EP_PLUGIN_TIMER_H
 #define EP_PLUGIN_TIMER_H

@@ -68,10 +68,14 @@ static void drop_waiting(struct ep_files *files, const struct ep_file_question *
 		(void)ep_map_remove(&files->waiting_by_pid, pid);
 }
 
-/* A process may ask while fewer of its questions wait than more may come: alone it gets half, and leaves half to others. */
+/*
+ * A process may ask while fewer of its questions wait than more may come: alone it gets half, and
+ * leaves half to others.
+ */
 static bool may_ask(const struct ep_files *files, uint32_t pid)
 {
-	return files->n_waiting < MAX_WAITING && waiting_of(files, pid) < MAX_WAITING - files->n_waiting;
+	return files->n_waiting < MAX_WAITING &&
+	       waiting_of(files, pid) < MAX_WAITING - files->n_waiting;
 }
 
 static void move(struct ep_file_question *question, struct ep_file_list *from,
@@ -96,7 +100,8 @@ static void on_due(void *arg)
 	uint64_t end_ns = ep_clock_mono_ns() + TOGETHER_NS;
 
 	while (files->later.first && files->later.first->at_ns <= end_ns)
-		move_to_waiting(files, EP_CONTAINER(files->later.first, struct ep_file_question, later));
+		move_to_waiting(files,
+				EP_CONTAINER(files->later.first, struct ep_file_question, later));
 	ep_files_run(files);
 	if (files->later.first)
 		ep_timer_set(files->timer, &files->tick, files->later.first->at_ns);
@@ -117,7 +122,8 @@ void ep_files_stop(struct ep_files *files)
 {
 	files->stopped = true;
 	while (files->later.first)
-		move_to_waiting(files, EP_CONTAINER(files->later.first, struct ep_file_question, later));
+		move_to_waiting(files,
+				EP_CONTAINER(files->later.first, struct ep_file_question, later));
 	free_list(&files->waiting);
 	files->n_waiting = files->n_later = 0;
 	ep_map_fini(&files->waiting_by_pid);
@@ -262,7 +268,8 @@ static int take_if_meant(struct ep_file_question *question, struct ep_program pr
 	return 0;
 }
 
-/* What the process maps. It is its own; whether it is that of others as well is another question.
+/*
+ * What the process maps. It is its own; whether it is that of others as well is another question.
  */
 static int look_at_mapping(struct ep_file_question *question, struct place *place)
 {

@@ -9,10 +9,11 @@
  *	/proc/PID/map_files	while the process runs
  *	its path in /proc/PID/root of the process, its parents, and ourselves
  *
- * in the latter as far as they are the process that is meant (pids are used again) and speak for the
- * mount namespace of the record.
+ * in the latter as far as they are the process that is meant (pids are used again) and speak for
+ * the mount namespace of the record.
  *
- * Bounded in files under way, of all processes and of each; what does not fit is not looked at. Loop's thread only.
+ * Bounded in files under way, of all processes and of each; what does not fit is not looked at.
+ * Loop's thread only.
  */
 #ifndef EP_PROCESS_FILES_H
 #define EP_PROCESS_FILES_H
@@ -41,7 +42,7 @@ struct ep_file_question {
 	struct ep_program roots[EP_FILE_MAX_ROOTS];
 	uint64_t mount_ns;		/* in which it was mapped: the inode number; 0: unknown */
 	struct ep_file_key key;		/* what the record says */
-	struct ep_proc_file known;	/* its identity has been found to be that file; no bytes: none has */
+	struct ep_proc_file known;	/* its identity is that file's; no bytes: none is known */
 	/* out */
 	int result; /* 0, -ENOENT: not found, or not the one that was mapped, -ENOTSUP: no file */
 	pid_t root; /* where it was found */
@@ -74,9 +75,9 @@ void ep_files_init(struct ep_files *files, struct uv_loop_s *loop, struct ep_tim
 void ep_files_stop(struct ep_files *files);
 /*
  * Copies the record and gives the question's number, which is that of the one before while that
- * waits and is of the same program and file. It is not looked at before `due_ns`. A file that is as `known` says
- * (may be NULL) is not read. 0; it will not be answered: -E2BIG when too many wait, of all or of this process,
- * -ESHUTDOWN, -ENOMEM.
+ * waits and is of the same program and file. It is not looked at before `due_ns`. A file that is as
+ * `known` says (may be NULL) is not read. 0; it will not be answered: -E2BIG when too many wait, of
+ * all or of this process, -ESHUTDOWN, -ENOMEM.
  */
 int ep_files_ask(struct ep_files *files, const struct ep_mapping_event *event,
 		 const struct ep_file_key *key, struct ep_program program,

@@ -19,13 +19,17 @@
 
 static void on_tick(void *arg);
 
-void ep_reads_init(struct ep_reads *reads, struct uv_loop_s *loop, struct ep_timer *timer, uint32_t per_second,
+void ep_reads_init(struct ep_reads *reads, struct uv_loop_s *loop, struct ep_timer *timer,
+		   uint32_t per_second,
 		   void (*done)(void *arg, struct ep_program program,
 				const struct ep_process_read *read),
 		   void *arg)
 {
-	*reads = (struct ep_reads){
-		.loop = loop, .timer = timer, .rate = ep_rate_per_second(per_second, READ_BURST), .done = done, .arg = arg};
+	*reads = (struct ep_reads){.loop = loop,
+				   .timer = timer,
+				   .rate = ep_rate_per_second(per_second, READ_BURST),
+				   .done = done,
+				   .arg = arg};
 	TAILQ_INIT(&reads->queue);
 	TAILQ_INIT(&reads->deferred);
 	reads->tick = (struct ep_timeout){.run = on_tick, .arg = reads};
@@ -71,7 +75,8 @@ void ep_reads_spare(struct ep_reads *reads, struct ep_process *process)
 /* Whoever is due now waits for no timer: the loop starts reads in each of its turns. */
 static void arm(struct ep_reads *reads, uint64_t now_ns, uint64_t due_ns)
 {
-	if (due_ns <= now_ns || (ep_timeout_is_set(&reads->tick) && reads->tick.due.at_ns <= due_ns + SLACK_NS))
+	if (due_ns <= now_ns ||
+	    (ep_timeout_is_set(&reads->tick) && reads->tick.due.at_ns <= due_ns + SLACK_NS))
 		return;
 	ep_timer_set(reads->timer, &reads->tick, due_ns + SLACK_NS);
 }
@@ -88,7 +93,8 @@ static void on_tick(void *arg)
 			next_ns = EP_MIN(next_ns, process->due_ns);
 	}
 	if (!TAILQ_EMPTY(&reads->deferred))
-		next_ns = EP_MIN(next_ns, now_ns + ep_bucket_wait_ns(&reads->budget, reads->rate, 1, now_ns));
+		next_ns = EP_MIN(next_ns, now_ns + ep_bucket_wait_ns(&reads->budget, reads->rate, 1,
+								     now_ns));
 	if (next_ns != UINT64_MAX)
 		arm(reads, now_ns, next_ns);
 }
@@ -145,9 +151,11 @@ void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64
 		arm(reads, ep_clock_mono_ns(), process->due_ns);
 	}
 	process->identity_only = false;
-	if (process->is_deferred || (process->state != EP_PROCESS_NEW && process->state != EP_PROCESS_KNOWN))
+	if (process->is_deferred ||
+	    (process->state != EP_PROCESS_NEW && process->state != EP_PROCESS_KNOWN))
 		return;
-	if (TAILQ_EMPTY(&reads->deferred) && ep_bucket_take(&reads->budget, reads->rate, ep_clock_mono_ns()))
+	if (TAILQ_EMPTY(&reads->deferred) &&
+	    ep_bucket_take(&reads->budget, reads->rate, ep_clock_mono_ns()))
 		ep_reads_enqueue(reads, process, delay_ns);
 	else
 		defer(reads, process);
@@ -196,7 +204,8 @@ static void finish_read(void *arg)
 	reads->running--;
 	reads->stats.reads++;
 	reads->stats.late += task->waited_ns > LATE_NS;
-	ep_bucket_drain(&reads->budget, reads->rate, task->read.cost_ns / TOKEN_NS, ep_clock_mono_ns());
+	ep_bucket_drain(&reads->budget, reads->rate, task->read.cost_ns / TOKEN_NS,
+			ep_clock_mono_ns());
 	reads->done(reads->arg, task->program, &task->read);
 	ep_process_read_fini(&task->read);
 	free(task);

@@ -2,9 +2,9 @@
 /*
  * Reading /proc/PID, on workers, within a budget: a storm of short-lived processes must not become
  * one of reads. A process in the queue is WAITING, then READING; what was read is given to `done`,
- * which decides what becomes of the process. While the budget is exhausted a request is deferred: the
- * process stays what it is and is queued when its turn comes, in the order of requests. Most of those
- * that are deferred in a storm end before that. Loop's thread only.
+ * which decides what becomes of the process. While the budget is exhausted a request is deferred:
+ * the process stays what it is and is queued when its turn comes, in the order of requests. Most of
+ * those that are deferred in a storm end before that. Loop's thread only.
  */
 #ifndef EP_PROCESS_READS_H
 #define EP_PROCESS_READS_H
@@ -36,7 +36,8 @@ struct ep_reads {
 	struct ep_reads_stats stats;
 };
 
-void ep_reads_init(struct ep_reads *reads, struct uv_loop_s *loop, struct ep_timer *timer, uint32_t per_second,
+void ep_reads_init(struct ep_reads *reads, struct uv_loop_s *loop, struct ep_timer *timer,
+		   uint32_t per_second,
 		   void (*done)(void *arg, struct ep_program program,
 				const struct ep_process_read *read),
 		   void *arg);

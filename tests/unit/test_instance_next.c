@@ -23,7 +23,10 @@ struct known {
 	struct ep_instance instance;
 };
 
-/* A runtime that was found ten seconds ago in a process that was sampled, whose language's program is loaded. */
+/*
+ * A runtime that was found ten seconds ago in a process that was sampled, whose language's program
+ * is loaded.
+ */
 static struct known *known_new(void)
 {
 	static struct known known;

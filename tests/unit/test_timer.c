@@ -37,7 +37,8 @@ static int world_open(void **state)
 	assert_int_equal(uv_loop_init(&world.loop), 0);
 	ep_timer_init(&world.timer, &world.loop);
 	for (size_t i = 0; i < EP_LEN(world.waiters); i++)
-		world.waiters[i].timeout = (struct ep_timeout){.run = run, .arg = &world.waiters[i]};
+		world.waiters[i].timeout =
+			(struct ep_timeout){.run = run, .arg = &world.waiters[i]};
 	return 0;
 }
 

@@ -52,7 +52,7 @@ KEEP void bounce(void)
 		toy_run(first);
 	} else {
 		if (naps)
-			TOY_NAP(SPINS_PER_MS);
+			TOY_NAP(8 * SPINS_PER_MS); /* whoever stops it finds it there */
 		else
 			spin(SPINS_PER_MS);
 		BARRIER();
