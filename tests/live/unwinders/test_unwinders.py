@@ -233,7 +233,8 @@ class Enter(Case):
                    if [f.name for f in stacks.without_kernel(s.frames)[:1]] == ["spin"]]
         found = collections.Counter()
         for sample in samples:
-            found[tuple(frame.name for frame in stacks.without_kernel(sample.frames))] += sample.count
+            found[tuple("leap" if frame.name == NO_NAME else frame.name
+                        for frame in stacks.without_kernel(sample.frames))] += sample.count
         # The calls may be out in either unwinder: what came before the program's turn takes some of them, too.
         whole = ["spin", "swing"] + ["leap", "swing"] * 30
         wrong = {names: n for names, n in found.items() if len(names) < 2 + 2 * 9 or
@@ -241,6 +242,10 @@ class Enter(Case):
         count = sum(found.values())
         self.assertGreater(count, 50)
         self.assertFalse(counting.is_missed(sum(wrong.values()), count, 98), f"of {count} samples: {wrong}")
+
+
+# Where others have the CPUs a program of a second may be gone before it is named: others judge names.
+NO_NAME = "[leap: unknown function]"
 
 
 class Both(Case):
