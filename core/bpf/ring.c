@@ -5,8 +5,8 @@
  *
  *	map offset 0      consumer position, one page, the only one that user space may write
  *	           page   producer position, one page
- *	         2 pages  data, then the same data again: no record is ever split. Of the second time
- *	                  TAIL_BYTES are mapped: each mapped page counts as our memory
+ *	         2 pages  data, then the same data again: no record is ever split. We map only
+ *	                  TAIL_BYTES of the copy, since each mapped page counts as our memory
  *
  *	record    0       4       8
  *	         | length | -     | bytes ...      | up to a multiple of 8

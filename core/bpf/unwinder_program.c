@@ -101,7 +101,7 @@ static int prepare(const struct ep_unwinder_program *program, struct bpf_object 
 	return r < 0 ? r : share_maps(program, object, bpf, maps);
 }
 
-/* Of the loaded object, which goes. */
+/* Copies the descriptors of the loaded object, which its caller closes. */
 static int take_descriptors(struct ep_unwinder_program *program, const struct bpf_object *object, const char *name)
 {
 	const struct ep_bpf_descriptor *entry;

@@ -48,8 +48,8 @@ static const struct ep_backoff retry_backoff = {
 /* The longest that one waits whose process has no budget. */
 #define NO_BUDGET_MAX_NS EP_NS_PER_SEC
 /*
- * Attaches at once to processes that were never sampled: who is sampled does not wait behind
- * thousands of them.
+ * So many processes that were never sampled are attached to at once: thousands of them do not
+ * delay a process that is sampled.
  */
 #define MAX_UNSAMPLED 2
 
@@ -286,7 +286,7 @@ static void stop_looking(struct ep_instance *instance)
 	leave_line(instance);
 }
 
-/* Of attach and refresh. */
+/* After attach and refresh. */
 static void take_result(struct ep_instance *instance)
 {
 	struct ep_languages *languages = instance->languages;

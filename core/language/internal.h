@@ -205,7 +205,7 @@ int ep_instance_start_job(struct ep_instance *instance, void (*work)(void *arg),
 void ep_instance_end_job(struct ep_instance *instance);
 /* Its process, for the job that has ended. */
 void ep_instance_charge(struct ep_instance *instance);
-/* Of one that has loaded a program, or could not. */
+/* The job ended that loads the program of this language, or could not load it. */
 void ep_instances_end_load(const struct ep_language *language);
 /*
  * 0: the plugin can be asked, and nothing is under way. -EBUSY: not now. -EDQUOT: its process has

@@ -108,8 +108,8 @@ static int add_name(void *arg, const struct ep_name *name)
 }
 
 /*
- * By the memory that was kept: what it adds takes the place of what stands in for a name. Of a
- * failure nothing stays.
+ * Names a frame by the memory that was kept. Its names replace those that stand in for one; when it
+ * fails, its names are dropped.
  */
 static bool name_by_kept(struct names_job *job, struct wanted *wanted, struct ep_names *names)
 {
