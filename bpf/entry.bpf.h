@@ -147,6 +147,8 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	rec->born_ns = proc->born_ns;
 	if (proc->born_ns && rec->sample.event.time_ns - proc->born_ns < EP_YOUNG_NS)
 		rec->sample.flags |= EP_SAMPLE_YOUNG;
+	if (proc->flags & EP_PROC_AWAITS)
+		rec->sample.flags |= EP_SAMPLE_RAW;
 	rec->use_memo = 1;
 	rec->takers = proc->flags >> EP_PROC_TAKERS_SHIFT & EP_PROC_LANGUAGES;
 	rec->may_resume = proc->flags >> EP_PROC_RESUMERS_SHIFT & EP_PROC_LANGUAGES;

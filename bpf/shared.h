@@ -110,6 +110,7 @@ _Static_assert(sizeof(struct ep_copy) == 56 + 8 * EP_REGS, "ep_copy is shared wi
 enum ep_proc_flag {
 	EP_PROC_FINAL = 1 << 0, /* user space cannot learn more of it: no copies of stacks */
 	EP_PROC_MARKS = 1 << 1, /* a language's frames come when the native walk is done: room is kept */
+	EP_PROC_AWAITS = 1 << 2, /* its languages are still attached to: frames are sent each time */
 	/* From these bits on one for each of its languages: */
 	EP_PROC_TAKERS_SHIFT = 8,    /* it takes code that no file backs (EP_RANGE_ANONYMOUS) */
 	EP_PROC_RESUMERS_SHIFT = 12, /* it may know more where the native walk fails (EP_BPF_RESUMES) */

@@ -307,6 +307,9 @@ static void take_result(struct ep_instance *instance)
 	} else {
 		take_failure(instance);
 	}
+	/* Samples may wait for it. */
+	if (ep_instance_is_given_up(instance) && !languages->stopped)
+		languages->options.changed(languages->options.arg, instance->pid);
 	if (instance->flags & EP_INSTANCE_ENDED)
 		stop_looking(instance);
 	ep_instance_end_job(instance);
@@ -650,6 +653,22 @@ bool ep_instance_is_given_up(const struct ep_instance *instance)
 	return ep_instance_is_missed(instance, false) ||
 	       (instance->retry.n_failed >= MAX_FAILED &&
 		ep_clock_mono_ns() - instance->born_ns >= YOUNG_NS);
+}
+
+bool ep_instance_is_awaited(const struct ep_instance *instance)
+{
+	struct ep_plan plan;
+
+	if (ep_instance_state(instance) || ep_instance_is_given_up(instance))
+		return false;
+	if (instance->flags & EP_INSTANCE_BUSY)
+		return true;
+	if (instance->job.attached.state == EP_ATTACHMENT_ATTACHED)
+		return instance->claim->language->loading;
+	plan = ep_instance_next(instance, ep_clock_mono_ns());
+	return plan.step == EP_STEP_ATTACH ||
+	       (plan.step == EP_STEP_NONE &&
+		(plan.why == EP_WAIT_RETRY || plan.why == EP_WAIT_TABLES));
 }
 
 int ep_instance_wake(struct ep_instance *instance)

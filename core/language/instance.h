@@ -56,6 +56,11 @@ bool ep_instance_is_missed(const struct ep_instance *instance, bool ended);
  * as if the language had not claimed a file of the process.
  */
 bool ep_instance_is_given_up(const struct ep_instance *instance);
+/*
+ * True while BPF is not told of it and soon may be: it is being attached to, or will be asked again,
+ * or the program of its language is being loaded.
+ */
+bool ep_instance_is_awaited(const struct ep_instance *instance);
 
 /*
  * Memory of its process that came with a sample, `bytes` of an event; not kept where there is no

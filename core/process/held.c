@@ -29,6 +29,7 @@ struct ep_held {
 	size_t bytes;
 	struct ep_map program_bytes; /* hash of a program -> those of its samples */
 	bool lacks_code; /* the walk at hand */
+	bool is_walked;	 /* it needs no copy any more: only a language may be missing */
 	struct ep_vec event; /* bytes: as it is passed on */
 	struct ep_held_stats stats;
 };
@@ -226,6 +227,27 @@ static bool may_learn(struct ep_process *process)
 	return !ep_process_is_settled(process) || (process->state == EP_PROCESS_NEW && !process->floods);
 }
 
+static bool awaits_language(const struct ep_process *process)
+{
+	return process && ep_process_languages_await(process);
+}
+
+/*
+ * Of native frames that were walked before BPF knew the languages of the process it is known by now
+ * which of them run one.
+ */
+static void mark(struct ep_held *held, const struct ep_process *process)
+{
+	const struct ep_sample *event = held->event.data;
+	const struct ep_vec *rows;
+
+	if (!process || event->error || !process->languages_ns ||
+	    ep_process_languages_missed(process, event->event.time_ns) == EP_ERROR_NONE)
+		return;
+	rows = ep_publisher_build(held->options.publisher, process);
+	(void)ep_walk_mark(&held->event, rows->data, rows->len);
+}
+
 /* BPF did not know it, since nobody can. */
 static void blame_flood(struct ep_sample *sample, size_t bytes)
 {
@@ -233,8 +255,10 @@ static void blame_flood(struct ep_sample *sample, size_t bytes)
 	size_t n = EP_MIN((bytes - sizeof(*sample)) / 8, (size_t)sample->n_kernel + sample->n_words);
 
 	for (size_t at = sample->n_kernel; at + 1 < n; at += 1 + EP_FRAME_WORDS(words[at])) {
-		if (EP_FRAME_KIND(words[at]) == EP_FRAME_ERROR && words[at + 1] == EP_ERROR_NOT_ANALYSED)
-			words[at + 1] = EP_ERROR_UNSTEADY;
+		if (EP_FRAME_KIND(words[at]) == EP_FRAME_ERROR &&
+		    EP_FRAME_AUX(words[at]) == EP_ERROR_NOT_ANALYSED)
+			words[at] = EP_FRAME_HEADER(EP_FRAME_ERROR, EP_FRAME_FLAGS(words[at]), 1,
+						    EP_ERROR_UNSTEADY);
 	}
 	sample->error = EP_ERROR_UNSTEADY;
 	sample->hash ^= ep_mix64(EP_ERROR_UNSTEADY); /* another trace than the one that says something else */
@@ -244,10 +268,11 @@ static void blame_flood(struct ep_sample *sample, size_t bytes)
 static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_t bytes, bool final)
 {
 	struct ep_process *process = ep_table_find(held->options.table, ep_program_of(sample));
-	bool waits = !final && may_learn(process);
+	bool learns = may_learn(process), awaits = awaits_language(process);
+	bool waits = !final && (learns || awaits);
 	struct ep_sample *event;
 
-	held->lacks_code = false;
+	held->lacks_code = held->is_walked = false;
 	if (waits && !(sample->copy_bytes && is_known(process)))
 		return false;
 	if (complete(held, process, sample, bytes) < 0) {
@@ -255,8 +280,13 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 		return true;
 	}
 	event = held->event.data;
-	if ((waits && event->error) || (held->lacks_code && !final))
+	if ((waits && (event->error || awaits)) || (held->lacks_code && !final)) {
+		held->is_walked = !event->error && !held->lacks_code &&
+				  !ep_sample_has_raw_code(event, held->event.len);
 		return false;
+	}
+	mark(held, process);
+	event = held->event.data;
 	/*
 	 * A whole stack goes through code that nobody knows: its files or its languages may not be known
 	 * yet. Until the turn ends a dirty process has not met the languages of what was analysed in it.
@@ -264,7 +294,7 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 	if (process && !event->error && ep_sample_has_raw_code(event, held->event.len)) {
 		uint32_t error = EP_ERROR_NOT_ANALYSED;
 
-		if (!may_learn(process) && !process->is_dirty)
+		if (!learns && !process->is_dirty)
 			error = ep_process_languages_missed(process, event->event.time_ns);
 		else if (!final)
 			return false;
@@ -353,27 +383,43 @@ static void make_room(struct ep_held *held, size_t bytes)
 	}
 }
 
-void ep_held_add(struct ep_held *held, const struct ep_sample *event, size_t bytes)
+/* What is kept of a sample that try_pass did not pass on: without its copy, if it was walked. */
+static struct sample *keep(struct ep_held *held, const struct ep_sample *event, size_t bytes)
 {
-	size_t size = offsetof(struct sample, event) + bytes;
-	uint64_t program_hash = ep_program_hash(ep_program_of(event));
 	struct sample *sample;
 
-	if (try_pass(held, event, bytes, false))
-		return;
-	make_room(held, size);
-	sample = malloc(EP_MAX(size, sizeof(*sample)));
-	if (!sample) {
-		(void)try_pass(held, event, bytes, true);
-		return;
+	if (held->is_walked) {
+		event = held->event.data;
+		bytes = held->event.len;
 	}
+	sample = malloc(EP_MAX(offsetof(struct sample, event) + bytes, sizeof(*sample)));
+	if (!sample)
+		return NULL;
 	sample->since_ns = ep_clock_mono_ns();
 	sample->bytes = bytes;
 	sample->lacks_code = held->lacks_code;
 	sample->code_turn = ep_file_code_turn(held->code);
 	memcpy(&sample->event, event, bytes);
-	held->bytes += sizeof(*sample) + bytes;
-	set_waits(held, program_hash, waits_of(held, program_hash) + sizeof(*sample) + bytes);
+	return sample;
+}
+
+void ep_held_add(struct ep_held *held, const struct ep_sample *event, size_t bytes)
+{
+	uint64_t program_hash = ep_program_hash(ep_program_of(event));
+	struct sample *sample;
+	size_t size;
+
+	if (try_pass(held, event, bytes, false))
+		return;
+	sample = keep(held, event, bytes);
+	if (!sample) {
+		(void)try_pass(held, event, bytes, true);
+		return;
+	}
+	size = sizeof(*sample) + sample->bytes;
+	make_room(held, size);
+	held->bytes += size;
+	set_waits(held, program_hash, waits_of(held, program_hash) + size);
 	TAILQ_INSERT_TAIL(&held->samples, sample, link);
 }
 
@@ -383,11 +429,12 @@ void ep_held_retry(struct ep_held *held)
 	struct sample *sample, *next;
 
 	for (sample = TAILQ_FIRST(&held->samples); sample; sample = next) {
-		struct ep_program program = ep_program_of(&sample->event);
+		struct ep_process *process =
+			ep_table_find(held->options.table, ep_program_of(&sample->event));
 
 		next = TAILQ_NEXT(sample, link);
 		if (sample->lacks_code ? sample->code_turn == ep_file_code_turn(held->code)
-				       : may_learn(ep_table_find(held->options.table, program)))
+				       : may_learn(process) || awaits_language(process))
 			continue;
 		if (try_pass(held, &sample->event, sample->bytes, false)) {
 			drop(held, sample);

@@ -184,6 +184,17 @@ uint32_t ep_process_languages_missed(const struct ep_process *process, uint64_t 
 	return EP_ERROR_NONE;
 }
 
+bool ep_process_languages_await(const struct ep_process *process)
+{
+	if (process->languages_ns)
+		return false;
+	for (size_t i = 0; i < process->n_languages; i++) {
+		if (ep_instance_is_awaited(process->languages[i]))
+			return true;
+	}
+	return false;
+}
+
 static struct ep_instance *find_slot(const struct ep_process *process, uint32_t slot)
 {
 	struct ep_instance *found = NULL;

@@ -39,9 +39,14 @@ struct ep_instance *ep_process_languages_find(const struct ep_table *table,
 					      struct ep_program program, uint32_t slot);
 
 /*
- * Why code that is in no file could not be walked by a language of the process at that time: EP_ERROR_LATE, or
- * EP_ERROR_NONE: BPF knew the language, or the process has none that can be attached to.
+ * Why code of a language could not be walked at that time: EP_ERROR_LATE, or EP_ERROR_NONE: BPF knew
+ * the language, or the process has none that can be attached to.
  */
 uint32_t ep_process_languages_missed(const struct ep_process *process, uint64_t time_ns);
+/*
+ * True while BPF knows no language of the process and one is being attached to: then it is known
+ * which of its native frames run a language (ep_walk_mark).
+ */
+bool ep_process_languages_await(const struct ep_process *process);
 
 #endif

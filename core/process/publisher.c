@@ -100,6 +100,8 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 	uint32_t pid = process->program.pid;
 	int r;
 
+	if (n_views == 0 && ep_process_languages_await(process))
+		proc.flags |= EP_PROC_AWAITS;
 	ep_language_views_fill_proc(views, n_views, &proc);
 	/* Its rows are what they were, and nothing else of it is new. */
 	if (block == process->rows && memcmp(&process->told, &proc, sizeof(proc)) == 0) {

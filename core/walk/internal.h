@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The steps of a walk: bpf/native.bpf.h, compiled for user space (steps.c), behind a few functions,
- * so that no other file sees the declarations BPF sources come with.
+ * so that no other file sees the declarations BPF sources come with. And what frames say (marks.c).
  */
 #ifndef EP_WALK_INTERNAL_H
 #define EP_WALK_INTERNAL_H
@@ -39,5 +39,15 @@ uint32_t ep_steps_run(struct ep_steps *steps, struct ep_steps_world *world, uint
 void ep_steps_push_error(struct ep_steps *steps, uint32_t error);
 /* The hash that BPF would give this sample. */
 uint64_t ep_steps_hash(const struct ep_record *record);
+
+struct ep_frames_summary {
+	uint32_t marks;	    /* bit n: a native frame runs the language in slot n */
+	uint32_t languages; /* bit n: there is a frame of it */
+	uint32_t error;	    /* of the first error frame */
+	bool has_raw;	    /* a native frame is of no file */
+};
+
+/* What frames of `n_words` from `words` on say, aligned or not. */
+struct ep_frames_summary ep_frames_summarize(const void *words, uint32_t n_words);
 
 #endif

@@ -146,43 +146,6 @@ static void put_tail(struct ep_record *record, const struct pieces *pieces)
 	sample->n_frames += pieces->sample.n_frames - pieces->head_frames;
 }
 
-/* --- what frames say -------------------------------------------------------------------------- */
-
-struct summary {
-	uint32_t marks;	    /* bit n: a native frame runs the language in slot n */
-	uint32_t languages; /* bit n: there is a frame of it */
-	uint32_t error;	    /* of the first error frame */
-	bool has_raw;
-};
-
-static void look_at(uint64_t header, struct summary *summary)
-{
-	uint32_t kind = EP_FRAME_KIND(header), slot = kind - EP_FRAME_FIRST_DYNAMIC;
-
-	if (kind == EP_FRAME_NATIVE) {
-		summary->marks |= 1u << (EP_FRAME_FLAGS(header) >> EP_FRAME_SLOT_SHIFT);
-		summary->has_raw |= EP_FRAME_AUX(header) == 0;
-	} else if (kind == EP_FRAME_ERROR && !summary->error) {
-		summary->error = EP_FRAME_AUX(header);
-	} else if (kind >= EP_FRAME_FIRST_DYNAMIC && slot < EP_SLOT_COUNT) {
-		summary->languages |= 1u << slot;
-	}
-}
-
-/* Frames from `words` on, aligned or not. */
-static struct summary summarize(const void *words, uint32_t n_words)
-{
-	struct summary summary = {0};
-	uint64_t header;
-
-	for (uint32_t at = 0; at < n_words; at += 1 + EP_FRAME_WORDS(header)) {
-		memcpy(&header, (const uint8_t *)words + at * WORD_BYTES, sizeof(header));
-		look_at(header, &summary);
-	}
-	summary.marks &= ~1u; /* slot 0: no language */
-	return summary;
-}
-
 /* --- the walk --------------------------------------------------------------------------------- */
 
 /* Behind many frames a record has no room for another page (add_copy of bpf/finish.bpf.h). */
@@ -220,9 +183,9 @@ static bool is_behind_copy(const struct pieces *pieces, const struct ep_record *
 static bool lacks_language(const struct pieces *pieces, const struct ep_record *record)
 {
 	uint32_t first = pieces->copy.at_word, n_kernel = pieces->sample.n_kernel;
-	struct summary late = summarize(record->words + n_kernel + first,
+	struct ep_frames_summary late = ep_frames_summarize(record->words + n_kernel + first,
 					record->sample.n_words - first);
-	struct summary tail = summarize(pieces->words + (n_kernel + first) * WORD_BYTES,
+	struct ep_frames_summary tail = ep_frames_summarize(pieces->words + (n_kernel + first) * WORD_BYTES,
 					pieces->sample.n_words - first);
 
 	for (size_t i = 0; i < EP_LEN(pieces->copy.slots); i++)
@@ -234,7 +197,7 @@ static void walk(struct ep_walker *walker, const struct pieces *pieces,
 		 struct ep_steps_world *world, struct ep_record *record)
 {
 	uint32_t tail = pieces->sample.n_words - pieces->copy.at_word;
-	struct summary head = summarize(record->words + record->sample.n_kernel,
+	struct ep_frames_summary head = ep_frames_summarize(record->words + record->sample.n_kernel,
 					record->sample.n_words);
 	uint32_t error = ep_steps_run(walker->steps, world, EP_MAX_WORDS - tail);
 
@@ -253,7 +216,7 @@ static void walk(struct ep_walker *walker, const struct pieces *pieces,
 static void finish(struct ep_record *record)
 {
 	struct ep_sample *sample = &record->sample;
-	struct summary all = summarize(record->words + sample->n_kernel, sample->n_words);
+	struct ep_frames_summary all = ep_frames_summarize(record->words + sample->n_kernel, sample->n_words);
 
 	if (!sample->error)
 		sample->error = (uint8_t)all.error;

@@ -69,4 +69,13 @@ int ep_walker_run(struct ep_walker *walker, const void *event, size_t bytes,
 		  const struct ep_row *rows, size_t n_rows, const struct ep_walk_source *source,
 		  struct ep_vec *ret_event);
 
+/*
+ * Marks the frames of an EP_EVENT_TRACE without a copy, in `event` (bytes), that BPF walked to its
+ * root before it knew the languages of the process: by `rows`, as they are now. Where some of them
+ * run a language, EP_ERROR_LATE says so at the root, and the hash is that of the frames then. An
+ * event with an error, or with frames of that language, stays as it is but for its marks. 0, or
+ * -EBADMSG (malformed), -ENOMEM.
+ */
+int ep_walk_mark(struct ep_vec *event, const struct ep_row *rows, size_t n_rows);
+
 #endif

@@ -70,9 +70,24 @@ static void check_store(const uint8_t *event)
 	ep_store_free(store);
 }
 
+/* Marks that come late, on what BPF sent without a copy. */
+static void check_marks(const uint8_t *data, size_t size)
+{
+	size_t len = out.len = 0;
+
+	if (size > EP_WALK_MAX_BYTES || ep_vec_append(&out, data, size) < 0)
+		return;
+	len = out.len;
+	if (ep_walk_mark(&out, rows, WALK_N_ROWS) < 0)
+		return;
+	assert(out.len == len || out.len == len + 16);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ep_walk_source source = {.read_code = read_code};
+
+	check_marks(data, size);
 
 	if (ep_walker_run(world.walker, data, size, rows, WALK_N_ROWS, &source, &out) == 0) {
 		check_words(data);

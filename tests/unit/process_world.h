@@ -61,6 +61,7 @@ struct world {
 	uint32_t mount_inode; /* the same; our own */
 	uint32_t passed;
 	struct ep_sample last; /* that was passed */
+	uint64_t last_words[8];
 };
 
 /* --- what the manager is given --------------------------------------------------------------- */
@@ -131,6 +132,8 @@ static inline void world_pass(void *arg, const void *event, size_t bytes)
 
 	assert_true(bytes >= sizeof(w->last));
 	memcpy(&w->last, event, sizeof(w->last));
+	memcpy(w->last_words, (const char *)event + sizeof(w->last),
+	       EP_MIN(bytes - sizeof(w->last), sizeof(w->last_words)));
 	w->passed++;
 }
 

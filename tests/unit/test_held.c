@@ -2,10 +2,10 @@
 /* What becomes of samples that BPF could not finish: raw addresses are placed, copies wait. */
 #include "core/process/executables.h"
 #include "core/process/held.h"
-#include "core/language/internal.h"
 #include "core/process/places.h"
 #include "core/walk/walk.h"
 #include "tests/kit/test.h"
+#include "tests/unit/runtime.h"
 #include "tests/unit/walk_world.h"
 
 #include <fcntl.h>
@@ -183,7 +183,6 @@ FIXTURE_TEST(copy_walked_through_unknown_code_waits_for_its_file)
 /* One language, of which BPF knew nothing when the samples came; then from time 100 on. */
 FIXTURE_TEST(code_of_a_language_is_late_until_bpf_knows_it)
 {
-	struct ep_instance instance = {.job.attached.state = EP_ATTACHMENT_WAITING};
 	const struct {
 		uint64_t languages_ns, time_ns, addr;
 		enum ep_attachment attachment;
@@ -196,14 +195,45 @@ FIXTURE_TEST(code_of_a_language_is_late_until_bpf_knows_it)
 		{100, 100, JIT_CODE, EP_ATTACHMENT_ATTACHED, EP_ERROR_NONE},
 	};
 
-	fx->process->languages[fx->process->n_languages++] = &instance;
+	ep_row_set_init(&fx->publisher.set);
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
-		instance.job.attached.state = cases[i].attachment;
+		runtime_add(fx->process, cases[i].attachment, cases[i].attachment == EP_ATTACHMENT_WAITING);
 		fx->process->languages_ns = cases[i].languages_ns;
 		give_at(fx, &cases[i].addr, 1, 0, cases[i].time_ns);
+		ep_held_expire(fx->held, 0);
 		assert_int_equal(passed.sample.error, cases[i].error);
 	}
 	fx->process->n_languages = 0;
+	ep_row_set_fini(&fx->publisher.set);
+}
+
+/* What is whole waits for it, and says then whether it ran the language; a copy is not needed for that. */
+FIXTURE_TEST(whole_stacks_wait_for_the_language_that_is_attached_to)
+{
+	struct ep_range range = {.start = FILE_CODE, .end = FILE_CODE + 0x100, .mode = EP_RANGE_MARK};
+	size_t bytes;
+
+	ep_row_set_init(&fx->publisher.set);
+	runtime_add(fx->process, EP_ATTACHMENT_ATTACHED, true);
+	give_at(fx, (const uint64_t[]){FILE_CODE + 4}, 1, 0, 50);
+	bytes = ep_held_bytes(fx->held);
+	give_at(fx, (const uint64_t[]){FILE_CODE + 0x200}, 1, 0, 50);
+	ep_held_retry(fx->held);
+	assert_int_equal(passed.n, 0);
+	assert_int_equal(ep_held_bytes(fx->held), 2 * bytes);
+	runtime_attach(&range);
+	fx->process->languages_ns = 100;
+	ep_held_retry(fx->held);
+	assert_int_equal(passed.n, 2);
+	assert_int_equal(passed.sample.error, 0);
+	give_at(fx, (const uint64_t[]){FILE_CODE + 4}, 1, 0, 50);
+	assert_int_equal(passed.sample.error, EP_ERROR_LATE);
+	assert_int_equal(passed.sample.n_frames, 2);
+	give_at(fx, (const uint64_t[]){FILE_CODE + 4}, 1, 0, 100);
+	assert_int_equal(passed.sample.error, 0);
+	assert_int_equal(ep_held_bytes(fx->held), 0);
+	fx->process->n_languages = 0;
+	ep_row_set_fini(&fx->publisher.set);
 }
 
 EP_TEST_WITH(stack_that_led_nowhere_is_not_complete, set_up, tear_down)

@@ -119,11 +119,14 @@ HOST_TEST(a_language_that_fails_and_fails_is_given_up)
 	begin(.attach = {EP_NOT_YET, EP_NOT_YET, EP_NOT_YET, -EFAULT});
 	run_until(&script.n_attached, 3);
 	assert_false(ep_instance_is_given_up(host.instance)); /* it has just begun */
+	assert_true(ep_instance_is_awaited(host.instance));
 	host.instance->born_ns -= EP_MIN(host.instance->born_ns, 10 * EP_NS_PER_SEC);
 	assert_true(ep_instance_is_given_up(host.instance));
 	assert_false(ep_instance_is_missed(host.instance, false));
-	run_until(&script.n_told, 1);
+	assert_false(ep_instance_is_awaited(host.instance));
+	run_until(&script.n_told, 2); /* that it is given up, and that it is attached */
 	assert_false(ep_instance_is_given_up(host.instance));
+	assert_false(ep_instance_is_awaited(host.instance)); /* BPF is told of it */
 }
 
 /* Its pid may have another program's memory by now. */

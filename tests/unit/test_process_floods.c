@@ -94,7 +94,7 @@ WORLD_TEST(samples_of_a_flood_say_so)
 			      .hash = 1, .n_words = 4, .n_frames = 2, .error = EP_ERROR_NOT_ANALYSED,
 			      .flags = EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW},
 		   .words = {EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, 0), 0x1234,
-			     EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1, 0), EP_ERROR_NOT_ANALYSED}};
+			     EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1, EP_ERROR_NOT_ANALYSED), 0x1234}};
 
 	start(w, prog);
 	flood(w, prog);
@@ -103,6 +103,7 @@ WORLD_TEST(samples_of_a_flood_say_so)
 	assert_int_equal(w->passed, 1);
 	assert_int_equal(w->last.error, EP_ERROR_UNSTEADY);
 	assert_int_not_equal(w->last.hash, 1);
+	assert_int_equal(w->last_words[2], EP_FRAME_HEADER(EP_FRAME_ERROR, 0, 1, EP_ERROR_UNSTEADY));
 }
 
 WORLD_TEST(a_neighbour_is_read_once_more_when_it_is_sampled)

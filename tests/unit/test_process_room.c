@@ -4,6 +4,7 @@
 #include "core/unwind/delta_store_internal.h"
 #include "core/unwind/table.h"
 #include "tests/unit/process_world.h"
+#include "tests/unit/runtime.h"
 
 static void start(struct world *w, struct ep_program program, uint32_t places)
 {
@@ -163,6 +164,31 @@ WORLD_TEST(child_of_a_final_one_is_final)
 	world_map_anonymous(w, world_now(), other.pid, 0x90000, 0x1000);
 	world_publish(w);
 	assert_int_equal(world_proc(w, other.pid)->flags, 0);
+}
+
+/* Whole stacks are sent with their frames each time until it is known who of them runs a language. */
+WORLD_TEST(bpf_is_told_that_a_language_is_attached_to)
+{
+	struct ep_program child = world_known_child(w);
+	struct ep_process *process = world_live(w, child.pid);
+	struct ep_range range = {.start = 0x1000, .end = 0x2000, .mode = EP_RANGE_MARK};
+
+	runtime_add(process, EP_ATTACHMENT_ATTACHED, true);
+	ep_processes_mark(w->processes, process);
+	world_publish(w);
+	assert_int_equal(world_proc(w, child.pid)->flags, EP_PROC_AWAITS);
+	assert_int_equal(process->languages_ns, 0);
+	runtime_attach(&range);
+	ep_processes_mark(w->processes, process);
+	world_publish(w);
+	assert_int_equal(world_proc(w, child.pid)->flags, EP_PROC_MARKS);
+	assert_int_not_equal(process->languages_ns, 0);
+	/* One that is refused is as if it had claimed nothing. */
+	runtime_add(process, EP_ATTACHMENT_REFUSED, true);
+	ep_processes_mark(w->processes, process);
+	world_publish(w);
+	assert_int_equal(world_proc(w, child.pid)->flags, 0);
+	process->n_languages = 0;
 }
 
 /* --- who it is, and what it maps ------------------------------------------------------------- */

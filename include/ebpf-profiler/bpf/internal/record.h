@@ -48,8 +48,8 @@ enum ep_sample_flag {
 	EP_SAMPLE_KERNEL_THREAD = 1 << 0,
 	EP_SAMPLE_UNKNOWN_PROCESS = 1 << 1, /* not in ep_procs, or under another start time */
 	EP_SAMPLE_UNKNOWN_ADDRESS = 1 << 2, /* an address in no mapping: its maps have changed */
-	EP_SAMPLE_RAW = 1 << 3, /* has target addresses that user space may be able to place;
-				   always sent with its frames */
+	EP_SAMPLE_RAW = 1 << 3, /* has target addresses that user space may be able to place, or frames
+				   that it will know more of; always sent with its frames */
 	EP_SAMPLE_REFRESH = 1 << 4, /* a language wants user space to look again: ep_ask_refresh */
 	EP_SAMPLE_YOUNG = 1 << 5, /* of a program in its first second since its fork or exec: keepers run */
 	EP_SAMPLE_ADDED = 1 << 6, /* ep_add_flags has been there: the hash is not that of the words alone */
