@@ -114,15 +114,10 @@ static int read_entry(const struct ep_elf *elf, const struct dynamic *dynamic,
 	switch (entry->d_tag) {
 	case DT_NEEDED:
 		return read_name(elf, dynamic, entry->d_un.d_val, needed);
-	case DT_SONAME:
-		return read_text(elf, dynamic, entry->d_un.d_val, &needed->soname);
 	case DT_RPATH:
 		return read_text(elf, dynamic, entry->d_un.d_val, &needed->rpath);
 	case DT_RUNPATH:
 		return read_text(elf, dynamic, entry->d_un.d_val, &needed->runpath);
-	case DT_FLAGS_1:
-		needed->no_default = entry->d_un.d_val & DF_1_NODEFLIB;
-		return 0;
 	default:
 		return 0;
 	}
@@ -177,7 +172,6 @@ int ep_elf_needed_read(const struct ep_elf *elf, struct ep_elf_needed *ret_neede
 void ep_elf_needed_fini(struct ep_elf_needed *needed)
 {
 	free(needed->interp);
-	free(needed->soname);
 	free(needed->rpath);
 	free(needed->runpath);
 	for (size_t i = 0; i < needed->n_names; i++)

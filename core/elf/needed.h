@@ -13,10 +13,8 @@
 
 struct ep_elf_needed {
 	char *interp;	/* PT_INTERP; NULL: a static program, or a library */
-	char *soname;	/* DT_SONAME; NULL: none */
 	char *rpath;	/* DT_RPATH as it stands; NULL: none, or ignored for DT_RUNPATH */
 	char *runpath;	/* DT_RUNPATH as it stands; NULL: none */
-	bool no_default; /* DF_1_NODEFLIB: the system's directories are not for it */
 	char *names[EP_ELF_MAX_NEEDED]; /* DT_NEEDED, in their order */
 	size_t n_names;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The executable files a command will map as it starts: its programs, their loaders, and the
- * libraries they need, found where the loader will find them (glibc's and musl's rules). Nothing is
- * run, and what is found is open for reading. Libraries that a program opens later are not known.
+ * libraries that these name, found where glibc's loader will find them. A runtime is one of them, so
+ * that its language is loaded before it runs. Nothing is run, and what is found is open for reading.
+ * What libraries need, and what a program opens later, is not known.
  */
 #ifndef EP_PROC_LIBRARIES_H
 #define EP_PROC_LIBRARIES_H
@@ -21,8 +22,7 @@ struct ep_library_file {
 /* Where the system keeps what loaders read; a zeroed struct is the real one. */
 struct ep_libraries_system {
 	const char *ld_cache;	/* NULL: /etc/ld.so.cache */
-	const char *ld_preload; /* NULL: /etc/ld.so.preload */
-	const char *dirs;	/* of glibc, with ':' between them; NULL: the usual ones */
+	const char *dirs;	/* with ':' between them; NULL: the usual ones */
 };
 
 /* Whoever waits for it waits no longer: what was found by then is all. */

@@ -44,7 +44,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const struct ep_libraries_system system = {
 		.ld_cache = "/nonexistent",
-		.ld_preload = "/nonexistent",
 		.dirs = "",
 	};
 	char argument[] = "x", variable[] = "PATH=/usr/bin";

@@ -17,7 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (ep_elf_needed_read(elf, &needed) == 0) {
 		check_text(needed.interp);
-		check_text(needed.soname);
 		check_text(needed.rpath);
 		check_text(needed.runpath);
 		assert(!needed.rpath || !needed.runpath);
