@@ -17,15 +17,11 @@
 
 #define DEFAULT_PATH "/bin:/usr/bin" /* confstr(_CS_PATH) of glibc */
 #define HEAD_BYTES   256
-#define MAX_HOPS     6 /* four interpreters, the env between them, and /bin/sh */
-#define MAX_WORDS    32
-
-/* What is to be run next. */
-struct step {
-	char path[PATH_MAX];
-	char line[HEAD_BYTES + 1];	   /* of the script: `words` point into it */
-	const char *words[MAX_WORDS + 1]; /* its arguments, as far as env could want them */
-};
+#define MAX_HOPS     6	  /* four interpreters, the env between them, and /bin/sh */
+#define MAX_WORDS    64	  /* of a command, that are looked for in PATH */
+#define MAX_TEXT     4096 /* bytes of an argument that is looked into */
+#define SEPARATORS   ";|&(){}`\n" /* of a shell: behind them a program may be named */
+#define SPACES	     " \t'\""
 
 const char *ep_command_variable(char *const *envp, const char *name)
 {
@@ -77,55 +73,27 @@ static bool find_program(const char *name, char *const *envp, char ret_path[PATH
 
 /* --- what it runs ---------------------------------------------------------------------------- */
 
-static const char *base_name(const char *path)
+/* True: it runs a program that its arguments name. */
+static bool runs_others(const char *path)
 {
+	static const char *const names[] = {
+		"env",	   "nice",   "ionice", "timeout", "time", "nohup", "setsid", "taskset",
+		"chrt",	   "stdbuf", "sudo",   "doas",	  "su",	  "xargs", "chroot", "setpriv",
+		"unshare", "sh",     "bash",   "dash",	  "ash",  "ksh",   "zsh",    "busybox",
+	};
 	const char *slash = strrchr(path, '/');
 
-	return slash ? slash + 1 : path;
-}
-
-/* The program among env's arguments, behind its options and variables. */
-static const char *find_env_program(const char *const *words)
-{
-	for (; *words; words++) {
-		const char *word = *words;
-
-		if (strcmp(word, "-u") == 0 || strcmp(word, "-C") == 0) {
-			if (!*++words)
-				return NULL;
-		} else if (strncmp(word, "-S", 2) == 0 && word[2]) {
-			return word + 2;
-		} else if (*word != '-' && !strchr(word, '=')) {
-			return word;
-		}
+	for (size_t i = 0; i < EP_LEN(names); i++) {
+		if (strcmp(slash ? slash + 1 : path, names[i]) == 0)
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
-/* Splits text into words. */
-static void split(char *text, const char **words)
+/* No option, and no variable that is set. */
+static bool may_be_program(const char *word)
 {
-	char *rest = text, *word;
-	size_t n = 0;
-
-	while (n < MAX_WORDS && (word = strtok_r(rest, " \t", &rest)) != NULL)
-		words[n++] = word;
-	words[n] = NULL;
-}
-
-/* 0, or -ENOEXEC when there is no interpreter in the line. */
-static int follow_script(struct step *step)
-{
-	const char *words[MAX_WORDS + 1];
-
-	step->line[strcspn(step->line, "\n")] = '\0';
-	split(step->line + 2, words);
-	if (!words[0] || strlen(words[0]) >= sizeof(step->path))
-		return -ENOEXEC;
-	snprintf(step->path, sizeof(step->path), "%s", words[0]);
-	memcpy(step->words, words + 1, sizeof(words) - sizeof(words[0]));
-	step->words[MAX_WORDS] = NULL;
-	return is_program(step->path) ? 0 : -ENOEXEC;
+	return *word && *word != '-' && !strchr(word, '=');
 }
 
 static int read_head(const char *path, char head[HEAD_BYTES + 1])
@@ -145,8 +113,12 @@ static int read_head(const char *path, char head[HEAD_BYTES + 1])
 
 static int add(struct ep_vec *paths, const char *path)
 {
-	char *copy = strdup(path), **slot = copy ? ep_vec_push(paths) : NULL;
+	char *copy, **slot;
 
+	if (paths->len == EP_COMMAND_MAX_PROGRAMS)
+		return 0;
+	copy = strdup(path);
+	slot = copy ? ep_vec_push(paths) : NULL;
 	if (!slot) {
 		free(copy);
 		return -ENOMEM;
@@ -155,45 +127,103 @@ static int add(struct ep_vec *paths, const char *path)
 	return 0;
 }
 
-/* 1: there is something more to run; 0: that was all; -ENOMEM. */
-static int follow(struct step *step, char *const *envp, struct ep_vec *paths)
+/*
+ * The interpreter of a `#!` line, into `path`; where that is env, it is listed, and `path` is what it
+ * runs. 1, 0: the kernel would not run it, or -ENOMEM.
+ */
+static int follow_line(char *line, char *const *envp, struct ep_vec *paths, char path[PATH_MAX])
 {
-	const char *name = NULL;
-	char head[HEAD_BYTES + 1] = "";
-	int r;
+	char *rest = line, *word = strtok_r(rest, " \t", &rest);
+	int r = 0;
 
-	if (read_head(step->path, head) < 0)
+	if (!word || !try_dir("", 0, word, path))
 		return 0;
-	if (strncmp(head, "#!", 2) == 0) {
-		memcpy(step->line, head, sizeof(head));
-		return follow_script(step) == 0;
-	}
-	if (memcmp(head, ELFMAG, SELFMAG) != 0) {
-		snprintf(step->path, sizeof(step->path), "/bin/sh");
-		step->words[0] = NULL;
+	if (!runs_others(path))
 		return 1;
+	while (r == 0 && (word = strtok_r(rest, " \t", &rest)) != NULL) {
+		char other[PATH_MAX];
+
+		if (!may_be_program(word) || !find_program(word, envp, other))
+			continue;
+		r = add(paths, path);
+		snprintf(path, PATH_MAX, "%s", other);
+		return r < 0 ? r : 1;
 	}
-	r = add(paths, step->path);
-	if (r == 0 && strcmp(base_name(step->path), "env") == 0)
-		name = find_env_program(step->words);
-	if (r < 0 || !name || !find_program(name, envp, step->path))
-		return r;
-	step->words[0] = NULL;
 	return 1;
+}
+
+/* Adds the program, or those that run the script. `path` is changed. 0, -ENOMEM. */
+static int follow(char path[PATH_MAX], char *const *envp, struct ep_vec *paths)
+{
+	for (int hop = 0; hop < MAX_HOPS; hop++) {
+		char head[HEAD_BYTES + 1] = "";
+		int r;
+
+		if (read_head(path, head) < 0)
+			return 0;
+		if (memcmp(head, ELFMAG, SELFMAG) == 0)
+			return add(paths, path);
+		if (strncmp(head, "#!", 2) != 0) {
+			snprintf(path, PATH_MAX, "/bin/sh");
+			continue;
+		}
+		head[strcspn(head, "\n")] = '\0';
+		r = follow_line(head + 2, envp, paths, path);
+		if (r <= 0)
+			return r;
+	}
+	return 0;
+}
+
+/* A command line as it is read from its first word to the last. */
+struct reading {
+	char *const *envp;
+	struct ep_vec *paths;
+	bool expects; /* the next word may name a program */
+	unsigned int n_words;
+};
+
+static int read_word(struct reading *reading, const char *word)
+{
+	char path[PATH_MAX];
+
+	if (!reading->expects || !may_be_program(word) || reading->n_words == MAX_WORDS ||
+	    reading->paths->len == EP_COMMAND_MAX_PROGRAMS)
+		return 0;
+	reading->n_words++;
+	if (!find_program(word, reading->envp, path))
+		return 0;
+	reading->expects = runs_others(path);
+	return follow(path, reading->envp, reading->paths);
+}
+
+/* What a shell is given with -c, or env with -S: a program may be named behind each separator. */
+static int read_text(struct reading *reading, const char *argument)
+{
+	char text[MAX_TEXT], *rest = text, *command, *word;
+	int r = 0;
+
+	snprintf(text, sizeof(text), "%s", argument);
+	while (r == 0 && (command = strtok_r(rest, SEPARATORS, &rest)) != NULL) {
+		reading->expects = true;
+		while (r == 0 && (word = strtok_r(command, SPACES, &command)) != NULL)
+			r = read_word(reading, word);
+	}
+	return r;
 }
 
 int ep_command_find(char *const *argv, char *const *envp, struct ep_vec *paths)
 {
-	struct step step = {.words = {NULL}};
-	int r = 1;
+	struct reading reading = {.envp = envp, .paths = paths, .expects = true};
+	int r = argv[0] ? read_word(&reading, argv[0]) : 0;
 
-	if (!argv[0] || !find_program(argv[0], envp, step.path))
-		return 0;
-	for (size_t i = 0; i < MAX_WORDS && argv[i + 1]; i++)
-		step.words[i] = argv[i + 1];
-	for (int hop = 0; hop < MAX_HOPS && r > 0; hop++)
-		r = follow(&step, envp, paths);
-	return EP_MIN(r, 0);
+	for (size_t i = 1; argv[0] && r == 0 && argv[i] && reading.expects; i++) {
+		if (argv[i][strcspn(argv[i], SEPARATORS SPACES)])
+			r = read_text(&reading, argv[i]);
+		else
+			r = read_word(&reading, argv[i]);
+	}
+	return r;
 }
 
 void ep_command_free_paths(struct ep_vec *paths)

@@ -128,6 +128,13 @@ static const struct finding findings[] = {
 	 "bin/env ld.so env/libmid.so slash/app env/libdeep.so"},
 	{"env with options and variables", {"env", "-i", "-C", "/", "A=1", "app"}, {"PATH=@/slash:@/bin"},
 	 "bin/env ld.so env/libmid.so slash/app env/libdeep.so"},
+	{"behind env only the first", {"env", "-u", "X", "app", "sh"}, {"PATH=@/slash:@/bin"},
+	 "bin/env ld.so env/libmid.so slash/app env/libdeep.so"},
+	{"a word of another program is none", {"@/static", "app"}, {"PATH=@/slash"}, "static"},
+	{"what a shell is given", {"sh", "-c", "X=1 'app' sh|no; (env -i app)"}, {"PATH=@/slash:@/bin"},
+	 "static slash/app ld.so env/libdeep.so bin/env env/libmid.so"},
+	{"and data in it", {"sh", "-c", "app env"}, {"PATH=@/slash:@/bin"},
+	 "static slash/app ld.so env/libdeep.so"},
 	{"scripts that run each other end", {"@/endless"}, {NULL}, ""},
 	{"a FIFO is not opened", {"@/fifo"}, {NULL}, ""},
 };
@@ -160,6 +167,10 @@ static void write_env(void)
 	assert_int_equal(system(command), 0);
 	from = place("@/env");
 	to = place("@/lib");
+	(void)unlink(to);
+	assert_int_equal(symlink(from, to), 0);
+	from = place("@/static");
+	to = place("@/bin/sh");
 	(void)unlink(to);
 	assert_int_equal(symlink(from, to), 0);
 }
