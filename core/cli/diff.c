@@ -16,7 +16,7 @@
 #include "core/cli/stdout_file.h"
 #include "core/cli/view_files.h"
 #include "core/config/config.h"
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 #include "readers/reader.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "core/cli/parts/report_args.h"
 #include "core/cli/parts/summary.h"
 #include "core/cli/view_files.h"
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 #include "readers/reader.h"
 
 #include <string.h>

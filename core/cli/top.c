@@ -17,7 +17,7 @@
 #include "core/cli/screen.h"
 #include "core/cli/terminal.h"
 #include "core/config/config.h"
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 
 #include <errno.h>
 #include <fcntl.h>

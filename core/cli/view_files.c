@@ -3,7 +3,7 @@
 #include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/view_directory.h"
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 #include "readers/reader.h"
 
 #include <errno.h>

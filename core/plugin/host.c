@@ -4,7 +4,7 @@
 #include "core/base/log.h"
 #include "core/plugin/job.h"
 #include "core/plugin/options.h"
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 
 #include <errno.h>
 #include <inttypes.h>

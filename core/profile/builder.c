@@ -86,6 +86,12 @@ int ep_profile_add_mapping(struct ep_profile_builder *b, const struct ep_profile
 	return stick(b, r, row, ret_row);
 }
 
+void ep_profile_mark_mapping(struct ep_profile_builder *b, uint32_t mapping, uint32_t flags)
+{
+	if (mapping && mapping < b->tables->mappings.len)
+		ep_rows_u32(&b->tables->mappings, MAPPING_FLAGS)[mapping] |= flags;
+}
+
 /* --- locations --- */
 
 /* Where the list of a row ends in a table whose rows say where theirs begin. */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a batch (include/ebpf-profiler/batch.h) of rows that come one by one: from a file that is read, or
- * from other batches, of which some samples are wanted or several are to be one. Equal rows are one row, so
- * what two files have in common is there once. A row has a number as soon as it is added, and rows refer to
- * each other by these numbers; row 0 of every table but samples is "none" and is there from the start.
+ * Makes a batch (include/ebpf-profiler/batch.h) of rows that come one by one: from an interval of
+ * samples, from a file that is read, or from other batches, of which some samples are wanted or several
+ * are to be one. Equal rows are one row, so what two files have in common is there once. A row has a
+ * number as soon as it is added, and rows refer to each other by these numbers; row 0 of every table
+ * but samples is "none" and is there from the start.
  *
- *	file ──► reader ──┐
+ *	interval ─────────┐
  *	file ──► reader ──┼──► builder ──► batch ──► exporters, report, diff
  *	batch ──► filter ─┘
  *
@@ -17,7 +18,7 @@
 #define EP_PROFILE_BUILDER_H
 
 #include "core/base/util.h"
-#include "ebpf-profiler/batch.h"
+#include "core/profile/batch.h"
 
 struct ep_profile_builder;
 
@@ -100,6 +101,8 @@ int ep_profile_add_function(struct ep_profile_builder *builder, const struct ep_
 			    uint32_t *ret_row);
 int ep_profile_add_mapping(struct ep_profile_builder *builder, const struct ep_profile_mapping *mapping,
 			   uint32_t *ret_row);
+/* Flags of a mapping that was added, 0: none; what was like it before is another row from then on. */
+void ep_profile_mark_mapping(struct ep_profile_builder *builder, uint32_t mapping, uint32_t flags);
 int ep_profile_add_location(struct ep_profile_builder *builder, const struct ep_profile_location *location,
 			    uint32_t *ret_row);
 int ep_profile_add_stack(struct ep_profile_builder *builder, const struct ep_profile_stack *stack, uint32_t *ret_row);
@@ -128,7 +131,7 @@ struct ep_profile_choice {
 int ep_profile_add_batch(struct ep_profile_builder *builder, const struct ep_batch *batch,
 			 const struct ep_profile_choice *choice);
 
-/* A batch with one reference (ep_batch_unref in core/trace/batch.h) of all that was added. 0, the error that sticks, or -ENOMEM. The
+/* A batch with one reference (core/profile/batch.h) of all that was added. 0, the error that sticks, or -ENOMEM. The
  * builder can only be freed then. */
 int ep_profile_finish(struct ep_profile_builder *builder, struct ep_batch **ret_batch);
 

@@ -4,7 +4,6 @@
  * batch's columns are those of the tables.
  */
 #include "core/profile/tables.h"
-#include "core/trace/batch.h"
 
 #include <errno.h>
 #include <string.h>

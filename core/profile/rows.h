@@ -12,7 +12,7 @@
 #ifndef EP_PROFILE_ROWS_H
 #define EP_PROFILE_ROWS_H
 
-#include "core/trace/index.h"
+#include "core/base/index.h"
 
 #define EP_ROWS_MAX_COLUMNS 9
 

@@ -129,7 +129,7 @@ static inline const char *ep_profile_text(const struct ep_profile_builder *build
 	return ep_strings_get(builder->tables->strings, string);
 }
 
-/* What a location and a stack have in common on all machines (core/trace/tables.c makes the same). */
+/* What a location and a stack have in common on all machines: not lines, nor addresses of what has a name. */
 struct ep_profile_digest ep_profile_digest_location(const struct ep_profile_builder *builder,
 						    uint32_t location);
 /* 0, -E2BIG, -ENOMEM. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes a batch (include/ebpf-profiler/batch.h) of a sealed interval and the names its frames have
- * by now. Building reads the frame table, so it belongs to the loop's thread; about 15 ms for 4000
- * stacks of 40 frames, 24 000 of them distinct (tests/bench/bench_trace.c). The batch itself is one
- * allocation, immutable, and counted atomically: any thread may use and release it.
+ * by now: rows are added to a builder (core/profile/builder.h), as readers add those of files.
+ * Building reads the frame table, so it belongs to the loop's thread (tests/bench/bench_trace.c says
+ * what it costs).
  *
  * A frame without a name gets a made-up function: "libx.so+0x1234" (file name, ELF virtual address
  * where its function begins if that is known, so that one function is one, else its own
@@ -14,8 +14,8 @@
 #define EP_TRACE_BATCH_H
 
 #include "core/base/util.h"
+#include "core/profile/batch.h"
 #include "core/trace/interval.h"
-#include "ebpf-profiler/batch.h"
 
 #define EP_EXECUTABLE_MAX_SEGMENTS 4
 
@@ -61,19 +61,6 @@ struct ep_batch_source {
 /* 0 and a batch with one reference (gives), -E2BIG, -ENOMEM. */
 int ep_batch_build(const struct ep_interval *interval, const struct ep_batch_source *source,
 		   struct ep_batch **ret_batch);
-/*
- * A batch with one reference (gives) and no columns: the caller fills them in before anybody else sees it.
- * They take `bytes` of heap, and `release` is called with `arg` when nobody needs them. NULL: no memory.
- */
-struct ep_batch *ep_batch_new(size_t bytes, void (*release)(void *arg), void *arg);
-/* Any thread. */
-void ep_batch_ref(const struct ep_batch *batch);
-void ep_batch_unref(const struct ep_batch *batch); /* accepts NULL */
-static inline void ep_batch_unrefp(struct ep_batch **batch)
-{
-	ep_batch_unref(*batch);
-}
-size_t ep_batch_bytes(const struct ep_batch *batch); /* heap */
 
 /* The offsets of source, as of now. */
 void ep_batch_read_clocks(int64_t *ret_mono_to_wall_ns, int64_t *ret_boot_to_wall_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/trace/frames.h"
 #include "core/base/vec.h"
-#include "core/trace/index.h"
+#include "core/base/index.h"
 #include "core/trace/quotas.h"
 
 #include <assert.h>

@@ -2,7 +2,7 @@
 #include "core/trace/interval.h"
 #include "core/base/map.h"
 #include "core/base/vec.h"
-#include "core/trace/index.h"
+#include "core/base/index.h"
 #include "core/trace/quotas.h"
 
 #include <assert.h>

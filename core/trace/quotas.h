@@ -11,7 +11,7 @@
 #define EP_TRACE_QUOTAS_H
 
 #include "core/base/vec.h"
-#include "core/trace/index.h"
+#include "core/base/index.h"
 #include "core/trace/program.h"
 
 #define EP_QUOTA_NOBODY 0u

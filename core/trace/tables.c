@@ -1,83 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/base/utf8.h"
-#include "core/trace/kinds.h"
 #include "core/trace/tables.h"
+#include "core/trace/kinds.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define XXH_STATIC_LINKING_ONLY /* the streaming state on the stack */
-#include <xxhash.h>
-
 #define MAX_ROWS	  (1u << 24)
-#define MAX_STRING_BYTES  ((size_t)256 << 20)
-#define MAX_TEXT_BYTES	  16384
 #define KERNEL_PATH	  "[kernel.kallsyms]"
-#define KERNEL_PATH_BYTES (sizeof(KERNEL_PATH) - 1)
 
-int ep_tables_init(struct ep_tables *t, const struct ep_frames *frames,
-		   const struct ep_batch_source *source)
+int ep_tables_init(struct ep_tables *t, struct ep_profile_builder *profile,
+		   const struct ep_frames *frames, const struct ep_batch_source *source)
 {
-	int r = ep_strings_new(MAX_STRING_BYTES, &t->strings);
-
 	t->source = source;
 	t->frames = frames;
-	ep_vec_init(&t->functions, sizeof(struct ep_table_function), MAX_ROWS);
-	ep_vec_init(&t->mappings, sizeof(struct ep_table_mapping), MAX_ROWS);
-	ep_vec_init(&t->lines, sizeof(struct ep_table_line), MAX_ROWS);
-	ep_vec_init(&t->locations, sizeof(struct ep_table_location), MAX_ROWS);
+	t->profile = profile;
+	ep_vec_init(&t->lines, sizeof(struct ep_profile_line), UINT16_MAX);
 	ep_vec_init(&t->executables, sizeof(struct ep_table_executable), MAX_ROWS);
 	ep_map_init(&t->executable_rows, MAX_ROWS);
 	ep_map_init(&t->module_rows, MAX_ROWS);
+	ep_vec_init(&t->reasons, sizeof(struct ep_table_reason), MAX_ROWS);
 	ep_map_init(&t->wrapper_rows, MAX_ROWS);
-	if (r < 0)
-		return r;
 	t->location_of = calloc((size_t)ep_frames_count(frames) + 1, sizeof(*t->location_of));
-	/* row 0 of each: none */
-	if (!t->location_of || !ep_vec_push(&t->functions) || !ep_vec_push(&t->mappings) ||
-	    !ep_vec_push(&t->locations))
-		return -ENOMEM;
-	return 0;
+	return t->location_of ? 0 : -ENOMEM;
 }
 
 void ep_tables_fini(struct ep_tables *t)
 {
-	ep_strings_free(t->strings);
-	ep_vec_fini(&t->functions);
-	ep_vec_fini(&t->mappings);
 	ep_vec_fini(&t->lines);
-	ep_vec_fini(&t->locations);
 	ep_vec_fini(&t->executables);
-	ep_index_fini(&t->function_index);
-	ep_index_fini(&t->location_index);
 	ep_map_fini(&t->executable_rows);
 	ep_map_fini(&t->module_rows);
+	ep_vec_fini(&t->reasons);
 	ep_map_fini(&t->wrapper_rows);
 	free(t->location_of);
 }
 
-/* --- strings --- */
-
-/* All text of a batch comes by here; programs choose their paths, names and variables. Later nobody looks again. */
-int ep_tables_string(struct ep_tables *t, const char *str, size_t len, uint32_t *ret_id)
-{
-	char text[MAX_TEXT_BYTES];
-
-	*ret_id = 0;
-	if (!str || len == 0)
-		return 0;
-	len = EP_MIN(len, sizeof(text));
-	if (ep_utf8_is_clean(str, len))
-		return ep_strings_add(t->strings, str, len, ret_id);
-	ep_utf8_clean(str, len, text);
-	return ep_strings_add(t->strings, text, len, ret_id);
-}
-
 static int add_cstr(struct ep_tables *t, const char *str, uint32_t *ret_id)
 {
-	return ep_tables_string(t, str, str ? strlen(str) : 0, ret_id);
+	return ep_profile_add_string(t->profile, str, str ? strlen(str) : 0, ret_id);
 }
 
 /* A string of the frame table as one of this batch. */
@@ -85,49 +47,24 @@ static int add_frame_string(struct ep_tables *t, uint32_t frame_string, uint32_t
 {
 	const struct ep_strings *from = ep_frames_strings(t->frames);
 
-	return ep_tables_string(t, ep_strings_get(from, frame_string),
-				ep_strings_len_of(from, frame_string), ret_id);
+	return ep_profile_add_string(t->profile, ep_strings_get(from, frame_string),
+				     ep_strings_len_of(from, frame_string), ret_id);
 }
 
-static const char *text_of(const struct ep_tables *t, uint32_t id)
-{
-	return ep_strings_get(t->strings, id);
-}
+/* --- lines --- */
 
-/* --- functions and lines --- */
-
-static int add_function(struct ep_tables *t, const struct ep_table_function *function,
-			uint32_t *ret_row)
-{
-	uint64_t hash = XXH3_64bits(function, sizeof(*function));
-	size_t pos;
-	int r;
-
-	for (uint32_t row = ep_index_first(&t->function_index, hash, &pos); row;
-	     row = ep_index_next(&t->function_index, hash, &pos)) {
-		if (memcmp(ep_vec_at(&t->functions, struct ep_table_function, row), function,
-			   sizeof(*function)) == 0) {
-			*ret_row = row;
-			return 0;
-		}
-	}
-	*ret_row = (uint32_t)t->functions.len;
-	r = ep_vec_append(&t->functions, function, 1);
-	return r < 0 ? r : ep_index_add(&t->function_index, hash, *ret_row);
-}
-
-static int add_line(struct ep_tables *t, const struct ep_table_function *function, uint32_t line,
+static int add_line(struct ep_tables *t, const struct ep_profile_function *function, uint32_t line,
 		    uint32_t column)
 {
-	struct ep_table_line row = {.line = line, .column = column};
-	int r = add_function(t, function, &row.function);
+	struct ep_profile_line row = {.line = line, .column = column};
+	int r = ep_profile_add_function(t->profile, function, &row.function);
 
 	return r < 0 ? r : ep_vec_append(&t->lines, &row, 1);
 }
 
 static int add_named_line(struct ep_tables *t, const struct ep_frame_name *name)
 {
-	struct ep_table_function function = {.line = name->start_line};
+	struct ep_profile_function function = {.line = name->start_line};
 	int r;
 
 	r = add_frame_string(t, name->function, &function.name);
@@ -140,7 +77,7 @@ static int add_named_line(struct ep_tables *t, const struct ep_frame_name *name)
 
 static int add_made_up_line(struct ep_tables *t, const char *text)
 {
-	struct ep_table_function function = {0};
+	struct ep_profile_function function = {0};
 	int r = add_cstr(t, text, &function.name);
 
 	function.system_name = function.name;
@@ -157,12 +94,11 @@ static int read_executable(struct ep_tables *t, struct ep_table_executable *exec
 
 	if (!t->source->executable || t->source->executable(t->source->arg, executable->id, info))
 		return 0;
-	executable->known = info->path && info->path[0];
 	info->n_segments = EP_MIN(info->n_segments, (uint32_t)EP_EXECUTABLE_MAX_SEGMENTS);
 	slash = info->path ? strrchr(info->path, '/') : NULL;
+	snprintf(executable->base_name, sizeof(executable->base_name), "%s",
+		 slash && slash[1] ? slash + 1 : info->path ? info->path : "");
 	r = add_cstr(t, info->path, &executable->path);
-	if (r == 0)
-		r = add_cstr(t, slash && slash[1] ? slash + 1 : info->path, &executable->base_name);
 	if (r == 0)
 		r = add_cstr(t, info->build_id, &executable->build_id);
 	if (r == 0)
@@ -207,7 +143,7 @@ static int executable_mapping(struct ep_tables *t, struct ep_table_executable *e
 			      uint64_t va, uint32_t *ret_row)
 {
 	uint32_t segment = segment_of(&executable->info, va);
-	struct ep_table_mapping row = {
+	const struct ep_profile_mapping row = {
 		.start_va = executable->info.segments[segment].start_va,
 		.limit_va = executable->info.segments[segment].limit_va,
 		.file_off = executable->info.segments[segment].file_off,
@@ -216,25 +152,18 @@ static int executable_mapping(struct ep_tables *t, struct ep_table_executable *e
 		.file_id = executable->file_id,
 		.go_build_id = executable->go_build_id,
 	};
-	int r;
+	int r = 0;
 
-	*ret_row = 0;
-	if (!executable->known)
-		return 0;
-	if (!executable->mapping[segment]) {
-		r = ep_vec_append(&t->mappings, &row, 1);
-		if (r < 0)
-			return r;
-		executable->mapping[segment] = (uint32_t)t->mappings.len - 1;
-	}
+	if (executable->path && !executable->mapping[segment])
+		r = ep_profile_add_mapping(t->profile, &row, &executable->mapping[segment]);
 	*ret_row = executable->mapping[segment];
-	return 0;
+	return r;
 }
 
 /* Kernel addresses are mapped where they are: all of the upper half. */
 static int module_mapping(struct ep_tables *t, const char *path, uint32_t flags, uint32_t *ret_row)
 {
-	struct ep_table_mapping row = {.flags = flags};
+	struct ep_profile_mapping row = {.flags = flags};
 	const uint64_t *present;
 	int r;
 
@@ -250,8 +179,7 @@ static int module_mapping(struct ep_tables *t, const char *path, uint32_t flags,
 		*ret_row = (uint32_t)*present;
 	if (r < 0 || present)
 		return r;
-	*ret_row = (uint32_t)t->mappings.len;
-	r = ep_vec_append(&t->mappings, &row, 1);
+	r = ep_profile_add_mapping(t->profile, &row, ret_row);
 	return r < 0 ? r : ep_map_set(&t->module_rows, row.path, *ret_row);
 }
 
@@ -312,7 +240,7 @@ static int add_task_line(struct ep_tables *t, uint32_t state)
 }
 
 static int add_unnamed_line(struct ep_tables *t, const struct ep_frame *frame, uint64_t address,
-			    uint32_t base_name)
+			    const char *base_name)
 {
 	char text[320];
 
@@ -322,7 +250,7 @@ static int add_unnamed_line(struct ep_tables *t, const struct ep_frame *frame, u
 		snprintf(text, sizeof(text), "0x%" PRIx64, address);
 	else if (frame->kind == EP_FRAME_NATIVE)
 		snprintf(text, sizeof(text), "%.255s+0x%" PRIx64,
-			 base_name ? text_of(t, base_name) : "[unknown]", address);
+			 base_name[0] ? base_name : "[unknown]", address);
 	else
 		snprintf(text, sizeof(text), "[%s: unknown function]", language_name(frame->kind));
 	return add_made_up_line(t, text);
@@ -354,24 +282,28 @@ static bool has_shown_lines(const struct ep_frame_name *names, size_t n_names, b
  * Of a stack that ends early, and of a gap: the frames that should be there have no names. With an
  * error of a language it is that language's frames that are missing.
  */
-static void note_missing(struct ep_table_location *location, uint32_t error)
+static struct ep_table_reason why_missing(uint32_t error)
 {
 	uint32_t slot = ep_error_slot(error);
 
-	location->unnamed = error == EP_ERROR_LATE ? EP_UNNAMED_NOT_ATTACHED : EP_UNNAMED_MISSING;
-	location->language = slot ? EP_FRAME_FIRST_DYNAMIC + slot : 0;
+	return (struct ep_table_reason){
+		.unnamed = error == EP_ERROR_LATE ? EP_UNNAMED_NOT_ATTACHED : EP_UNNAMED_MISSING,
+		.language = slot ? EP_FRAME_FIRST_DYNAMIC + slot : 0,
+	};
 }
 
-static void note_unnamed(const struct ep_tables *t, uint32_t frame_id, const struct ep_frame *frame,
-			 bool is_made_up, struct ep_table_location *location)
+static struct ep_table_reason why_unnamed(const struct ep_tables *t, uint32_t frame_id,
+					  const struct ep_frame *frame)
 {
-	location->unnamed = ep_frames_unnamed(t->frames, frame_id);
-	if (is_made_up && !location->unnamed)
-		location->unnamed = EP_UNNAMED_NO_SYMBOL; /* its name is that of a line that is not shown */
+	struct ep_table_reason reason = {.unnamed = ep_frames_unnamed(t->frames, frame_id)};
+
+	if (t->lines.len == 0 && !reason.unnamed)
+		reason.unnamed = EP_UNNAMED_NO_SYMBOL; /* its name is that of a line that is not shown */
 	if (frame->kind >= EP_FRAME_FIRST_DYNAMIC)
-		location->language = frame->kind;
-	else if (location->unnamed && location->unnamed != EP_UNNAMED_NO_FILE)
-		location->unnamed = EP_UNNAMED_NO_SYMBOL; /* of native code no other reason is counted */
+		reason.language = frame->kind;
+	else if (reason.unnamed && reason.unnamed != EP_UNNAMED_NO_FILE)
+		reason.unnamed = EP_UNNAMED_NO_SYMBOL; /* of native code no other reason is counted */
+	return reason;
 }
 
 /* 0 lines when it has no name that is not empty. */
@@ -389,13 +321,14 @@ static int add_names(struct ep_tables *t, const struct ep_frame_name *names, siz
 }
 
 static int find_mapping(struct ep_tables *t, const struct ep_frame *frame, uint64_t address,
-			uint32_t module, uint32_t *ret_mapping, uint32_t *ret_base_name)
+			uint32_t module, uint32_t *ret_mapping, const char **ret_base_name)
 {
 	struct ep_table_executable *executable;
 	char path[256];
 	int r;
 
-	*ret_mapping = *ret_base_name = 0;
+	*ret_mapping = 0;
+	*ret_base_name = "";
 	if (frame->kind == EP_FRAME_KERNEL)
 		return kernel_mapping(t, module, ret_mapping);
 	if (module) {
@@ -413,32 +346,30 @@ static int find_mapping(struct ep_tables *t, const struct ep_frame *frame, uint6
 }
 
 static int add_lines(struct ep_tables *t, uint32_t frame_id, const struct ep_frame *frame,
-		     bool shows_wrapper, struct ep_table_location *location, uint32_t base_name)
+		     bool shows_wrapper, struct ep_profile_location *location,
+		     struct ep_table_reason *reason, const char *base_name)
 {
 	const struct ep_frame_name *names;
 	uint32_t module;
 	size_t n_names = ep_frames_names(t->frames, frame_id, &names, &module);
 	int r;
 
-	if (frame->kind == EP_FRAME_ERROR) {
-		location->flags |= EP_LOCATION_ERROR;
-		note_missing(location, frame->aux);
-		return add_error_line(t, "truncated", frame->aux);
-	}
-	if (frame->kind == EP_FRAME_GAP) {
-		location->flags |= EP_LOCATION_GAP;
-		note_missing(location, frame->aux);
-		return add_error_line(t, "gap", frame->aux);
+	t->lines.len = 0;
+	if (frame->kind == EP_FRAME_ERROR || frame->kind == EP_FRAME_GAP) {
+		bool is_gap = frame->kind == EP_FRAME_GAP;
+
+		location->flags |= is_gap ? EP_LOCATION_GAP : EP_LOCATION_ERROR;
+		*reason = why_missing(frame->aux);
+		return add_error_line(t, is_gap ? "gap" : "truncated", frame->aux);
 	}
 	if (frame->kind == EP_FRAME_TASK)
 		return add_task_line(t, frame->aux);
 	r = add_names(t, names, n_names, shows_wrapper);
 	if (r < 0)
 		return r;
-	note_unnamed(t, frame_id, frame, t->lines.len == location->line_first, location);
-	if (t->lines.len > location->line_first) {
-		ep_vec_at(&t->mappings, struct ep_table_mapping, location->mapping)->flags |=
-			location->mapping ? EP_MAPPING_HAS_FUNCTIONS : 0;
+	*reason = why_unnamed(t, frame_id, frame);
+	if (t->lines.len > 0) {
+		ep_profile_mark_mapping(t->profile, location->mapping, EP_MAPPING_HAS_FUNCTIONS);
 		return 0;
 	}
 	location->flags |= EP_LOCATION_UNNAMED;
@@ -447,145 +378,62 @@ static int add_lines(struct ep_tables *t, uint32_t frame_id, const struct ep_fra
 				base_name);
 }
 
-static void digest_text(XXH3_state_t *state, const struct ep_tables *t, uint32_t string)
-{
-	/* with the NUL, so that two strings are not read as one */
-	XXH3_128bits_update(state, text_of(t, string), ep_strings_len_of(t->strings, string) + 1);
-}
-
-/* A language has many functions of one name, so it is also where the function is written. */
-static void digest_function(XXH3_state_t *state, const struct ep_tables *t, uint32_t row,
-			    bool has_source)
-{
-	const struct ep_table_function *function =
-		ep_vec_at(&t->functions, struct ep_table_function, row);
-	uint32_t little = htole32(function->line);
-
-	digest_text(state, t, function->name);
-	if (!has_source)
-		return;
-	digest_text(state, t, function->file);
-	XXH3_128bits_update(state, &little, sizeof(little));
-}
-
-/*
- * What an equal frame has in common on two machines: kind, the file's build id (else its name),
- * the names of its functions, and where there is no name the address within the file. Not
- * lines or addresses of named functions: they are the same function.
- */
-static void digest_location(const struct ep_tables *t, struct ep_table_location *location,
-			    bool has_source)
-{
-	const struct ep_table_mapping *mapping =
-		ep_vec_at(&t->mappings, struct ep_table_mapping, location->mapping);
-	const char *path = text_of(t, mapping->path), *slash = strrchr(path, '/');
-	bool by_build_id = mapping->build_id && !(mapping->flags & EP_MAPPING_KERNEL);
-	const char *file = by_build_id ? text_of(t, mapping->build_id) : slash ? slash + 1 : path;
-	XXH128_canonical_t canonical;
-	XXH3_state_t state;
-
-	XXH3_INITSTATE(&state);
-	XXH3_128bits_reset(&state);
-	digest_text(&state, t, location->kind);
-	XXH3_128bits_update(&state, file, strlen(file) + 1);
-	for (size_t i = location->line_first; i < t->lines.len; i++)
-		digest_function(&state, t, ep_vec_at(&t->lines, struct ep_table_line, i)->function,
-				has_source);
-	if (location->flags & EP_LOCATION_UNNAMED) {
-		uint64_t little = htole64(location->address);
-
-		XXH3_128bits_update(&state, &little, sizeof(little));
-	}
-	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&state));
-	memcpy(location->digest, canonical.digest, sizeof(location->digest));
-}
-
 /*
  * The address of a location is the one its name was looked up by: one less than the return
  * address for frames that called. The tools that read our output want exactly that: pprof and
  * OTLP backends look addresses up as they are, and ask for one inside the call instruction. Words
- * of a language's frame are no addresses of code: it has none, and no mapping.
+ * of a language's frame are no addresses of code: they differ from process to process, and a
+ * location is what they stand for. It has none, and no mapping.
  */
-static int make_location(struct ep_tables *t, uint32_t frame_id, const struct ep_frame *frame,
-			 bool shows_wrapper, struct ep_table_location *location)
+static int describe(struct ep_tables *t, uint32_t frame_id, bool shows_wrapper,
+		    struct ep_profile_location *location, struct ep_table_reason *reason)
 {
-	enum ep_frame_type type = ep_frames_type(t->frames, frame_id);
-	bool is_dynamic = frame->kind >= EP_FRAME_FIRST_DYNAMIC;
-	uint32_t module, base_name = 0;
 	const struct ep_frame_name *names;
+	const char *base_name = "";
+	struct ep_frame frame;
+	uint32_t module;
 	int r;
 
+	ep_frames_get(t->frames, frame_id, &frame);
 	(void)ep_frames_names(t->frames, frame_id, &names, &module);
-	*location = (struct ep_table_location){.line_first = (uint32_t)t->lines.len};
-	r = add_cstr(t, type_name(frame->kind, type), &location->kind);
-	if (r == 0 && !is_dynamic) {
-		location->address = ep_frame_lookup_addr(frame);
+	r = add_cstr(t, type_name(frame.kind, ep_frames_type(t->frames, frame_id)),
+		     &location->kind);
+	if (r == 0 && frame.kind < EP_FRAME_FIRST_DYNAMIC) {
+		location->address = ep_frame_lookup_addr(&frame);
 		location->flags =
-			frame->flags & EP_FRAME_POINTER_WALK ? EP_LOCATION_POINTER_WALK : 0;
-		r = find_mapping(t, frame, location->address, module, &location->mapping,
+			frame.flags & EP_FRAME_POINTER_WALK ? EP_LOCATION_POINTER_WALK : 0;
+		r = find_mapping(t, &frame, location->address, module, &location->mapping,
 				 &base_name);
 	}
 	if (r == 0)
-		r = add_lines(t, frame_id, frame, shows_wrapper, location, base_name);
-	if (r == 0)
-		digest_location(t, location, is_dynamic || type != EP_FRAME_TYPE_OF_KIND);
+		r = add_lines(t, frame_id, &frame, shows_wrapper, location, reason, base_name);
+	location->unnamed = reason->unnamed;
+	location->lines = t->lines.data;
+	location->n_lines = (uint32_t)t->lines.len;
 	return r;
 }
 
-static size_t lines_end(const struct ep_tables *t, uint32_t row, size_t end)
+/* Of a new location: they are numbered in turn. */
+static int note_reason(struct ep_tables *t, uint32_t row, struct ep_table_reason reason)
 {
-	return row + 1 < t->locations.len
-		       ? ep_vec_at(&t->locations, struct ep_table_location, row + 1)->line_first
-		       : end;
+	while (t->reasons.len < row) {
+		if (!ep_vec_push(&t->reasons))
+			return -ENOMEM;
+	}
+	return t->reasons.len == row ? ep_vec_append(&t->reasons, &reason, 1) : 0;
 }
 
-/* An equal location of a language: kind, flags, why it has no name, and lines. 0: none. */
-static uint32_t find_location(const struct ep_tables *t, uint64_t hash,
-			      const struct ep_table_location *location)
+struct ep_table_reason ep_tables_reason(const struct ep_tables *t, uint32_t location)
 {
-	const struct ep_table_line *lines =
-		ep_vec_at(&t->lines, struct ep_table_line, location->line_first);
-	size_t n_lines = t->lines.len - location->line_first, pos;
-
-	for (uint32_t row = ep_index_first(&t->location_index, hash, &pos); row;
-	     row = ep_index_next(&t->location_index, hash, &pos)) {
-		const struct ep_table_location *other =
-			ep_vec_at(&t->locations, struct ep_table_location, row);
-		size_t end = lines_end(t, row, location->line_first);
-
-		if (other->kind == location->kind && other->flags == location->flags &&
-		    other->unnamed == location->unnamed &&
-		    end - other->line_first == n_lines &&
-		    memcmp(ep_vec_at(&t->lines, struct ep_table_line, other->line_first), lines,
-			   n_lines * sizeof(*lines)) == 0)
-			return row;
-	}
-	return 0;
-}
-
-/* Its words differ from process to process; a location is what they stand for. */
-static int share_location(struct ep_tables *t, const struct ep_table_location *location,
-			  uint32_t *ret_row)
-{
-	uint64_t hash = XXH3_64bits_withSeed(
-		ep_vec_at(&t->lines, struct ep_table_line, location->line_first),
-		(t->lines.len - location->line_first) * sizeof(struct ep_table_line),
-		location->kind);
-
-	*ret_row = find_location(t, hash, location);
-	if (*ret_row) {
-		t->lines.len = location->line_first;
-		return 0;
-	}
-	return ep_index_add(&t->location_index, hash, (uint32_t)t->locations.len);
+	return *ep_vec_at(&t->reasons, struct ep_table_reason, location);
 }
 
 static int add_location(struct ep_tables *t, uint32_t frame_id, bool shows_wrapper,
 			uint32_t *ret_row)
 {
+	struct ep_profile_location location = {0};
+	struct ep_table_reason reason = {0};
 	const struct ep_frame_name *names;
-	struct ep_table_location location;
-	struct ep_frame frame;
 	uint32_t module;
 	size_t n_names = ep_frames_names(t->frames, frame_id, &names, &module);
 	int r;
@@ -593,14 +441,10 @@ static int add_location(struct ep_tables *t, uint32_t frame_id, bool shows_wrapp
 	*ret_row = 0;
 	if (!has_shown_lines(names, n_names, shows_wrapper))
 		return 0;
-	ep_frames_get(t->frames, frame_id, &frame);
-	r = make_location(t, frame_id, &frame, shows_wrapper, &location);
-	if (r == 0 && frame.kind >= EP_FRAME_FIRST_DYNAMIC)
-		r = share_location(t, &location, ret_row);
-	if (r < 0 || *ret_row)
-		return r;
-	*ret_row = (uint32_t)t->locations.len;
-	return ep_vec_append(&t->locations, &location, 1);
+	r = describe(t, frame_id, shows_wrapper, &location, &reason);
+	if (r == 0)
+		r = ep_profile_add_location(t->profile, &location, ret_row);
+	return r < 0 ? r : note_reason(t, *ret_row, reason);
 }
 
 /* In location_of, above the row. */

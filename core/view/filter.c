@@ -9,7 +9,7 @@
 #include "core/base/parse.h"
 #include "core/base/utf8.h"
 #include "core/base/vec.h"
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 
 #include <fnmatch.h>
 #include <limits.h>

@@ -4,7 +4,7 @@
  * that are there, or an error with a sentence of one line. Without a reader it is the front door: gzip, and whatever
  * format it takes the bytes for.
  */
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 #include "readers/reader.h"
 #include "tests/kit/fuzz.h"
 

@@ -4,7 +4,7 @@
  * refused has a sentence, unless memory or a limit is the reason.
  */
 #include "core/base/vec.h"
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 #include "exporters/shared/otlp/file.h"
 #include "readers/reader.h"
 #include "tests/kit/fuzz.h"

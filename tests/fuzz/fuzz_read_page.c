@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes as a page with a profile in it: read, or refused with a sentence. */
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 #include "readers/reader.h"
 #include "tests/kit/fuzz.h"
 

@@ -2,7 +2,7 @@
 #include "tests/otlp/batch.h"
 #include "core/base/clock.h"
 #include "core/profile/builder.h"
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 
 #include <assert.h>
 #include <inttypes.h>

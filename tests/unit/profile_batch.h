@@ -4,7 +4,7 @@
 #define EP_TESTS_PROFILE_BATCH_H
 
 #include "core/profile/builder.h"
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 #include "tests/kit/test.h"
 
 /* NULL is "". */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file of a whole batch: read again as the same batch; what others read in it: tests/otlp/test_file.py. */
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 #include "exporters/shared/otlp/encode.h"
 #include "exporters/shared/otlp/file.h"
 #include "readers/reader.h"

@@ -3,7 +3,7 @@
  * Files of OTLP that are not ours: what OpenTelemetry's profiler sends, what its collector writes, and what
  * only the definitions allow. They are made here field by field.
  */
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 #include "exporters/shared/otlp/fields.h"
 #include "exporters/shared/otlp/wire.h"
 #include "readers/reader.h"

@@ -571,7 +571,7 @@ STORE_TEST(traces_that_look_alike_are_one_row)
 	assert_int_equal(batch->sample_time_first[1], 4);
 	assert_int_equal(batch->sample_time_first[2], 6);
 	for (uint32_t i = 0; i < 6; i++) {
-		static const uint64_t order[] = {0, 1, 3, 4, 2, 5};
+		static const uint64_t order[] = {0, 3, 1, 4, 2, 5}; /* trace by trace */
 
 		assert_int_equal(batch->sample_time_ns[i], 1000200 + order[i]);
 	}

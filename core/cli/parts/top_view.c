@@ -4,7 +4,7 @@
 #include "core/base/log.h"
 #include "core/base/strings.h"
 #include "core/cli/parts/text.h"
-#include "core/trace/batch.h"
+#include "core/profile/batch.h"
 #include "ebpf-profiler/batch.h"
 
 #include <errno.h>

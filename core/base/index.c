@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/trace/index.h"
+#include "core/base/index.h"
 
 #include <errno.h>
 #include <string.h>

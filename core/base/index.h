@@ -10,8 +10,8 @@
  *	for (id = ep_index_first(&index, hash, &pos); id; id = ep_index_next(&index, hash, &pos))
  *		if (table[id] is it) ...
  */
-#ifndef EP_TRACE_INDEX_H
-#define EP_TRACE_INDEX_H
+#ifndef EP_BASE_INDEX_H
+#define EP_BASE_INDEX_H
 
 #include "core/base/util.h"
 
