@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture: a process, or a core file, as a fixture that replays its stacks (docs/testing.md). */
+/*
+ * capture: a process, or a core file, as a fixture that replays its stacks (docs/testing.md). dump:
+ * its stacks alone.
+ */
 #include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
@@ -13,10 +16,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <uv.h>
 
-#define MAX_PATH_BYTES 4096
+#define HIGHEST_NICE 40 /* getrlimit(2): a nice value of -20 */
 
 static enum ep_exit fail(const char *what, const char *why)
 {
@@ -63,28 +67,39 @@ static int write_file(const char *path, const struct ep_vec *bytes)
 	return 0;
 }
 
-static enum ep_exit write_result(const struct ep_args *args, const struct ep_capture_result *result)
+static void print_summary(const char *path, const struct ep_capture_result *result)
 {
-	const char *path = args->outputs.list[0].path;
-	int r = write_file(path, &result->file);
+	fprintf(stderr, "ebpf-profiler: ");
+	if (path)
+		fprintf(stderr, "%s: ", path);
+	fprintf(stderr, "%zu thread%s", result->n_threads, result->n_threads == 1 ? "" : "s");
+	if (path)
+		fprintf(stderr, ", %zu bytes of memory, %zu bytes", result->memory_bytes,
+			result->file.len);
+	if (result->stopped_ns)
+		fprintf(stderr, "; the process stood still for %.1f ms",
+			(double)result->stopped_ns / 1e6);
+	fprintf(stderr, "\n");
+}
+
+/* `path` NULL: there is no file. */
+static enum ep_exit write_result(const struct ep_args *args, const char *path,
+				 const struct ep_capture_result *result)
+{
+	int r = path ? write_file(path, &result->file) : 0;
 
 	if (r == -EEXIST)
 		return fail(path, "it exists and is not overwritten: give -o another name");
 	if (r < 0)
 		return fail(path, ep_strerror(r));
 	fwrite(result->text.data, 1, result->text.len, stdout);
-	if (args->quiet)
-		return EP_EXIT_OK;
-	fprintf(stderr, "ebpf-profiler: %s: %zu threads, %zu bytes of memory, %zu bytes", path,
-		result->n_threads, result->memory_bytes, result->file.len);
-	if (result->stopped_ns)
-		fprintf(stderr, "; the process stood still for %.1f ms",
-			(double)result->stopped_ns / 1e6);
-	fprintf(stderr, "\n");
+	if (!args->quiet)
+		print_summary(path, result);
 	return EP_EXIT_OK;
 }
 
-static enum ep_exit capture(const struct ep_args *args, const struct ep_replay_plugins *plugins)
+static enum ep_exit capture(const struct ep_args *args, const char *path,
+			    const struct ep_replay_plugins *plugins)
 {
 	struct ep_capture_options options = {
 		.pid = args->n_pids ? args->pids[0] : 0,
@@ -97,12 +112,13 @@ static enum ep_exit capture(const struct ep_args *args, const struct ep_replay_p
 	struct ep_capture_result result = {0};
 	char reason[EP_CAPTURE_REASON_BYTES];
 	enum ep_exit status;
-	int r = ep_capture_run(&options, &result, reason);
+	int r = path ? ep_capture_run(&options, &result, reason)
+		     : ep_capture_dump(&options, &result, reason);
 
 	if (r < 0)
-		status = fail("capture", reason);
+		status = fail(path ? "capture" : "dump", reason);
 	else
-		status = write_result(args, &result);
+		status = write_result(args, path, &result);
 	ep_capture_result_fini(&result);
 	return r == -EPERM || r == -EACCES ? EP_EXIT_PERMISSION : status;
 }
@@ -110,23 +126,26 @@ static enum ep_exit capture(const struct ep_args *args, const struct ep_replay_p
 int ep_cmd_capture(const struct ep_args *args)
 {
 	ep_cleanup(ep_config_freep) struct ep_config_file *config = NULL;
+	const char *path = args->outputs.n ? args->outputs.list[0].path : NULL;
 	struct ep_replay_plugins plugins = {0};
 	enum ep_exit status;
 
+	/* While a process stands still nothing comes before us, although the right to that is given up. */
+	(void)setrlimit(RLIMIT_NICE, &(struct rlimit){HIGHEST_NICE, HIGHEST_NICE});
 	if (ep_privileges_drop_all_but(ep_privileges_of_capture()) < 0)
 		return EP_EXIT_FAILED;
 	config = ep_cmd_load_config(NULL);
 	if (!config)
 		return EP_EXIT_USAGE;
 	ep_cmd_limit_calls(config, EP_CALLERS_CAPTURE);
-	if (access(args->outputs.list[0].path, F_OK) == 0)
-		return fail(args->outputs.list[0].path,
+	if (path && access(path, F_OK) == 0)
+		return fail(path,
 			    "it exists and is not overwritten: give -o another name");
 	ep_host_init(uv_default_loop(), EP_VERSION);
 	if (ep_replay_plugins_load(&plugins, config->plugins.dir) < 0)
 		ep_log(EP_LOG_WARN, "capture: no language plugins in %s: native frames only",
 		       config->plugins.dir);
-	status = capture(args, &plugins);
+	status = capture(args, path, &plugins);
 	ep_replay_plugins_fini(&plugins);
 	ep_cmd_say_refused_calls();
 	return status;

@@ -10,7 +10,7 @@
 struct ep_config_file;
 
 int ep_cmd_agent(const struct ep_args *args);
-int ep_cmd_capture(const struct ep_args *args);
+int ep_cmd_capture(const struct ep_args *args); /* and dump */
 int ep_cmd_check(const struct ep_args *args);
 int ep_cmd_print_config(const struct ep_args *args);
 int ep_cmd_record(const struct ep_args *args);

@@ -45,7 +45,8 @@ static bool knows_caller(const struct ep_args *args)
 static void prepare_readers(const struct ep_args *args)
 {
 	static const enum ep_command commands[] = {EP_COMMAND_AGENT, EP_COMMAND_RECORD, EP_COMMAND_TOP,
-						   EP_COMMAND_CAPTURE, EP_COMMAND_DOCTOR};
+						   EP_COMMAND_CAPTURE, EP_COMMAND_DUMP,
+						   EP_COMMAND_DOCTOR};
 	int r = 0;
 
 	for (size_t i = 0; i < EP_LEN(commands); i++) {
@@ -85,6 +86,7 @@ static int run(const struct ep_args *args)
 	case EP_COMMAND_DOCTOR:
 		return ep_cmd_doctor(args);
 	case EP_COMMAND_CAPTURE:
+	case EP_COMMAND_DUMP:
 		return ep_cmd_capture(args);
 	case EP_COMMAND_PLUGINS:
 		return ep_cmd_plugins(args);

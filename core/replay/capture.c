@@ -2,7 +2,7 @@
 #include "core/replay/capture.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/replay/capture_files.h"
+#include "core/replay/capture_internal.h"
 #include "core/replay/replay.h"
 #include "ebpf-profiler/plugin.h"
 
@@ -10,23 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_TEXT_BYTES (16u << 20)
-
-struct capture {
-	const struct ep_capture_options *options;
-	struct ep_capture_result *result;
-	struct ep_snapshot *snapshot;
-	struct ep_fixture *fixture;
-	struct ep_replay_source source;
-	struct ep_vec data; /* the fixture's, before it was trimmed */
-	char *reason;
-};
-
 /* --- what the replay asks -------------------------------------------------------------------- */
 
 static int source_block(void *arg, uint64_t addr, uint8_t *block)
 {
-	struct capture *capture = arg;
+	struct ep_capture *capture = arg;
 
 	/* Names are looked for only when the process runs again. */
 	return capture->source.has_names
@@ -36,14 +24,14 @@ static int source_block(void *arg, uint64_t addr, uint8_t *block)
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-static int fail(struct capture *capture, int r, const char *what)
+int ep_capture_fail(struct ep_capture *capture, int r, const char *what)
 {
 	if (!*capture->reason)
 		snprintf(capture->reason, EP_CAPTURE_REASON_BYTES, "%s: %s", what, ep_strerror(r));
 	return r;
 }
 
-static int open_snapshot(struct capture *capture)
+int ep_capture_open(struct ep_capture *capture)
 {
 	const struct ep_capture_options *options = capture->options;
 	int r = options->core
@@ -56,10 +44,10 @@ static int open_snapshot(struct capture *capture)
 		r = ep_capture_files_new(capture->snapshot, capture->fixture, &capture->source.files);
 	if (r == 0) /* as much as can be done while the process runs */
 		r = ep_capture_files_update(capture->source.files);
-	return r < 0 ? fail(capture, r, "cannot read the process") : 0;
+	return r < 0 ? ep_capture_fail(capture, r, "cannot read the process") : 0;
 }
 
-static void describe_process(struct capture *capture)
+void ep_capture_describe(struct ep_capture *capture)
 {
 	const struct ep_snapshot *snapshot = capture->snapshot;
 	struct ep_fixture *fixture = capture->fixture;
@@ -70,7 +58,7 @@ static void describe_process(struct capture *capture)
 	fixture->origin = ep_fixture_string(fixture, snapshot->origin);
 }
 
-static int add_languages(const struct capture *capture, struct ep_replay *replay)
+int ep_capture_add_languages(const struct ep_capture *capture, struct ep_replay *replay)
 {
 	for (size_t i = 0; i < capture->options->n_plugins; i++) {
 		const struct ep_plugin *plugin = capture->options->plugins[i];
@@ -90,11 +78,11 @@ static int add_languages(const struct capture *capture, struct ep_replay *replay
 static int print(struct ep_replay *replay, struct ep_vec *text)
 {
 	ep_vec_fini(text);
-	ep_vec_init(text, 1, MAX_TEXT_BYTES);
+	ep_vec_init(text, 1, EP_CAPTURE_MAX_TEXT);
 	return ep_replay_print(replay, text);
 }
 
-static int name_languages(struct capture *capture, const struct ep_replay *replay)
+static int name_languages(struct ep_capture *capture, const struct ep_replay *replay)
 {
 	ep_cleanup(ep_vec_fini) struct ep_vec names = {0};
 	int r;
@@ -109,9 +97,9 @@ static int name_languages(struct capture *capture, const struct ep_replay *repla
 }
 
 /* Everything that is asked of the process is asked here, while it stands still. */
-static int look(struct capture *capture, struct ep_replay *replay)
+static int look(struct ep_capture *capture, struct ep_replay *replay)
 {
-	int r = add_languages(capture, replay);
+	int r = ep_capture_add_languages(capture, replay);
 
 	if (r == 0)
 		r = ep_replay_attach(replay);
@@ -120,7 +108,7 @@ static int look(struct capture *capture, struct ep_replay *replay)
 	return r < 0 ? r : print(replay, &capture->result->text);
 }
 
-static int take_threads(struct capture *capture)
+int ep_capture_take_threads(struct ep_capture *capture)
 {
 	const struct ep_capture_options *options = capture->options;
 	const struct ep_replay_thread *thread;
@@ -145,7 +133,7 @@ static int take_threads(struct capture *capture)
  * What plugins ask of files is asked before the process stands still, and then known. It may load
  * others until then.
  */
-static int probe(struct capture *capture)
+static int probe(struct ep_capture *capture)
 {
 	ep_cleanup(ep_replay_freep) struct ep_replay *replay = NULL;
 	int r;
@@ -153,17 +141,17 @@ static int probe(struct capture *capture)
 	if (capture->options->core)
 		return 0;
 	r = ep_replay_new(capture->fixture, &capture->source, NULL, &replay);
-	return r < 0 ? r : add_languages(capture, replay);
+	return r < 0 ? r : ep_capture_add_languages(capture, replay);
 }
 
-static int record(struct capture *capture)
+static int record(struct ep_capture *capture)
 {
 	ep_cleanup(ep_replay_freep) struct ep_replay *replay = NULL;
 	const struct ep_snapshot_ops *ops = capture->snapshot->ops;
 	uint64_t stopped_ns;
 	int r;
 
-	describe_process(capture);
+	ep_capture_describe(capture);
 	r = probe(capture);
 	stopped_ns = ep_clock_mono_ns();
 	if (r == 0 && !capture->options->core)
@@ -171,7 +159,7 @@ static int record(struct capture *capture)
 	if (r == 0)
 		r = ep_capture_files_update(capture->source.files);
 	if (r == 0)
-		r = take_threads(capture);
+		r = ep_capture_take_threads(capture);
 	if (r == 0)
 		r = ep_replay_new(capture->fixture, &capture->source, NULL, &replay);
 	if (r == 0)
@@ -188,7 +176,7 @@ static int record(struct capture *capture)
 				  capture->fixture->data.len);
 	if (r == 0)
 		r = ep_replay_trim(replay);
-	return r < 0 ? fail(capture, r, "cannot record the process") : 0;
+	return r < 0 ? ep_capture_fail(capture, r, "cannot record the process") : 0;
 }
 
 /* What comes of what is to be written, where that is no failure. */
@@ -198,7 +186,7 @@ enum capture_outcome {
 };
 
 /* What is to be written must give the stacks that were seen. 0, an outcome, or a negative errno. */
-static int compare(struct capture *capture, struct ep_vec *text)
+static int compare(struct ep_capture *capture, struct ep_vec *text)
 {
 	ep_cleanup(ep_fixture_freep) struct ep_fixture *fixture = NULL;
 	ep_cleanup(ep_replay_freep) struct ep_replay *replay = NULL;
@@ -208,19 +196,19 @@ static int compare(struct capture *capture, struct ep_vec *text)
 	if (r == 0)
 		r = ep_replay_new(fixture, NULL, NULL, &replay);
 	if (r == 0)
-		r = add_languages(capture, replay);
+		r = ep_capture_add_languages(capture, replay);
 	if (r == 0)
 		r = ep_replay_attach(replay);
 	if (r == 0)
 		r = print(replay, text);
 	if (r < 0)
-		return fail(capture, r, "what was recorded cannot be read again; report this");
+		return ep_capture_fail(capture, r, "what was recorded cannot be read again; report this");
 	if (text->len != seen->len || memcmp(text->data, seen->data, text->len) != 0)
 		return CAPTURE_DIFFERS;
 	return ep_replay_faults(replay)->unanswered > 0 ? CAPTURE_ASKS : 0;
 }
 
-static int encode(struct capture *capture, struct ep_vec *text)
+static int encode(struct ep_capture *capture, struct ep_vec *text)
 {
 	int r;
 
@@ -230,7 +218,7 @@ static int encode(struct capture *capture, struct ep_vec *text)
 }
 
 /* Trimmed if that is enough; a plugin may have looked for more in a file than what memory points to. */
-static int make_file(struct capture *capture)
+static int make_file(struct ep_capture *capture)
 {
 	struct ep_vec *seen = &capture->result->text, *data = &capture->fixture->data;
 	ep_cleanup(ep_vec_fini) struct ep_vec text = {0};
@@ -252,10 +240,22 @@ static int make_file(struct capture *capture)
 	return -EILSEQ;
 }
 
-int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_result *result,
-		   char reason[EP_CAPTURE_REASON_BYTES])
+static int record_file(struct ep_capture *capture)
 {
-	struct capture capture = {.options = options, .result = result, .reason = reason};
+	int r = record(capture);
+
+	if (r == 0)
+		r = make_file(capture);
+	if (r == 0)
+		capture->result->memory_bytes =
+			capture->fixture->block_addrs.len * EP_FIXTURE_BLOCK_BYTES;
+	return r;
+}
+
+static int run(const struct ep_capture_options *options, struct ep_capture_result *result,
+	       char reason[EP_CAPTURE_REASON_BYTES], int (*work)(struct ep_capture *capture))
+{
+	struct ep_capture capture = {.options = options, .result = result, .reason = reason};
 	int r;
 
 	*reason = '\0';
@@ -265,20 +265,28 @@ int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_r
 		.arg = &capture,
 		.read_block = source_block,
 	};
-	r = open_snapshot(&capture);
+	r = ep_capture_open(&capture);
 	if (r == 0)
-		r = record(&capture);
+		r = work(&capture);
 	if (r == 0)
-		r = make_file(&capture);
-	if (r == 0) {
 		result->n_threads = capture.fixture->threads.len;
-		result->memory_bytes = capture.fixture->block_addrs.len * EP_FIXTURE_BLOCK_BYTES;
-	}
 	ep_vec_fini(&capture.data);
 	ep_capture_files_free(capture.source.files);
 	ep_snapshot_close(capture.snapshot);
 	ep_fixture_free(capture.fixture);
-	return r < 0 ? fail(&capture, r, "cannot record the process") : 0;
+	return r < 0 ? ep_capture_fail(&capture, r, "cannot record the process") : 0;
+}
+
+int ep_capture_run(const struct ep_capture_options *options, struct ep_capture_result *result,
+		   char reason[EP_CAPTURE_REASON_BYTES])
+{
+	return run(options, result, reason, record_file);
+}
+
+int ep_capture_dump(const struct ep_capture_options *options, struct ep_capture_result *result,
+		    char reason[EP_CAPTURE_REASON_BYTES])
+{
+	return run(options, result, reason, ep_capture_take_stacks);
 }
 
 void ep_capture_result_fini(struct ep_capture_result *result)

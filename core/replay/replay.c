@@ -84,7 +84,9 @@ int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *sou
 	replay->shims = shims;
 	ep_vec_init(&replay->places, sizeof(struct ep_place_in_memory), EP_FIXTURE_MAX_MAPPINGS);
 	ep_row_set_init(&replay->set);
-	ep_vec_init(&replay->event, 1, sizeof(struct ep_sample) + EP_RECORD_WORDS * 8);
+	ep_vec_init(&replay->event, 1, EP_REPLAY_EVENT_BYTES);
+	ep_vec_init(&replay->held_events, sizeof(struct ep_vec), EP_FIXTURE_MAX_THREADS);
+	ep_vec_init(&replay->held_names, 1, EP_REPLAY_MAX_HELD);
 	r = load_core(replay);
 	if (r == 0)
 		r = make_store(replay);
@@ -97,6 +99,8 @@ int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *sou
 
 void ep_replay_free(struct ep_replay *replay)
 {
+	struct ep_vec *event;
+
 	if (!replay)
 		return;
 	ep_replay_detach(replay);
@@ -113,6 +117,10 @@ void ep_replay_free(struct ep_replay *replay)
 	ep_vec_fini(&replay->places);
 	ep_row_set_fini(&replay->set);
 	ep_vec_fini(&replay->event);
+	ep_vec_each (&replay->held_events, event)
+		ep_vec_fini(event);
+	ep_vec_fini(&replay->held_events);
+	ep_vec_fini(&replay->held_names);
 	free(replay);
 }
 

@@ -75,6 +75,13 @@ int ep_replay_refresh(struct ep_replay *replay);
 /* The event of thread number i: struct ep_sample, then words (bpf/shared.h). As ep_kernel_run. */
 int ep_replay_walk(struct ep_replay *replay, size_t i, struct ep_vec *event);
 /*
+ * Walks all threads, and names what only the memory of the process names: ep_replay_print prints these
+ * stacks, with names of files, when the process runs again. 0, -ENOMEM.
+ */
+int ep_replay_hold(struct ep_replay *replay);
+/* True when each language that claimed an executable is attached. */
+bool ep_replay_is_attached(const struct ep_replay *replay);
+/*
  * All stacks as text; `text` is emptied first. For each thread a line "thread TID COMM", then its
  * frames, leaf first, a line for each inlined function, then an empty line:
  *

@@ -13,6 +13,8 @@
 #include "core/unwind/delta_store.h"
 
 #define EP_REPLAY_MAX_PLUGINS 16
+#define EP_REPLAY_EVENT_BYTES (sizeof(struct ep_sample) + EP_RECORD_WORDS * 8)
+#define EP_REPLAY_MAX_HELD    (64u << 20) /* bytes of names */
 
 /* A plugin, and what it found in the recorded process. */
 struct ep_replay_language {
@@ -55,6 +57,9 @@ struct ep_replay {
 	bool untold; /* languages said more since BPF was told of the process */
 	struct ep_merge merge;
 	struct ep_vec event;
+	struct ep_vec held_events; /* struct ep_vec of bytes: of each thread, see ep_replay_hold */
+	struct ep_vec held_names;  /* text of their languages' frames, each with a NUL, in the order of printing */
+	size_t held_at;		   /* in held_names: the next one that is printed */
 	uint32_t frames_per_run; /* 0: as many as the programs can */
 	struct ep_replay_faults faults;
 };

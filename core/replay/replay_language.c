@@ -305,6 +305,17 @@ int ep_replay_attach(struct ep_replay *replay)
 	return ep_replay_publish(replay);
 }
 
+bool ep_replay_is_attached(const struct ep_replay *replay)
+{
+	for (size_t i = 0; i < replay->n_languages; i++) {
+		const struct ep_replay_language *language = &replay->languages[i];
+
+		if (language->claim && language->attached.state != EP_ATTACHMENT_ATTACHED)
+			return false;
+	}
+	return true;
+}
+
 int ep_replay_refresh(struct ep_replay *replay)
 {
 	for (size_t i = 0; i < replay->n_languages; i++) {

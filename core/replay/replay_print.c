@@ -121,6 +121,17 @@ static int print_language(struct ep_replay *replay, struct ep_vec *text, const u
 	return n ? r : ep_vec_printf(text, "%s  ?\n", name);
 }
 
+/* What ep_replay_hold has written of it. */
+static int print_held(struct ep_replay *replay, struct ep_vec *text)
+{
+	const char *name = (const char *)replay->held_names.data + replay->held_at;
+
+	if (replay->held_at >= replay->held_names.len)
+		return -EBADMSG;
+	replay->held_at += strlen(name) + 1;
+	return ep_vec_append(text, name, strlen(name));
+}
+
 static int print_frame(struct ep_replay *replay, struct ep_vec *text, const uint64_t *words)
 {
 	const char *error;
@@ -137,7 +148,8 @@ static int print_frame(struct ep_replay *replay, struct ep_vec *text, const uint
 	case EP_FRAME_TASK:
 		return ep_vec_printf(text, "task  %s\n", ep_task_text(EP_FRAME_AUX(words[0])));
 	default:
-		return print_language(replay, text, words);
+		return replay->held_events.len ? print_held(replay, text)
+					       : print_language(replay, text, words);
 	}
 }
 
@@ -163,6 +175,17 @@ static int print_event(struct ep_replay *replay, struct ep_vec *text)
 	return r;
 }
 
+static int get_event(struct ep_replay *replay, size_t i)
+{
+	const struct ep_vec *held;
+
+	if (!replay->held_events.len)
+		return ep_replay_walk(replay, i, &replay->event);
+	held = ep_vec_at(&replay->held_events, struct ep_vec, i);
+	replay->event.len = 0;
+	return held->len ? ep_vec_append(&replay->event, held->data, held->len) : -EIO;
+}
+
 static int print_thread(struct ep_replay *replay, size_t i, struct ep_vec *text)
 {
 	const struct ep_replay_thread *thread =
@@ -175,7 +198,7 @@ static int print_thread(struct ep_replay *replay, size_t i, struct ep_vec *text)
 		r = ep_vec_printf(text, "\n");
 	if (r < 0)
 		return r;
-	r = ep_replay_walk(replay, i, &replay->event);
+	r = get_event(replay, i);
 	if (r == -EIO)
 		return ep_vec_printf(text, "trouble  %s\n", ep_kernel_trouble(replay->kernel));
 	return r < 0 ? r : print_event(replay, text);
@@ -186,7 +209,53 @@ int ep_replay_print(struct ep_replay *replay, struct ep_vec *text)
 	int r = 0;
 
 	text->len = 0;
+	replay->held_at = 0;
 	for (size_t i = 0; r == 0 && i < replay->fixture->threads.len; i++)
 		r = print_thread(replay, i, text);
+	return r;
+}
+
+/* The frames of languages, as print_event comes to them. */
+static int hold_names(struct ep_replay *replay)
+{
+	const struct ep_sample *sample = replay->event.data;
+	const uint64_t *words = (const uint64_t *)(sample + 1) + sample->n_kernel;
+	uint32_t n = ep_merge_frames(&replay->merge, words, sample->n_words, sample->error != 0);
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		const uint64_t *frame = words + replay->merge.order[i];
+
+		if (EP_FRAME_KIND(frame[0]) < EP_FRAME_FIRST_DYNAMIC)
+			continue;
+		r = print_language(replay, &replay->held_names, frame);
+		if (r == 0)
+			r = ep_vec_append(&replay->held_names, "", 1);
+	}
+	return r;
+}
+
+/* An empty event: the thread could not be walked. */
+static int hold_thread(struct ep_replay *replay, size_t i, struct ep_vec *held)
+{
+	int r = ep_replay_walk(replay, i, &replay->event);
+
+	ep_vec_init(held, 1, EP_REPLAY_EVENT_BYTES);
+	if (r == -EIO)
+		return 0;
+	if (r == 0)
+		r = ep_vec_append(held, replay->event.data, replay->event.len);
+	return r < 0 ? r : hold_names(replay);
+}
+
+int ep_replay_hold(struct ep_replay *replay)
+{
+	int r = ep_replay_publish(replay);
+
+	for (size_t i = 0; r == 0 && i < replay->fixture->threads.len; i++) {
+		struct ep_vec *held = ep_vec_push(&replay->held_events);
+
+		r = held ? hold_thread(replay, i, held) : -ENOMEM;
+	}
 	return r;
 }

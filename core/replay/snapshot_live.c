@@ -13,12 +13,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #define MAX_ROUNDS   10 /* of looking for threads that are new */
 #define STOP_WAIT_NS (2 * EP_NS_PER_SEC)
+#define QUICK_NICE   -20 /* where we may: a process that stands still waits for us alone */
 
 #if defined(__x86_64__)
 #define HOST_MACHINE EM_X86_64
@@ -34,6 +36,7 @@ struct tracee {
 
 struct live {
 	struct ep_snapshot snapshot;
+	int nice; /* ours, before the process was stopped */
 	pid_t access; /* through which /proc and memory are read: a thread that has not ended */
 	struct ep_vec tracees; /* struct tracee */
 };
@@ -147,6 +150,8 @@ static void live_resume(struct ep_snapshot *snapshot)
 	/* One that never stopped is let go by the kernel when we end: linux/kernel/ptrace.c. */
 	ep_vec_each (&live->tracees, tracee)
 		(void)ptrace(PTRACE_DETACH, tracee->tid, NULL, (void *)(intptr_t)tracee->signal);
+	if (live->tracees.len > 0)
+		(void)setpriority(PRIO_PROCESS, 0, live->nice);
 	live->tracees.len = 0;
 }
 
@@ -206,8 +211,11 @@ int ep_snapshot_stop(struct ep_snapshot *snapshot, char reason[EP_SNAPSHOT_REASO
 {
 	struct live *live = live_of(snapshot);
 	struct tracee *tracee;
-	int r = stop_all(live);
+	int r;
 
+	live->nice = getpriority(PRIO_PROCESS, 0);
+	(void)setpriority(PRIO_PROCESS, 0, QUICK_NICE);
+	r = stop_all(live);
 	snapshot->threads.len = 0;
 	ep_vec_each (&live->tracees, tracee) {
 		if (r == 0 && tracee->stopped)
@@ -229,6 +237,11 @@ int ep_snapshot_stop(struct ep_snapshot *snapshot, char reason[EP_SNAPSHOT_REASO
 static int live_read_block(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *block)
 {
 	return ep_memory_read(live_of(snapshot)->access, addr, block, EP_FIXTURE_BLOCK_BYTES);
+}
+
+static int live_read(struct ep_snapshot *snapshot, uint64_t addr, void *buf, size_t bytes)
+{
+	return ep_memory_read(live_of(snapshot)->access, addr, buf, bytes);
 }
 
 static int live_open(struct ep_snapshot *snapshot, const struct ep_mapping *mapping)
@@ -296,6 +309,7 @@ int ep_snapshot_open_live(pid_t pid, struct ep_snapshot **ret_snapshot,
 {
 	static const struct ep_snapshot_ops ops = {
 		.read_block = live_read_block,
+		.read = live_read,
 		.open = live_open,
 		.tls = live_tls,
 		.file = live_file,

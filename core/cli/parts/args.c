@@ -99,6 +99,16 @@ static const struct option capture_options[] = {
 	{0},
 };
 
+static const struct option dump_options[] = {
+	{"pid", required_argument, NULL, 'p'},
+	{"tid", required_argument, NULL, 't'},
+	{"core", required_argument, NULL, OPT_CORE},
+	{"quiet", no_argument, NULL, 'q'},
+	{"verbose", no_argument, NULL, 'v'},
+	{"help", no_argument, NULL, 'h'},
+	{0},
+};
+
 static const struct command commands[] = {
 	{"", "", EP_COMMAND_AGENT, "+:qvhV", agent_options},
 	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:" EP_FILTER_LETTERS "ad:o:f:gqvh", record_options},
@@ -109,6 +119,7 @@ static const struct command commands[] = {
 	{"doctor", "doctor ", EP_COMMAND_DOCTOR, "+:vh", doctor_options},
 	{"plugins", "plugins ", EP_COMMAND_PLUGINS, "+:vh", plugins_options},
 	{"capture", "capture ", EP_COMMAND_CAPTURE, "+:p:t:o:qvh", capture_options},
+	{"dump", "dump ", EP_COMMAND_DUMP, "+:p:t:qvh", dump_options},
 };
 
 static int fail(struct ep_args *args, const char *fmt, ...) EP_PRINTF(2, 3);
@@ -385,7 +396,7 @@ static const struct command *find_command(const char *name)
 
 static int unknown_command(struct ep_args *args, const char *name)
 {
-	static const char *const names[] = {"record", "report", "convert", "diff", "top", "doctor", "plugins", "capture", "help",
+	static const char *const names[] = {"record", "report", "convert", "diff", "top", "doctor", "plugins", "capture", "dump", "help",
 					    "version"};
 	const char *nearest = ep_suggest(name, names, EP_LEN(names));
 
@@ -405,11 +416,15 @@ static int check_agent(struct ep_args *args)
 	return 0;
 }
 
+/* capture, and dump, which writes no file */
 static int check_capture(struct ep_args *args)
 {
+	bool is_dump = args->command == EP_COMMAND_DUMP;
+
 	if ((args->n_pids == 1) == (args->core_path != NULL) || args->n_pids > 1)
-		return fail(args, "capture takes one process, -p PID, or one core file, --core FILE");
-	if (args->outputs.n != 1)
+		return fail(args, "%s takes one process, -p PID, or one core file, --core FILE",
+			    is_dump ? "dump" : "capture");
+	if (!is_dump && args->outputs.n != 1)
 		return fail(args, "capture writes one file: say which, like -o app.fixture.zst");
 	return 0;
 }
@@ -435,7 +450,7 @@ static int take_rest(struct ep_args *args, int argc, char **argv, int rest)
 		return fail(args, "no command behind '--': leave it out, or add one");
 	else if (rest < argc && args->command != EP_COMMAND_HELP)
 		return fail(args, "'%s' is one word too many: see --help", argv[rest]);
-	if (args->command == EP_COMMAND_CAPTURE)
+	if (args->command == EP_COMMAND_CAPTURE || args->command == EP_COMMAND_DUMP)
 		return check_capture(args);
 	if (args->command == EP_COMMAND_PLUGINS)
 		return check_plugins(args);

@@ -28,6 +28,7 @@ enum ep_command {
 	EP_COMMAND_DOCTOR,
 	EP_COMMAND_PLUGINS,
 	EP_COMMAND_CAPTURE, /* one of pids or core_path, one output */
+	EP_COMMAND_DUMP,    /* one of pids or core_path */
 };
 
 struct ep_args {
@@ -37,8 +38,8 @@ struct ep_args {
 	bool quiet;		    /* -q */
 	unsigned int verbose;	    /* number of -v */
 	bool json;		    /* doctor */
-	const char *core_path;	    /* capture: NULL when not given */
-	pid_t tids[EP_ARGS_MAX_PIDS]; /* capture: none is all threads */
+	const char *core_path;	    /* capture, dump: NULL when not given */
+	pid_t tids[EP_ARGS_MAX_PIDS]; /* the same: none is all threads */
 	size_t n_tids;
 	const char *plugin_path;    /* plugins --check: NULL when not given */
 	const char *new_plugin;	    /* plugins --new: its name; NULL when not given */

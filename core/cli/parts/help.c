@@ -11,6 +11,7 @@ static const char program_help[] =
 	"       ebpf-profiler top [-F HZ] [-p PID,..] [-a] [-d TIME] [-- CMD ARG..]\n"
 	"       ebpf-profiler doctor [--json]\n"
 	"       ebpf-profiler plugins [--check FILE | --new NAME [--jit]]\n"
+	"       ebpf-profiler dump {-p PID | --core FILE}\n"
 	"       ebpf-profiler capture {-p PID | --core FILE} -o FILE\n"
 	"\n"
 	"Profiles a whole Linux machine: kernel and native code, without frame pointers, with no\n"
@@ -31,6 +32,7 @@ static const char program_help[] =
 	"  top              where the time goes now, on the terminal\n"
 	"  doctor           what this kernel and these privileges allow, and how to fix the rest\n"
 	"  plugins          the plugins that are installed, and their options\n"
+	"  dump             what all threads of a process do now: their stacks, in all languages\n"
 	"  capture          the stacks of a process as a file that can be replayed, for bug reports\n"
 	"\n"
 	"Every key of the configuration can be set in the environment, which wins over the file:\n"
@@ -121,6 +123,21 @@ static const char capture_help[] =
 	"  -v, --verbose      say more\n"
 	"  -h, --help         this text\n";
 
+static const char dump_help[] =
+	"usage: ebpf-profiler dump {-p PID | --core FILE} [-t TID]\n"
+	"\n"
+	"Prints the stacks of all threads of a process once, running or waiting, in all languages\n"
+	"in one stack: native code, Python, Java, .NET, JavaScript, Go, Ruby, PHP, Perl. The\n"
+	"innermost frame comes first. The process stands still for some milliseconds.\n"
+	"\n"
+	"  -p, --pid PID      a process; it is stopped with ptrace, and nothing is written into it\n"
+	"  -t, --tid TID      only this thread; TID,TID.. for more\n"
+	"      --core FILE    a core file of x86-64 or aarch64, instead; files it names are read\n"
+	"                     from disk\n"
+	"  -q, --quiet        no summary on standard error\n"
+	"  -v, --verbose      say more\n"
+	"  -h, --help         this text\n";
+
 void ep_help_print(FILE *out, enum ep_command topic)
 {
 	switch (topic) {
@@ -144,6 +161,9 @@ void ep_help_print(FILE *out, enum ep_command topic)
 		break;
 	case EP_COMMAND_CAPTURE:
 		fputs(capture_help, out);
+		break;
+	case EP_COMMAND_DUMP:
+		fputs(dump_help, out);
 		break;
 	case EP_COMMAND_PLUGINS:
 		fputs(plugins_help, out);

@@ -10,8 +10,10 @@ without unwind rules (leap/). EBPF_PROFILER_BUILD is the build directory whose h
 import collections
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -148,6 +150,17 @@ class Mark(Case):
         for expected in (("outer", "outer.toy", 11, 10), ("inner", "inner.toy", 21, 20),
                          ("busy", "busy.toy", 31, 30)):
             self.assertIn(expected, found)
+
+    def test_dump_has_them_in_one_stack(self):
+        for _ in range(10):
+            with subprocess.Popen([self.toy, "1000", "2"], stdout=subprocess.DEVNULL) as process:
+                time.sleep(0.05)
+                text = run(BINARY, "dump", "-p", str(process.pid), env=self.environment).stdout
+                process.kill()
+            self.assertRegex(text, r"(?m)^thread \d+ toy$")
+            # Each round is two functions of the language, entered from native code.
+            self.assertRegex(text, r"(?s)native  toy  bounce\n(?:toy  inner  inner\.toy:\d+\n)"
+                                   r"toy  outer  outer\.toy:\d+\n.*native  toy  main\n")
 
     def test_program_is_loaded_when_it_is_needed(self):
         without = self.record("sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
