@@ -126,9 +126,9 @@ static const char capture_help[] =
 static const char dump_help[] =
 	"usage: ebpf-profiler dump {-p PID | --core FILE} [-t TID]\n"
 	"\n"
-	"Prints the stacks of all threads of a process once, running or waiting, in all languages\n"
-	"in one stack: native code, Python, Java, .NET, JavaScript, Go, Ruby, PHP, Perl. The\n"
-	"innermost frame comes first. The process stands still for some milliseconds.\n"
+	"Prints the stacks of all threads of a process once, running or waiting: native code and\n"
+	"the languages of all plugins in one stack, innermost frame first. The process stands\n"
+	"still for some milliseconds.\n"
 	"\n"
 	"  -p, --pid PID      a process; it is stopped with ptrace, and nothing is written into it\n"
 	"  -t, --tid TID      only this thread; TID,TID.. for more\n"
