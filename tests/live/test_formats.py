@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 import whole  # and with it where the kit is
 import formats
@@ -26,7 +27,7 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 for i in range(5): subprocess.run(["sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"])
 """
-FILES = ["r.pb.gz", "r.json.gz", "r.folded", "r.perf.txt", "r.otlp.gz", "r.html"]
+FILES = ["r.pb.gz", "r.json.gz", "r.folded", "r.perf.txt", "r.otlp.gz", "r.html", "r.svg"]
 LESS = re.compile(r"[\0-\x1f\x7f]")
 
 
@@ -68,6 +69,27 @@ class Formats(whole.Case):
         self.assertGreater(len(by(self.truth, "pid")), 3)
         if os.path.exists(os.path.join(os.environ["EBPF_PROFILER_PLUGINS_DIR"], os.path.basename(sys.executable)[:6] + ".so")):
             self.assertGreater(len(by(self.truth, "place")), 3)
+
+    def test_picture(self):
+        """Programs are as wide as their CPU time; each box is in its caller's."""
+        boxes = []
+        for box in xml.etree.ElementTree.parse(self.files["r.svg"]).iterfind(".//{*}g"):
+            title = box.find("{*}title").text.rsplit(" (", 1)[0]
+            boxes.append((title, int(box.get("data-y")), float(box.get("data-x")), float(box.get("data-w"))))
+        times = by(self.truth, "comm")
+        width = boxes[0][3]
+        self.assertEqual(boxes[0][:2], ("all", 0))
+        shown = {title: w for title, row, _, w in boxes if row == 1}
+        for (comm,), ns in times.items():
+            share = width * ns / sum(times.values())
+            self.assertAlmostEqual(shown.get(comm, 0), share if share >= 0.1 else 0, delta=0.001 * len(times))
+        self.assertLessEqual(sum(shown.values()), width + 0.01)
+        path = []
+        for title, row, x, w in boxes:      # in the order of a walk
+            del path[row:]
+            self.assertEqual(len(path), row, title)
+            self.assertTrue(row == 0 or (path[-1][0] <= x + 0.01 and x + w <= path[-1][1] + 0.01), title)
+            path.append((x, x + w))
 
     def test_page(self):
         self.same(formats.read_page(self.files["r.html"]), "function", "place", "pid", "comm", "second")

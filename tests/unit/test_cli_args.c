@@ -28,8 +28,8 @@ static int parse(const char *line, struct ep_args *args)
 	return ep_args_parse(split(copy, words), words, args);
 }
 
-#define EXTENSIONS ".html, .otlp.gz, .pb.gz, .pprof, .folded, .perf.txt, .json.gz, .pgo"
-#define FORMATS	   "html, otlp, pprof, folded, perf, firefox, pgo"
+#define EXTENSIONS ".html, .otlp.gz, .pb.gz, .pprof, .folded, .perf.txt, .json.gz, .svg, .pgo"
+#define FORMATS	   "html, otlp, pprof, folded, perf, firefox, svg, pgo"
 
 static const struct {
 	const char *line, *error;
@@ -75,11 +75,11 @@ static const struct {
 	{"record -p 0", "-p takes process ids with commas between them, like -p 1234,1235"},
 	{"record -p 2147483648",
 	 "-p takes process ids with commas between them, like -p 1234,1235"},
-	{"record -o out.svg", "-o 'out.svg': the extension says the format: " EXTENSIONS
+	{"record -o out.bmp", "-o 'out.bmp': the extension says the format: " EXTENSIONS
 			      "; another name goes with -f FORMAT in front of it"},
 	{"record -o .pb.gz", "-o '.pb.gz': the extension says the format: " EXTENSIONS
 			     "; another name goes with -f FORMAT in front of it"},
-	{"record -f svg", "-f takes one of " FORMATS ", not 'svg'"},
+	{"record -f bmp", "-f takes one of " FORMATS ", not 'bmp'"},
 	{"record -f foldde -o x", "-f takes one of " FORMATS ", not 'foldde': did you mean folded?"},
 	{"record -o - -o -", "-o '-' is there twice: leave one out"},
 	{"record -o a.pb.gz -o a.pb.gz", "-o 'a.pb.gz' is there twice: leave one out"},

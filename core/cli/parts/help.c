@@ -54,11 +54,11 @@ static const char record_help[] =
 	"  -d, --duration T    10, 10s, 500ms, 1m30s\n"
 	"  -o, --output FILE   where to; the extension is the format: .html (a page to look at and to\n"
 	"                      send), .otlp.gz (the same without the page), .pb.gz or .pprof (pprof),\n"
-	"                      .folded (flamegraph.pl), .perf.txt (as perf script), .json.gz (Firefox\n"
-	"                      Profiler), .pgo (go build -pgo). Can be repeated; '-' is standard\n"
-	"                      output. Without -o: profile-WHAT-TIME.html\n"
-	"  -f, --format NAME   the format whatever the extension: html, otlp, pprof, folded, perf,\n"
-	"                      firefox, pgo; of the -o that follow, and of '-'\n"
+	"                      .svg (a flame graph), .folded (flamegraph.pl), .perf.txt (as perf\n"
+	"                      script), .json.gz (Firefox Profiler), .pgo (go build -pgo). Can be\n"
+	"                      repeated; '-' is standard output. Without -o: profile-WHAT-TIME.html\n"
+	"  -f, --format NAME   the format whatever the extension: html, otlp, pprof, svg, folded,\n"
+	"                      perf, firefox, pgo; of the -o that follow, and of '-'\n"
 	"      --force         overwrite a file that exists\n"
 	"      --keep-root     run CMD as root, not as the user who called sudo\n"
 	"      --min-complete PCT  end with exit status 6 when less of the CPU time than this has\n"
@@ -76,7 +76,7 @@ static const char record_help[] =
 	"  ebpf-profiler record -d 10                        the machine for 10 seconds\n"
 	"  ebpf-profiler record -F 199 -o out.pb.gz -- make  a build\n"
 	"  go tool pprof -top out.pb.gz                      read it\n"
-	"  ebpf-profiler record -d 5 -f folded -o - | flamegraph.pl >out.svg\n";
+	"  ebpf-profiler record -d 5 -o out.svg              a picture for a ticket\n";
 
 static const char doctor_help[] =
 	"usage: ebpf-profiler doctor [--json]\n"

@@ -45,8 +45,8 @@ const char ep_convert_help[] =
 	"\n"
 	"  -o, --output FILE    where to; the extension is the format, as of record. Can be\n"
 	"                       repeated; '-' is standard output\n"
-	"  -f, --format NAME    the format whatever the extension: html, otlp, pprof, folded, perf,\n"
-	"                       firefox, pgo; of the -o that follow, and of '-'\n"
+	"  -f, --format NAME    the format whatever the extension: html, otlp, pprof, svg, folded,\n"
+	"                       perf, firefox, pgo; of the -o that follow, and of '-'\n"
 	"      --force          overwrite a file that exists\n"
 	"      --symbols        look names of native frames that have none up again, in local files\n"
 	"                       with the build id of the program that ran, and their debug files\n"
@@ -62,7 +62,7 @@ const char ep_convert_help[] =
 	"passes the filters\n"
 	"\n"
 	"  ebpf-profiler convert x.otlp.gz -o x.pb.gz         for go tool pprof\n"
-	"  ebpf-profiler convert x.pb.gz -f folded -o - | flamegraph.pl >x.svg\n"
+	"  ebpf-profiler convert x.pb.gz -o x.svg             a flame graph\n"
 	"  ebpf-profiler convert x.html --symbols --debug-dir ./debug -o named.html\n";
 
 const char ep_diff_help[] =

@@ -14,6 +14,7 @@ static const struct ep_output_format formats[] = {
 	{"folded", "folded", {".folded"}, true, "flamegraph.pl --countname ns %s >profile.svg"},
 	{"perf", "perf", {".perf.txt"}, true, "stackcollapse-perf.pl %s, or open it in speedscope"},
 	{"firefox", "firefox", {".json.gz"}, false, "open %s in profiler.firefox.com"},
+	{"svg", "svg", {".svg"}, false, "open %s in a browser"},
 	{"pgo", "pgo", {".pgo"}, false, "go build -pgo=%s"},
 };
 
