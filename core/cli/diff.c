@@ -21,6 +21,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <uv.h>
 
@@ -283,7 +285,7 @@ static void print(const struct diff *diff)
 	struct ep_diff_print print = {
 		.title_a = diff->sides[EP_MOVERS_A].title,
 		.title_b = diff->sides[EP_MOVERS_B].title,
-		.absolute = diff->args.absolute,
+		.amount = diff->args.amount,
 		.rows = diff->args.rows,
 	};
 
@@ -296,6 +298,24 @@ static void print(const struct diff *diff)
 		ep_diff_print_text(stdout, diff->movers, &print);
 }
 
+/* What cannot be seen is no proof that nothing is there. */
+static enum ep_exit check_power(const struct diff *diff)
+{
+	double least = ep_diff_least_change(diff->movers, diff->args.amount, 0), limit = diff->args.fail_above;
+
+	if (least <= limit || (limit <= 0 && isfinite(least)))
+		return EP_EXIT_OK;
+	fprintf(stderr, "ebpf-profiler: %" PRIu64 " and %" PRIu64 " samples can show ",
+		ep_movers_sum(diff->movers, EP_MOVERS_A).count, ep_movers_sum(diff->movers, EP_MOVERS_B).count);
+	if (isfinite(least))
+		fprintf(stderr, "a change of %.2f%s at the least, not the %g of --fail-above", least,
+			ep_diff_unit(diff->movers, diff->args.amount), limit);
+	else
+		fprintf(stderr, "no change at all");
+	fprintf(stderr, ": record longer, or several times (--base A1 --base A2 B1 B2)\n");
+	return EP_EXIT_NO_SAMPLES;
+}
+
 static enum ep_exit check_limit(const struct diff *diff)
 {
 	const struct ep_mover *worst;
@@ -304,17 +324,18 @@ static enum ep_exit check_limit(const struct diff *diff)
 
 	if (diff->args.fail_above < 0)
 		return EP_EXIT_OK;
-	worst = ep_diff_worst(diff->movers, diff->args.absolute, diff->args.fail_above, &low);
+	worst = ep_diff_worst(diff->movers, diff->args.amount, diff->args.fail_above, &low);
 	if (!worst)
-		return EP_EXIT_OK;
-	fprintf(stderr, "ebpf-profiler: %s takes at least %.2f %% more than before, above the %g %% of --fail-above\n",
-		ep_text_fit(worst->name, 200, name), low, diff->args.fail_above);
+		return check_power(diff);
+	fprintf(stderr, "ebpf-profiler: %s takes at least %.2f%s more than before, above the %g of --fail-above\n",
+		ep_text_fit(worst->name, 200, name), low, ep_diff_unit(diff->movers, diff->args.amount),
+		diff->args.fail_above);
 	return EP_EXIT_QUALITY;
 }
 
 static enum ep_exit run(struct diff *diff)
 {
-	const struct ep_movers_options options = {.absolute = diff->args.absolute};
+	const struct ep_movers_options options = {.amount = diff->args.amount};
 	enum ep_exit status = check_output(&diff->args);
 	int r;
 

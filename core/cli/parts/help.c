@@ -7,7 +7,7 @@ static const char program_help[] =
 	"       ebpf-profiler record [-F HZ] [-p PID,..] [-a] [-d TIME] [-o FILE].. [-- CMD ARG..]\n"
 	"       ebpf-profiler report [--by WHAT] [--tree] [--list FUNC] [filter].. [FILE]..\n"
 	"       ebpf-profiler convert FILE.. -o OUT [filter]..\n"
-	"       ebpf-profiler diff BEFORE AFTER [-o FILE] [--absolute] [--fail-above PCT] [filter]..\n"
+	"       ebpf-profiler diff BEFORE AFTER [-o FILE] [--total] [--fail-above N] [filter]..\n"
 	"       ebpf-profiler top [-F HZ] [-p PID,..] [-a] [-d TIME] [-- CMD ARG..]\n"
 	"       ebpf-profiler doctor [--json]\n"
 	"       ebpf-profiler plugins [--check FILE | --new NAME [--jit]]\n"
