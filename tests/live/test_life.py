@@ -288,6 +288,11 @@ class Command(LifeCase):
                 self.assert_one_line(result, "warning: no samples, and no file")
                 self.assertFalse(os.path.exists(self.out))
 
+    def test_a_command_that_sleeps_is_told_that_it_waited(self):
+        result = self.no_samples("-o", self.out, "--", "sleep", "2.2")
+        self.assert_one_line(result, r"warning: no samples, and no file: it ran 0\.0 s of [2-9]\.\d s, the rest it waited; CPU "
+                             "time is what is measured")
+
     def test_no_samples_are_an_error_where_a_target_was_named(self):
         with subprocess.Popen(["sleep", "60"]) as idle:
             for more in ((), ("--", "sleep", "0.1")):

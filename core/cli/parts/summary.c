@@ -13,6 +13,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#define WAITED_PART   5 /* who ran for less than a fifth of the time mostly waited */
+#define WAITED_MIN_NS EP_NS_PER_SEC
 #define TOP_FUNCTIONS 15
 #define TOP_PROCESSES 10
 #define TOP_EXECUTABLES 10
@@ -56,10 +58,21 @@ static uint64_t wall_ns(const struct ep_shares *shares, const struct ep_summary_
 	return info->wall_ns ? info->wall_ns : shares->duration_ns;
 }
 
+const char *ep_summary_waited(uint64_t cpu_ns, uint64_t wall_ns, char *buf)
+{
+	if (wall_ns < WAITED_MIN_NS || cpu_ns >= wall_ns / WAITED_PART)
+		return NULL;
+	snprintf(buf, EP_SUMMARY_WAITED_BYTES,
+		 "it ran %.1f s of %.1f s, the rest it waited; CPU time is what is measured",
+		 seconds(cpu_ns), seconds(wall_ns));
+	return buf;
+}
+
 static void print_totals(FILE *out, const struct ep_shares *shares,
 			 const struct ep_summary_info *info)
 {
 	uint64_t wall = wall_ns(shares, info);
+	char waited[EP_SUMMARY_WAITED_BYTES];
 
 	fprintf(out, "%" PRIu64 " samples in %.1f s at %u Hz", shares->samples, seconds(wall),
 		shares->period_hz);
@@ -70,6 +83,8 @@ static void print_totals(FILE *out, const struct ep_shares *shares,
 		fprintf(out, ", %.0f %% of what there was",
 			percent(shares->cpu_ns, wall * info->n_cpus));
 	fprintf(out, "\n");
+	if (info->is_target && !shares->lost && ep_summary_waited(shares->cpu_ns, wall, waited))
+		fprintf(out, "%s\n", waited);
 }
 
 /* Three weeks of CPU time, in ns and times 10000, are more than 64 bits. */
