@@ -301,15 +301,17 @@ static void print(const struct diff *diff)
 /* What cannot be seen is no proof that nothing is there. */
 static enum ep_exit check_power(const struct diff *diff)
 {
-	double least = ep_diff_least_change(diff->movers, diff->args.amount, 0), limit = diff->args.fail_above;
+	double least = ep_diff_least_change(diff->movers, diff->args.amount, 0),
+	       limit = diff->args.fail_above;
 
 	if (least <= limit || (limit <= 0 && isfinite(least)))
 		return EP_EXIT_OK;
 	fprintf(stderr, "ebpf-profiler: %" PRIu64 " and %" PRIu64 " samples can show ",
-		ep_movers_sum(diff->movers, EP_MOVERS_A).count, ep_movers_sum(diff->movers, EP_MOVERS_B).count);
+		ep_movers_sum(diff->movers, EP_MOVERS_A).count,
+		ep_movers_sum(diff->movers, EP_MOVERS_B).count);
 	if (isfinite(least))
-		fprintf(stderr, "a change of %.2f%s at the least, not the %g of --fail-above", least,
-			ep_diff_unit(diff->movers, diff->args.amount), limit);
+		fprintf(stderr, "a change of %.2f%s at the least, not the %g of --fail-above",
+			least, ep_diff_unit(diff->movers, diff->args.amount), limit);
 	else
 		fprintf(stderr, "no change at all");
 	fprintf(stderr, ": record longer, or several times (--base A1 --base A2 B1 B2)\n");
@@ -327,9 +329,10 @@ static enum ep_exit check_limit(const struct diff *diff)
 	worst = ep_diff_worst(diff->movers, diff->args.amount, diff->args.fail_above, &low);
 	if (!worst)
 		return check_power(diff);
-	fprintf(stderr, "ebpf-profiler: %s takes at least %.2f%s more than before, above the %g of --fail-above\n",
-		ep_text_fit(worst->name, 200, name), low, ep_diff_unit(diff->movers, diff->args.amount),
-		diff->args.fail_above);
+	fprintf(stderr,
+		"ebpf-profiler: %s takes at least %.2f%s more than before, above the %g of --fail-above\n",
+		ep_text_fit(worst->name, 200, name), low,
+		ep_diff_unit(diff->movers, diff->args.amount), diff->args.fail_above);
 	return EP_EXIT_QUALITY;
 }
 

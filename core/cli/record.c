@@ -92,7 +92,8 @@ static enum ep_exit name_files(struct record *record)
 /* A command or -p and nothing else: what of it has no sample did not run. */
 static bool is_whole_target(const struct ep_args *args)
 {
-	return (ep_chosen_is_command(args) || args->n_pids) && !args->filter.n_terms && !args->all_cpus;
+	return (ep_chosen_is_command(args) || args->n_pids) && !args->filter.n_terms &&
+	       !args->all_cpus;
 }
 
 static void print_summary(struct record *record)
@@ -169,7 +170,8 @@ static void no_samples(struct record *record, const struct ep_batch *batch)
 		record->files.n ? ", and no file" : "");
 	if (ep_chosen_explain(&args->filter, false, renamed))
 		fprintf(stderr, "%s\n", renamed);
-	else if (is_whole_target(args) && !batch->lost_samples && ep_summary_waited(0, record->wall_ns, waited))
+	else if (is_whole_target(args) && !batch->lost_samples &&
+		 ep_summary_waited(0, record->wall_ns, waited))
 		fprintf(stderr, "%s\n", waited);
 	else
 		fprintf(stderr, "%s; record longer (-d), faster (-F), or the whole machine (-a)\n",

@@ -87,7 +87,8 @@ static void chosen_fini(struct ep_vec *chosen)
 
 static enum ep_exit no_file_of_that_time(const char *directory)
 {
-	fprintf(stderr, "ebpf-profiler: %s: no file is of that time: see `ls %s` for those there are\n",
+	fprintf(stderr,
+		"ebpf-profiler: %s: no file is of that time: see `ls %s` for those there are\n",
 		directory, directory);
 	return EP_EXIT_NO_SAMPLES;
 }
@@ -356,7 +357,7 @@ static enum ep_exit no_samples(const struct ep_view_filter *filter, const struct
 	else
 		fprintf(stderr,
 			"ebpf-profiler: no sample passes these filters: leave one out, or see what there is with "
-				"--by process, thread, cpu or kind\n");
+			"--by process, thread, cpu or kind\n");
 	return EP_EXIT_NO_SAMPLES;
 }
 

@@ -406,7 +406,8 @@ static int list_chances(const struct ep_movers *movers, struct ep_vec *chances)
 	return r;
 }
 
-/* Tarone's K: the least number that is not exceeded by that of the comparisons that alpha / K can decide. */
+/* Tarone's K: the least number that is not exceeded by that of the comparisons that alpha / K can
+ * decide. */
 static int count_comparisons(const struct ep_movers *movers, double *ret_n)
 {
 	ep_cleanup(ep_vec_fini) struct ep_vec chances;

@@ -8,13 +8,14 @@
  *	ep_movers_add(movers, EP_MOVERS_B, other);
  *	ep_movers_compare(movers);			then rows, most moved first
  *
- * Amounts are sums of weights; how certain they are follows from counts. Each function is compared by what it
- * takes itself and by what it takes with all it calls; functions of equal name are one, and recursion counts
- * once. Where samples of a function come in bursts, its intervals are wider (bursts.h). The intervals
- * hold together: the probability that chance makes a mover of any function is at most `alpha`.
- * Functions that have too few samples in both to be ever found different do not count among those
- * compared (Tarone, "A modified Bonferroni method for discrete data", Biometrics 46, 1990), and those
- * that are in the same stacks, as a program's main and what calls it, are one comparison.
+ * Amounts are sums of weights; how certain they are follows from counts. Each function is compared
+ *by what it takes itself and by what it takes with all it calls; functions of equal name are one,
+ *and recursion counts once. Where samples of a function come in bursts, its intervals are wider
+ *(bursts.h). The intervals hold together: the probability that chance makes a mover of any function
+ *is at most `alpha`. Functions that have too few samples in both to be ever found different do not
+ *count among those compared (Tarone, "A modified Bonferroni method for discrete data", Biometrics
+ *46, 1990), and those that are in the same stacks, as a program's main and what calls it, are one
+ *comparison.
  */
 #ifndef EP_VIEW_MOVERS_H
 #define EP_VIEW_MOVERS_H
@@ -31,8 +32,9 @@ enum ep_movers_side { EP_MOVERS_A, EP_MOVERS_B, EP_MOVERS_SIDES };
 /* What is compared of a function. */
 enum ep_movers_amount {
 	EP_MOVERS_SHARE,      /* of all weight: 0 to 1 */
-	EP_MOVERS_PER_SECOND, /* weight per second of recording: of services, whose work has no end */
-	EP_MOVERS_TOTAL,      /* weight of the whole recording: of equal work, however long it took */
+	EP_MOVERS_PER_SECOND, /* weight per second of recording: of services, whose work has no end
+			       */
+	EP_MOVERS_TOTAL, /* weight of the whole recording: of equal work, however long it took */
 };
 
 struct ep_movers_options {
@@ -43,7 +45,8 @@ struct ep_movers_options {
 /* Of one function, its own part or all of it; a, b, low and high are such amounts. */
 struct ep_movers_change {
 	uint64_t count[EP_MOVERS_SIDES], weight[EP_MOVERS_SIDES];
-	uint64_t stacks; /* a sum over the stacks that were counted: equal for an equal set of them */
+	uint64_t stacks; /* a sum over the stacks that were counted: equal for an equal set of them
+			  */
 	double a, b;
 	struct ep_chance_range difference; /* of b - a */
 	bool moved;			   /* it does not contain 0 */
@@ -81,8 +84,8 @@ int ep_movers_add(struct ep_movers *movers, enum ep_movers_side side, const stru
 int ep_movers_compare(struct ep_movers *movers);
 
 /*
- * After the compare: the least that a function must take more in B to be a mover, as an amount, if it
- * has this share of A's samples (0: it is new). INFINITY: no number of samples of B would do.
+ * After the compare: the least that a function must take more in B to be a mover, as an amount, if
+ * it has this share of A's samples (0: it is new). INFINITY: no number of samples of B would do.
  */
 double ep_movers_least_change(const struct ep_movers *movers, double share);
 

@@ -441,10 +441,39 @@ class Symbols(Case):
         self.convert("--debug-dir", self.at("store"))
         self.assert_named()
 
+    def test_whatever_the_file_is_called(self):
+        """A debug file of a build directory has any name; its build id says whose it is."""
+        os.makedirs(self.at("store/deep/er"))
+        os.rename(self.debug, self.at("store/deep/er/application-1.2.symbols"))
+        os.symlink(".", self.at("store/circle"))
+        os.mkfifo(self.at("store/pipe"))
+        shutil.copy("/bin/true", self.at("store/another"))
+        with open(self.at("store/broken"), "wb") as file:
+            file.write(b"\x7fELF" + bytes(range(256)))
+        self.assertNotIn("no file has", self.convert("--debug-dir", self.at("store")))
+        self.assert_named()
+
+    def test_what_was_looked_for_is_said(self):
+        os.rename(self.debug, self.at("away"))
+        os.mkdir(self.at("store"))
+        shutil.copy("/bin/true", self.at("store/secret"))
+        said = self.convert("--debug-dir", self.at("store"))
+        self.assertEqual(said.splitlines()[:2], [
+            f"symbols: no file has the build id of {self.program}: {self.build_id}",
+            "symbols: 0 of 3 frames without a name have one now; a file was found for 0 of 1 modules they are in; 1 ELF "
+            "files with a build id are in the directories of --debug-dir"])
+
+    def test_a_directory_that_is_none_is_an_error(self):
+        for name, says in (("not-there", "No such file or directory"), ("nameless.pb.gz", "is a file: give the directory it is in")):
+            self.assertIn(f"--debug-dir {self.at(name)}: {says}",
+                          self.fails(1, "convert", self.path, "-o", self.out, "--symbols", "--debug-dir", self.at(name)))
+            self.assertFalse(os.path.exists(self.out))
+
     def test_another_build_is_not_taken(self):
         os.rename(self.debug, self.at("away"))
-        shutil.copy("/bin/true", self.debug)
-        self.convert("--debug-dir", self.directory)
+        os.mkdir(self.at("store"))
+        shutil.copy("/bin/true", self.at("store/secret.debug"))
+        self.convert("--debug-dir", self.at("store"))
         self.assert_named(False)
 
     def test_debuginfod_is_asked_with_the_option_only(self):

@@ -362,8 +362,9 @@ EP_TEST(who_waited_is_told_so)
 	char buf[EP_SUMMARY_WAITED_BYTES];
 	const uint64_t s = 1000000000;
 
-	assert_string_equal(ep_summary_waited(3 * s / 10, 10 * s, buf),
-			    "it ran 0.3 s of 10.0 s, the rest it waited; CPU time is what is measured");
+	assert_string_equal(
+		ep_summary_waited(3 * s / 10, 10 * s, buf),
+		"it ran 0.3 s of 10.0 s, the rest it waited; CPU time is what is measured");
 	assert_non_null(ep_summary_waited(0, 2 * s, buf));
 	assert_null(ep_summary_waited(0, s / 2, buf)); /* too short to say it */
 	assert_null(ep_summary_waited(9 * s, 10 * s, buf));
@@ -378,7 +379,8 @@ EP_TEST(only_a_target_waits)
 	waits.lost_samples = 0;
 	assert_null(strstr(print_one(&waits, &info), "waited"));
 	info.is_target = true;
-	assert_non_null(strstr(print_one(&waits, &info), "\nit ran 1.0 s of 10.0 s, the rest it waited; CPU time is"));
+	assert_non_null(strstr(print_one(&waits, &info),
+			       "\nit ran 1.0 s of 10.0 s, the rest it waited; CPU time is"));
 	assert_null(strstr(print_one(&batch, &info), "waited")); /* samples were lost */
 }
 

@@ -169,7 +169,8 @@ static void run_program(const struct program *program, uint32_t samples, uint64_
 
 static struct ep_movers *compare(const struct recording *a, const struct recording *b, bool absolute)
 {
-	struct ep_movers_options options = {.amount = absolute ? EP_MOVERS_PER_SECOND : EP_MOVERS_SHARE};
+	struct ep_movers_options options = {.amount = absolute ? EP_MOVERS_PER_SECOND
+							       : EP_MOVERS_SHARE};
 	struct ep_movers *movers = NULL;
 
 	assert_int_equal(ep_movers_new(&options, &movers), 0);

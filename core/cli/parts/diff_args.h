@@ -14,7 +14,8 @@ struct ep_diff_args {
 	size_t n_bases, others_at;
 	const char *output; /* a page, NULL: none */
 	uint32_t rows;	    /* of each table; 0: all */
-	/* Points of the share, per cent of one CPU, seconds, as `amount` says; negative: not asked for. */
+	/* Points of the share, per cent of one CPU, seconds, as `amount` says; negative: not asked
+	 * for. */
 	double fail_above;
 	const char *fail_above_text;
 	enum ep_movers_amount amount;

@@ -61,11 +61,13 @@ static void print_side(FILE *out, const char *letter, const char *title, struct 
 	fprintf(out, "\n");
 }
 
-static void print_heading(FILE *out, const struct ep_movers *movers, const struct ep_diff_print *print,
-			  const char *text)
+static void print_heading(FILE *out, const struct ep_movers *movers,
+			  const struct ep_diff_print *print, const char *text)
 {
 	int unit = (int)strlen(scale_of(movers, print->amount).unit) + 6;
-	const char *other = print->amount != EP_MOVERS_SHARE ? "share" : is_time(movers) ? "time" : "sum";
+	const char *other = print->amount != EP_MOVERS_SHARE ? "share"
+			    : is_time(movers)		     ? "time"
+							     : "sum";
 	char a[16], b[16];
 
 	snprintf(a, sizeof(a), "A %s", other);
@@ -79,14 +81,17 @@ static void print_heading(FILE *out, const struct ep_movers *movers, const struc
 	fprintf(out, "  %8s %8s  %s%s\n", a, b, text, print->color ? "\033[0m" : "");
 }
 
-/* What a function has of a side beside what is compared: time beside shares, a share beside time. */
-static const char *other_amount(const struct ep_movers *movers, const struct ep_movers_change *change,
-				enum ep_movers_amount amount, enum ep_movers_side side, char *buf, size_t size)
+/* What a function has of a side beside what is compared: time beside shares, a share beside time.
+ */
+static const char *other_amount(const struct ep_movers *movers,
+				const struct ep_movers_change *change, enum ep_movers_amount amount,
+				enum ep_movers_side side, char *buf, size_t size)
 {
 	double weight = (double)change->weight[side];
 
 	if (amount != EP_MOVERS_SHARE)
-		snprintf(buf, size, "%.2f %%", 100 * weight / (double)ep_movers_sum(movers, side).weight);
+		snprintf(buf, size, "%.2f %%",
+			 100 * weight / (double)ep_movers_sum(movers, side).weight);
 	else if (!is_time(movers))
 		snprintf(buf, size, "%.4g", weight);
 	else if (weight >= EP_NS_PER_SEC)
@@ -102,9 +107,11 @@ static void print_interval(FILE *out, struct ep_chance_range range, double times
 	char text[64];
 
 	if (is_wide)
-		snprintf(text, sizeof(text), "(%+.2f to %+.2f)", range.low * times, range.high * times);
+		snprintf(text, sizeof(text), "(%+.2f to %+.2f)", range.low * times,
+			 range.high * times);
 	else
-		snprintf(text, sizeof(text), "%+.2f", (range.low > 0 ? range.low : range.high) * times);
+		snprintf(text, sizeof(text), "%+.2f",
+			 (range.low > 0 ? range.low : range.high) * times);
 	fprintf(out, is_wide ? "  %-18s" : " %7s", text);
 }
 
@@ -115,12 +122,14 @@ static void print_row(FILE *out, const struct ep_movers *movers, const struct ep
 	unsigned int column = print->width >= WIDE ? NAME_COLUMN : NARROW_COLUMN;
 	char a[32], b[32], name[EP_TEXT_BYTES];
 
-	fprintf(out, "  %6.2f%s  %6.2f%s  %+7.2f", change->a * scale.times, scale.unit, change->b * scale.times,
-		scale.unit, (change->b - change->a) * scale.times);
+	fprintf(out, "  %6.2f%s  %6.2f%s  %+7.2f", change->a * scale.times, scale.unit,
+		change->b * scale.times, scale.unit, (change->b - change->a) * scale.times);
 	print_interval(out, change->difference, scale.times, print->width >= WIDE);
-	fprintf(out, "  %8s %8s  %s\n", other_amount(movers, change, print->amount, EP_MOVERS_A, a, sizeof(a)),
+	fprintf(out, "  %8s %8s  %s\n",
+		other_amount(movers, change, print->amount, EP_MOVERS_A, a, sizeof(a)),
 		other_amount(movers, change, print->amount, EP_MOVERS_B, b, sizeof(b)),
-		mover->name[0] ? ep_text_fit(mover->name, EP_MAX(print->width, column + 12u) - column, name)
+		mover->name[0] ? ep_text_fit(mover->name,
+					     EP_MAX(print->width, column + 12u) - column, name)
 			       : "[no name]");
 }
 
@@ -177,7 +186,8 @@ static void print_power(FILE *out, const struct ep_movers *movers, enum ep_mover
 		fprintf(out, "these samples are too few to show any change\n");
 		return;
 	}
-	fprintf(out, "the least change that these samples can show: %.2f%s of a new function", least, unit);
+	fprintf(out, "the least change that these samples can show: %.2f%s of a new function",
+		least, unit);
 	if (isfinite(more))
 		fprintf(out, ", %.2f more of one with %.1f %%\n", more, share * 100);
 	else
@@ -191,7 +201,9 @@ static void print_lengths(FILE *out, const struct ep_movers *movers, enum ep_mov
 	double b = (double)ep_movers_sum(movers, EP_MOVERS_B).duration_ns;
 
 	if (amount == EP_MOVERS_PER_SECOND && (b > a * MANY_TIMES || a > b * MANY_TIMES))
-		fprintf(out, "B took %.2f times as long as A: if both did the same work, compare with --total\n", b / a);
+		fprintf(out,
+			"B took %.2f times as long as A: if both did the same work, compare with --total\n",
+			b / a);
 }
 
 void ep_diff_print_text(FILE *out, struct ep_movers *movers, const struct ep_diff_print *print)
@@ -206,16 +218,20 @@ void ep_diff_print_text(FILE *out, struct ep_movers *movers, const struct ep_dif
 		fprintf(out, "no function of %zu differs by more than chance explains (95 %% for all of them together)\n",
 			all);
 	else
-		fprintf(out, "%zu of %zu functions differ by more than chance explains (95 %% for all of them "
-			"together);\n%s\n", moved, all, scale_of(movers, print->amount).what);
+		fprintf(out,
+			"%zu of %zu functions differ by more than chance explains (95 %% for all of them "
+			"together);\n%s\n",
+			moved, all, scale_of(movers, print->amount).what);
 	print_power(out, movers, print->amount);
 	print_lengths(out, movers, print->amount);
 	ep_movers_sort(movers, false);
 	print_table(out, movers, &fixed, EP_MOVER_STAYS, false, "functions by their own time");
 	ep_movers_sort(movers, true);
 	print_table(out, movers, &fixed, EP_MOVER_STAYS, true, "functions with what they call");
-	print_table(out, movers, &fixed, EP_MOVER_NEW, true, "functions that only B has, with what they call");
-	print_table(out, movers, &fixed, EP_MOVER_GONE, true, "functions that only A has, with what they call");
+	print_table(out, movers, &fixed, EP_MOVER_NEW, true,
+		    "functions that only B has, with what they call");
+	print_table(out, movers, &fixed, EP_MOVER_GONE, true,
+		    "functions that only A has, with what they call");
 }
 
 /* --- JSON ------------------------------------------------------------------------------------ */
@@ -233,16 +249,20 @@ static void put_change(FILE *out, const char *key, const struct ep_movers_change
 {
 	fprintf(out, ",\n   \"%s\": {\"a\": %.9g, \"b\": %.9g, \"difference\": %.9g, \"low\": %.9g, \"high\": %.9g", key,
 		change->a, change->b, change->b - change->a, change->difference.low, change->difference.high);
-	fprintf(out, ", \"moved\": %s, \"samples\": [%" PRIu64 ", %" PRIu64 "], \"weight\": [%" PRIu64 ", %" PRIu64
-		"]}", change->moved ? "true" : "false", change->count[EP_MOVERS_A], change->count[EP_MOVERS_B],
-		change->weight[EP_MOVERS_A], change->weight[EP_MOVERS_B]);
+	fprintf(out,
+		", \"moved\": %s, \"samples\": [%" PRIu64 ", %" PRIu64 "], \"weight\": [%" PRIu64
+		", %" PRIu64 "]}",
+		change->moved ? "true" : "false", change->count[EP_MOVERS_A],
+		change->count[EP_MOVERS_B], change->weight[EP_MOVERS_A],
+		change->weight[EP_MOVERS_B]);
 }
 
 /* Movers alone: of the others nothing is known but that they may be equal. */
 void ep_diff_print_json(FILE *out, const struct ep_movers *movers, const struct ep_diff_print *print)
 {
 	static const char *const fates[] = {"stays", "new", "gone"};
-	static const char *const amounts[] = {"share", "weight per second", "weight of the recording"};
+	static const char *const amounts[] = {"share", "weight per second",
+					      "weight of the recording"};
 	double least = ep_movers_least_change(movers, 0);
 	const struct ep_mover *mover;
 	bool first = true;
@@ -250,7 +270,8 @@ void ep_diff_print_json(FILE *out, const struct ep_movers *movers, const struct 
 	fprintf(out, "{");
 	put_side(out, "a", print->title_a, ep_movers_sum(movers, EP_MOVERS_A));
 	put_side(out, "b", print->title_b, ep_movers_sum(movers, EP_MOVERS_B));
-	fprintf(out, "\"amounts\": \"%s\", \"confidence\": 0.95, \"functions\": %zu, \"least_change\": ",
+	fprintf(out,
+		"\"amounts\": \"%s\", \"confidence\": 0.95, \"functions\": %zu, \"least_change\": ",
 		amounts[print->amount], ep_movers_rows(movers)->len);
 	if (isfinite(least))
 		fprintf(out, "%.9g,\n \"movers\": [", least);
@@ -272,8 +293,8 @@ void ep_diff_print_json(FILE *out, const struct ep_movers *movers, const struct 
 
 /* --- the exit status ------------------------------------------------------------------------- */
 
-const struct ep_mover *ep_diff_worst(const struct ep_movers *movers, enum ep_movers_amount amount, double limit,
-				     double *ret_low)
+const struct ep_mover *ep_diff_worst(const struct ep_movers *movers, enum ep_movers_amount amount,
+				     double limit, double *ret_low)
 {
 	double times = scale_of(movers, amount).times, self = limit, total = limit;
 	const struct ep_mover *mover, *by_self = NULL, *by_total = NULL;
@@ -297,7 +318,8 @@ const char *ep_diff_unit(const struct ep_movers *movers, enum ep_movers_amount a
 	return scale_of(movers, amount).delta;
 }
 
-double ep_diff_least_change(const struct ep_movers *movers, enum ep_movers_amount amount, double share)
+double ep_diff_least_change(const struct ep_movers *movers, enum ep_movers_amount amount,
+			    double share)
 {
 	return ep_movers_least_change(movers, share) * scale_of(movers, amount).times;
 }

@@ -20,14 +20,15 @@ void ep_diff_print_text(FILE *out, struct ep_movers *movers, const struct ep_dif
 void ep_diff_print_json(FILE *out, const struct ep_movers *movers, const struct ep_diff_print *print);
 
 /*
- * The function whose lower end is largest, of those above `limit`, a number of the tables' unit; NULL:
- * none is. A function that takes more by itself is named before its callers.
+ * The function whose lower end is largest, of those above `limit`, a number of the tables' unit;
+ * NULL: none is. A function that takes more by itself is named before its callers.
  */
-const struct ep_mover *ep_diff_worst(const struct ep_movers *movers, enum ep_movers_amount amount, double limit,
-				     double *ret_low);
+const struct ep_mover *ep_diff_worst(const struct ep_movers *movers, enum ep_movers_amount amount,
+				     double limit, double *ret_low);
 /* What that number is of: " points", " % of one CPU", " s". */
 const char *ep_diff_unit(const struct ep_movers *movers, enum ep_movers_amount amount);
 /* ep_movers_least_change in this unit. */
-double ep_diff_least_change(const struct ep_movers *movers, enum ep_movers_amount amount, double share);
+double ep_diff_least_change(const struct ep_movers *movers, enum ep_movers_amount amount,
+			    double share);
 
 #endif

@@ -37,8 +37,8 @@ int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_
 		     const struct ep_summary_info *info);
 
 /*
- * "it ran 0.30 s of 10.0 s, ..": of a target that mostly waited, to `buf` of EP_SUMMARY_WAITED_BYTES; NULL:
- * it did not, or the recording is too short to say it.
+ * "it ran 0.30 s of 10.0 s, ..": of a target that mostly waited, to `buf` of
+ * EP_SUMMARY_WAITED_BYTES; NULL: it did not, or the recording is too short to say it.
  */
 #define EP_SUMMARY_WAITED_BYTES 160
 const char *ep_summary_waited(uint64_t cpu_ns, uint64_t wall_ns, char *buf);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions whose shares of the CPU time are known, called in turn until so much CPU time is used; `dearer` has a
- * fifth of it, and so much per cent more work than that.
+ * Functions whose shares of the CPU time are known, called in turn until so much CPU time is used;
+ *`dearer` has a fifth of it, and so much per cent more work than that.
  *
  *	dearer SECONDS PERCENT
  *
- * or a fixed amount of work: so many rounds of so many steps, of which `dearer` has so many thousandths and the
- * others 950 together.
+ * or a fixed amount of work: so many rounds of so many steps, of which `dearer` has so many
+ *thousandths and the others 950 together.
  *
  *	dearer --work ROUNDS STEPS THOUSANDTHS
  */
@@ -92,7 +92,8 @@ int main(int argc, char **argv)
 	if (argc == 5 && strcmp(argv[1], "--work") == 0)
 		return work(argv + 2);
 	if (seconds <= 0) {
-		fprintf(stderr, "usage: dearer SECONDS PERCENT | --work ROUNDS STEPS THOUSANDTHS\n");
+		fprintf(stderr,
+			"usage: dearer SECONDS PERCENT | --work ROUNDS STEPS THOUSANDTHS\n");
 		return 2;
 	}
 	while (cpu_seconds() < seconds) {
