@@ -28,7 +28,8 @@ struct directory {
 
 struct reading {
 	struct ep_debug_index *index;
-	struct ep_vec directories; /* struct directory: the next ones are appended while they are read */
+	struct ep_vec
+		directories; /* struct directory: the next ones are appended while they are read */
 	size_t n_files;
 };
 
@@ -122,7 +123,8 @@ static int add_file(struct reading *reading, const char *path)
 	return slot->path ? 0 : -ENOMEM;
 }
 
-static int add_entry(struct reading *reading, const char *directory, const char *name, unsigned int level)
+static int add_entry(struct reading *reading, const char *directory, const char *name,
+		     unsigned int level)
 {
 	ep_autofree char *path = NULL;
 	struct stat st;
@@ -188,8 +190,9 @@ const char *ep_debug_index_find(const struct ep_debug_index *index, const char *
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
+		const struct file *file = ep_vec_at(&index->files, struct file, middle);
 
-		if (strcasecmp(ep_vec_at(&index->files, struct file, middle)->build_id, build_id) < 0)
+		if (strcasecmp(file->build_id, build_id) < 0)
 			low = middle + 1;
 		else
 			high = middle;

@@ -244,6 +244,74 @@ def has_plugin(name):
     return os.path.exists(os.path.join(os.environ.get("EBPF_PROFILER_PLUGINS_DIR", "."), plugin + ".so"))
 
 
+class SharedNames(Case):
+    """Functions are told apart by name, file and first line."""
+
+    def setUp(self):
+        super().setUp()
+        profile = made.Pprof()
+        root = profile.location("main", "/srv/app/main.py", 40, start=30)
+        for name, file, start, count in (("search", "/srv/app/a.py", 12, 30), ("search", "/srv/app/b.py", 3, 20),
+                                         ("(anonymous)", "/srv/web/x.js", 7, 15), ("(anonymous)", "/srv/web/x.js", 90, 10),
+                                         ("init", "/one/mod.py", 1, 8), ("init", "/two/mod.py", 1, 7), ("research", "/srv/app/a.py", 50, 6),
+                                         ("search", "", 0, 4)):
+            for line in (start + 1, start + 2):     # several lines of one function
+                profile.sample([profile.location(name, file, line, start=start), root], count)
+        self.path = profile.write(self.at("shared.pb.gz"))
+
+    def test_rows(self):
+        text = run("report", self.path).stdout
+        for row in ("   600.0 ms  search  a.py:12", "   400.0 ms  search  b.py:3", "   300.0 ms  (anonymous)  x.js:7",
+                    "   200.0 ms  (anonymous)  x.js:90", "   160.0 ms  init  /one/mod.py:1", "   140.0 ms  init  /two/mod.py:1",
+                    "    80.0 ms  search", "   120.0 ms  research  a.py:50"):
+            self.assertRegex(text, "(?m)" + row.strip().replace("(", r"\(").replace(")", r"\)") + "$")
+        rows = [(row["name"], row.get("file"), row.get("line"), row["self_samples"]) for row in self.json(self.path)["rows"]]
+        self.assertIn(("search", "/srv/app/b.py", 3, 40), rows)
+        self.assertIn(("search", None, None, 8), rows)
+        self.assertEqual(len(rows), 9)
+
+    def test_trees(self):
+        names = {node["name"] for node in self.json(self.path, "--tree", "--min", "0")["tree"][0]["children"]}
+        self.assertEqual(names, {"search (a.py:12)", "search (b.py:3)", "(anonymous) (x.js:7)", "(anonymous) (x.js:90)",
+                                 "init (/one/mod.py:1)", "init (/two/mod.py:1)", "research", "search"})
+        callers = self.json(self.path, "--callers", "search", "--min", "0")["callers"]
+        self.assertEqual({(node["name"], node["total_samples"]) for node in callers},
+                         {("search (a.py:12)", 60), ("search (b.py:3)", 40), ("search", 8)})
+
+    def test_source_is_of_a_name_and_file(self):
+        """Both functions of a file stand in one listing, each line once."""
+        functions = self.json(self.path, "--list", "(anonymous)")["functions"]
+        self.assertEqual([(one["file"], one["self_samples"] if "self_samples" in one else one["self"] // 10**7,
+                           [line["line"] for line in one["lines"]]) for one in functions],
+                         [("/srv/web/x.js", 50, [8, 9, 91, 92])])
+
+    def compare(self, *profiles):
+        paths = []
+        for number, functions in enumerate(profiles):
+            profile = made.Pprof()
+            for name, file, start, count in functions:
+                profile.sample([profile.location(name, file, start + 1, start=start)], count)
+            paths.append(profile.write(self.at(f"side{number}.pb.gz")))
+        result = run("diff", "--json", *paths)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return {mover["function"]: (mover["fate"], *mover["self"]["samples"]) for mover in json.loads(result.stdout)["movers"]}
+
+    def test_diff(self):
+        other = ("other", "o.py", 1, 5000)
+        self.assertEqual(self.compare([("search", "/a.py", 12, 100), ("search", "/b.py", 3, 900), other],
+                                      [("search", "/a.py", 12, 900), ("search", "/b.py", 3, 100), other]),
+                         {"search (a.py)": ("stays", 100, 900), "search (b.py)": ("stays", 900, 100)})
+
+    def test_diff_of_code_that_was_edited(self):
+        """Its lines are others, and its directory: it is the same function all the same."""
+        other = ("other", "/v1/o.py", 1, 5000)
+        self.assertEqual(self.compare([("parse", "/v1/a.py", 12, 100), other], [("parse", "/v2/a.py", 17, 900), other]),
+                         {"parse": ("stays", 100, 900), "other": ("stays", 5000, 5000)})
+        self.assertEqual(self.compare([("get", "/v1/a.py", 12, 100), ("get", "/v1/b.py", 3, 100), other],
+                                      [("get", "/v2/a.py", 17, 900), ("get", "/v2/b.py", 4, 100), other])["get (a.py)"],
+                         ("stays", 100, 900))
+
+
 class Convert(Case):
     def test_to_every_format_and_back(self):
         for name in FORMATS:

@@ -211,7 +211,7 @@ EP_TEST(json_is_an_object)
 		" \"samples\": 10, \"weight\": 100, \"lost_samples\": 1, \"complete_weight\": 100, \"named_weight\": 100, "
 		"\"no_symbol_weight\": 0,\n \"incomplete\": [],\n \"unnamed\": [],\n \"by\": \"function\", \"rows\": [\n"
 		"  {\"self\": 30, \"total\": 30, \"self_samples\": 3, \"total_samples\": 3, \"name\": \"parse\", "
-		"\"file\": \"a.toy\"}]}\n");
+		"\"file\": \"a.toy\", \"line\": 1}]}\n");
 }
 
 EP_TEST(json_strings_are_escaped)

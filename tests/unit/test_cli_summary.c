@@ -33,6 +33,7 @@ static const char *const strings[] = {
 };
 static const uint32_t string_bytes[] = {0, 4, 4, 4, 7, 43, 3, 12, 12, 38, 6, 9, 5, 30, 14};
 static const uint32_t function_name[] = {0, 1, 2, 3, 4, 5, 9};
+static const uint32_t function_file[EP_LEN(function_name)], function_line[EP_LEN(function_name)];
 /* locations: 1 main, 2 work, 3 leaf, 4 leaf with `inlined` inside, 5 and 6 errors */
 static const uint32_t location_flags[] = {0, 0, 0, 0, 0, EP_LOCATION_ERROR, EP_LOCATION_ERROR};
 static const uint32_t location_kind[] = {0, 10, 11, 10, 10, 12, 12};
@@ -62,6 +63,8 @@ static const struct ep_batch batch = {
 	.string_bytes = string_bytes,
 	.n_functions = EP_LEN(function_name),
 	.function_name = function_name,
+	.function_file = function_file,
+	.function_line = function_line,
 	.n_locations = EP_LEN(location_flags),
 	.location_flags = location_flags,
 	.location_kind = location_kind,
@@ -369,6 +372,22 @@ EP_TEST(who_waited_is_told_so)
 	assert_null(ep_summary_waited(0, s / 2, buf)); /* too short to say it */
 	assert_null(ep_summary_waited(9 * s, 10 * s, buf));
 	assert_null(ep_summary_waited(20 * s, 10 * s, buf)); /* on several CPUs */
+}
+
+EP_TEST(functions_of_one_name_are_told_apart)
+{
+	static const uint32_t names[] = {0, 1, 2, 3, 2, 5, 9}, lines[] = {0, 0, 12, 0, 90, 0, 0};
+	static const uint32_t files[] = {0, 0, 8, 0, 8, 0, 0}; /* some path */
+	struct ep_summary_info info = {.wall_ns = 1000000000};
+	struct ep_batch shared = batch;
+	const char *text;
+
+	shared.function_name = names; /* what is inlined in leaf is called work as well */
+	shared.function_file = files;
+	shared.function_line = lines;
+	text = print_one(&shared, &info);
+	assert_non_null(strstr(text, "   20.00 %   80.00 %  work (app:12)\n"));
+	assert_non_null(strstr(text, "   15.00 %   15.00 %  work (app:90)\n"));
 }
 
 EP_TEST(only_a_target_waits)

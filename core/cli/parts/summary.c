@@ -6,7 +6,7 @@
 #include "core/cli/parts/stack_quality.h"
 #include "core/cli/parts/shares.h"
 #include "core/cli/parts/text.h"
-#include "ebpf-profiler/batch.h"
+#include "core/view/labels.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -337,6 +337,26 @@ struct ep_summary_quality ep_summary_quality(const struct ep_batch *batch)
 	};
 }
 
+/* Functions of equal name are told apart where they have files. */
+static int add_labelled(struct ep_shares *shares, const struct ep_batch *const *batches,
+			size_t n_batches)
+{
+	ep_cleanup(ep_labels_fini) struct ep_labels labels;
+	int r = 0;
+
+	ep_labels_init(&labels, false);
+	for (size_t i = 0; i < n_batches && r == 0; i++)
+		r = ep_labels_learn(&labels, 0, batches[i]);
+	for (size_t i = 0; i < n_batches && r == 0; i++) {
+		ep_cleanup(ep_labelled_fini) struct ep_labelled labelled = {0};
+
+		r = ep_labels_draw(&labels, batches[i], &labelled);
+		if (r == 0)
+			r = ep_shares_add(shares, &labelled.batch);
+	}
+	return r;
+}
+
 int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_batches,
 		     const struct ep_summary_info *info)
 {
@@ -346,8 +366,8 @@ int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_
 
 	fixed.width = info->width ? info->width : DEFAULT_WIDTH;
 	fixed.width = EP_MIN(EP_MAX(fixed.width, (unsigned int)MIN_WIDTH), (unsigned int)MAX_WIDTH);
-	for (size_t i = 0; i < n_batches && r == 0; i++)
-		r = ep_shares_add(&shares, batches[i]);
+	if (r == 0)
+		r = add_labelled(&shares, batches, n_batches);
 	print_totals(out, &shares, &fixed);
 	if (shares.samples) {
 		print_quality(out, &shares);
