@@ -92,8 +92,8 @@ static enum ep_exit name_files(struct record *record)
 /* A command or -p and nothing else: what of it has no sample did not run. */
 static bool is_whole_target(const struct ep_args *args)
 {
-	return (ep_chosen_is_command(args) || args->n_pids) && !args->filter.n_terms &&
-	       !args->all_cpus;
+	return (ep_chosen_is_command(args) || args->n_pids) && !args->all_cpus &&
+	       args->filter.n_terms == args->n_pids;
 }
 
 static void print_summary(struct record *record)
@@ -425,6 +425,9 @@ static int finish(struct record *record)
 	if (r < 0)
 		record->status = r == -EPIPE ? EP_EXIT_PIPE : EP_EXIT_FAILED;
 	ep_cmd_say_refused_calls();
+	if (*record->args->hint && !record->args->quiet &&
+	    ep_child_exit_status(&record->child) != 0)
+		fprintf(stderr, "ebpf-profiler: %s\n", record->args->hint);
 	return record->failed ? (int)record->status : ep_chosen_exit(record->args, &record->child, record->status);
 }
 

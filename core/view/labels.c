@@ -98,7 +98,8 @@ int ep_labels_learn(struct ep_labels *labels, unsigned int side, const struct ep
 	return r;
 }
 
-const char *ep_labels_where(const struct ep_labels *labels, const struct ep_place *place, char *buf, size_t size)
+const char *ep_labels_where(const struct ep_labels *labels, const struct ep_place *place, char *buf,
+			    size_t size)
 {
 	struct keys keys = keys_of(place);
 	const char *file = base_name(place->file);
@@ -120,8 +121,8 @@ const char *ep_labels_where(const struct ep_labels *labels, const struct ep_plac
 
 /* --- a batch with these names ---------------------------------------------------------------- */
 
-static int draw_function(const struct ep_labels *labels, const struct ep_batch *batch, uint32_t function,
-			 struct ep_labelled *labelled, struct ep_map *rows)
+static int draw_function(const struct ep_labels *labels, const struct ep_batch *batch,
+			 uint32_t function, struct ep_labelled *labelled, struct ep_map *rows)
 {
 	struct ep_place place = place_of(batch, function);
 	char where[WHERE_BYTES], *text;
@@ -155,17 +156,22 @@ static void *copy(const void *column, size_t rows, size_t more, size_t bytes)
 	return grown;
 }
 
-int ep_labels_draw(const struct ep_labels *labels, const struct ep_batch *batch, struct ep_labelled *ret_labelled)
+int ep_labels_draw(const struct ep_labels *labels, const struct ep_batch *batch,
+		   struct ep_labelled *ret_labelled)
 {
 	ep_cleanup(ep_map_fini) struct ep_map rows = {0};
 	struct ep_labelled labelled = {
 		.batch = *batch,
-		.string_text = copy(batch->string_text, batch->n_strings, batch->n_functions, sizeof(char *)),
-		.string_bytes = copy(batch->string_bytes, batch->n_strings, batch->n_functions, sizeof(uint32_t)),
-		.function_name = copy(batch->function_name, batch->n_functions, 0, sizeof(uint32_t)),
+		.string_text = copy(batch->string_text, batch->n_strings, batch->n_functions,
+				    sizeof(char *)),
+		.string_bytes = copy(batch->string_bytes, batch->n_strings, batch->n_functions,
+				     sizeof(uint32_t)),
+		.function_name =
+			copy(batch->function_name, batch->n_functions, 0, sizeof(uint32_t)),
 		.first_label = batch->n_strings,
 	};
-	int r = labelled.string_text && labelled.string_bytes && labelled.function_name ? 0 : -ENOMEM;
+	int r = labelled.string_text && labelled.string_bytes && labelled.function_name ? 0
+											: -ENOMEM;
 
 	ep_map_init(&rows, UINT32_MAX);
 	for (uint32_t i = 1; i < batch->n_functions && r == 0; i++)
@@ -183,7 +189,8 @@ int ep_labels_draw(const struct ep_labels *labels, const struct ep_batch *batch,
 
 void ep_labelled_fini(struct ep_labelled *labelled)
 {
-	for (uint32_t i = labelled->first_label; labelled->string_text && i < labelled->batch.n_strings; i++)
+	for (uint32_t i = labelled->first_label;
+	     labelled->string_text && i < labelled->batch.n_strings; i++)
 		free((void *)(uintptr_t)labelled->string_text[i]);
 	free(labelled->string_text);
 	free(labelled->string_bytes);

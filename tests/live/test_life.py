@@ -293,6 +293,21 @@ class Command(LifeCase):
         self.assert_one_line(result, r"warning: no samples, and no file: it ran 0\.0 s of [2-9]\.\d s, the rest it waited; CPU "
                              "time is what is measured")
 
+    def test_an_option_after_the_command_is_hinted_at(self):
+        """Where the command failed, which had it."""
+        result = run("record", "-o", self.out, "sleep", "0.1", "-d", "5")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"(?m)^ebpf-profiler: -d went to sleep, [^\n]*: ebpf-profiler record -d \.\. -- sleep \.\.$")
+        self.assertNotIn("went to", run("record", "-o", self.out, "--force", "sh", "-c", "exit 0", "-d").stderr)
+
+    def test_an_idle_process_is_told_that_it_waited(self):
+        with subprocess.Popen(["sleep", "60"]) as idle:
+            self.addCleanup(idle.kill)
+            result = run("record", "-d", "1200ms", "-o", self.out, "-p", f" {idle.pid}\n")
+            idle.kill()
+        self.assertEqual(result.returncode, 5)
+        self.assert_one_line(result, r"no samples, and no file: it ran 0\.0 s of 1\.\d s, the rest it waited")
+
     def test_no_samples_are_an_error_where_a_target_was_named(self):
         with subprocess.Popen(["sleep", "60"]) as idle:
             for more in ((), ("--", "sleep", "0.1")):
