@@ -158,6 +158,9 @@ int ep_filter_add(struct ep_filter *filter, enum ep_filter_key key, const char *
 		  const char *value, char *error, size_t error_bytes)
 {
 	bool is_excluded = *value == '!', is_list = ep_filter_keys[key].is_list;
+	/* Names of users may have blanks. */
+	const char *blanks = is_list && key != EP_FILTER_USER ? SPACE : "";
+	const char *separators = blanks[0] ? "," SPACE : is_list ? "," : "";
 	struct ep_glob glob;
 
 	value += is_excluded;
@@ -166,8 +169,8 @@ int ep_filter_add(struct ep_filter *filter, enum ep_filter_key key, const char *
 		const char *end;
 		int r;
 
-		value += is_list ? strspn(value, SPACE) : 0;
-		end = value + (is_list ? strcspn(value, "," SPACE) : strlen(value));
+		value += strspn(value, blanks);
+		end = value + strcspn(value, separators);
 		term = (struct ep_filter_term){.key = key,
 					       .is_excluded = is_excluded,
 					       .text = value,
@@ -175,7 +178,7 @@ int ep_filter_add(struct ep_filter *filter, enum ep_filter_key key, const char *
 		r = add_term(filter, term, option, error, error_bytes);
 		if (r < 0)
 			return r;
-		end += is_list ? strspn(end, SPACE) : 0;
+		end += strspn(end, blanks);
 		if (*end == '\0')
 			break;
 		value = end + (*end == ',');
