@@ -42,6 +42,9 @@ int ep_output_files_open(const struct ep_output_files *files, struct ep_outputs 
 size_t ep_output_files_written(const struct ep_output_files *files, const struct ep_outputs *outputs,
 			       const char *ret_shown[EP_OUTPUTS_MAX],
 			       const struct ep_output_format *ret_formats[EP_OUTPUTS_MAX]);
+/* Once the summary has been printed: what was not written stands last, with what to do. */
+void ep_output_files_say_unwritten(const struct ep_output_files *files,
+				   const struct ep_outputs *outputs);
 /* True when standard output is among them: then nothing else may be written there. */
 bool ep_output_files_use_stdout(const struct ep_output_files *files);
 /* 0 or the first negative errno. */

@@ -142,8 +142,10 @@ static void close_record(void *arg)
 
 	if (ep_outputs_result(&record->outputs) < 0)
 		record->status = EP_EXIT_FAILED;
-	if (record->batch)
+	if (record->batch) {
 		print_summary(record);
+		ep_output_files_say_unwritten(&record->files, &record->outputs);
+	}
 	uv_update_time(record->loop);
 	uv_timer_start(&record->late, on_late, CLOSE_MS, 0);
 	ep_session_close(record->session, on_session_closed, record);

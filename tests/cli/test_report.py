@@ -108,6 +108,16 @@ class Report(Case):
         self.assertRegex(text, r"(?m)^   400\.0 ms   400\.0 ms      10  line 10$")
         self.fails(1, "report", self.path, "--list", "nobody")
 
+    @unittest.skipUnless(os.geteuid() == 0 and not os.environ.get("SUDO_UID"), "who is not root reads as himself")
+    def test_source_that_nobody_may_read(self):
+        with open(self.at("a.c"), "w", encoding="utf-8") as file:
+            file.write("int x;\n")
+        os.chmod(self.at("a.c"), 0o600)
+        text = run("report", self.path, "--list", "work", "--source-dir", self.directory).stdout
+        self.assertIn("\n  the file may not be read by nobody: run report as its owner, not as root, who reads source as "
+                      "nobody\n", text)
+        self.assertIn("\n  the file is not here: --source", run("report", self.path, "--list", "idle").stdout)
+
     def test_formats_are_read(self):
         with open(self.at("x.folded"), "w", encoding="utf-8") as file:
             file.write("main;work 60\nmain;idle 40\n")

@@ -106,6 +106,27 @@ class Files(LifeCase):
         self.assertIn("File too large", result.stderr)
         self.assertEqual(os.listdir(self.dir), [])
 
+    def test_what_was_not_written_is_said_last(self):
+        """After the summary, which is long."""
+        path = os.path.join(self.dir, "x.html")
+        result = run("record", "-o", path, "--", *burner(0.5), preexec_fn=limit(resource.RLIMIT_FSIZE, 20000))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("functions by their own time", result.stderr)
+        self.assertEqual(result.stderr.splitlines()[-1], f"ebpf-profiler: not written: {path}: File too large")
+
+    def test_a_disk_that_is_full_is_said_with_another_path(self):
+        full = os.path.join(self.dir, "full")
+        os.mkdir(full)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "full", full], stderr=subprocess.DEVNULL,
+                          check=False).returncode:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", full], check=False)
+        path = os.path.join(full, "x.html")
+        result = run("record", "-o", path, "--", *burner(0.5))
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr.splitlines()[-1], rf"\Aebpf-profiler: not written: {re.escape(path)}: No space left on "
+                         r"device: record once more with -o in a directory that has space, like -o /")
+
     def test_a_hangup_saves_the_recording(self):
         ready = os.path.join(self.dir, "ready")
         burn = BURN_AND_SAY.format(ready) + "while time.monotonic() < end: pass"

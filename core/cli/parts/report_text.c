@@ -6,8 +6,11 @@
 #include "core/view/quality.h"
 #include "ebpf-profiler/batch.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NO_TERMINAL_WIDTH 250 /* names are not cut where nobody sees columns */
 #define MIN_WIDTH	  80
@@ -483,6 +486,18 @@ static void print_lines(const struct ep_report *report, const struct ep_source *
 		print_source_line(report, source, next, NULL);
 }
 
+/* Root gives itself up before it reads what a profile names. */
+static void say_denied(const struct ep_report *report)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	const char *name = user ? user->pw_name : "this user";
+	char buf[EP_TEXT_BYTES];
+
+	fprintf(report->out, "  the file may not be read by %s: run report as its owner%s\n",
+		ep_text_fit(name, 32, buf),
+		strcmp(name, "nobody") == 0 ? ", not as root, who reads source as nobody" : "");
+}
+
 int ep_report_text_function(const struct ep_report *report, const struct ep_tally *lines,
 			    const struct ep_report_function *function)
 {
@@ -509,9 +524,11 @@ int ep_report_text_function(const struct ep_report *report, const struct ep_tall
 	if (!file[0])
 		fprintf(report->out,
 			"  its source is not known: native code has lines only where its debug info was read\n");
+	else if (r == -EACCES)
+		say_denied(report);
 	else if (!source.path)
 		fprintf(report->out,
-			"  the file is not here, or may not be read: --source OLD=NEW replaces the beginning of its path, "
+			"  the file is not here: --source OLD=NEW replaces the beginning of its path, "
 			"--source-dir DIR is searched for it\n");
 	fprintf(report->out, "       self      total    line\n");
 	print_lines(report, &source, rows, function);
