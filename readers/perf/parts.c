@@ -128,7 +128,8 @@ static bool read_event(struct ep_piece rest, struct script_head *head)
 		word = take_word(&rest);
 	if ((!head->has_time && !has_period) || word.bytes < 2 || word.text[word.bytes - 1] != ':')
 		return false;
-	/* A time in place of the event: what stands before it is the ids, and ours were of the name. */
+	/* A time in place of the event: what stands before it is the ids, and ours were of the
+	 * name. */
 	if (read_time(word, &ignored))
 		return false;
 	head->event = (struct ep_piece){word.text, word.bytes - 1};

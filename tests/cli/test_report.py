@@ -254,6 +254,29 @@ def has_plugin(name):
     return os.path.exists(os.path.join(os.environ.get("EBPF_PROFILER_PLUGINS_DIR", "."), plugin + ".so"))
 
 
+class Configuration(Case):
+    """`--check` needs no privileges and finds all that is wrong in one go."""
+
+    @unittest.skipUnless(all(has_plugin(name) for name in ("x.otlp.gz", "x.pb.gz")), "a plugin is not built")
+    def test_all_mistakes_at_once(self):
+        path = self.at("profiler.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('[sampling]\nfreq = 0\n[plugins]\nenable = ["otlp_fil", "pprof"]\nlanguages = ["all", "qqq"]\n'
+                       f'[[exporter]]\ntype = "pprof"\nintervall = 3\ndirectory = "{self.directory}/nowhere"\n')
+        directory = os.environ.get("EBPF_PROFILER_PLUGINS_DIR")
+        result = run("--config", path, "--check")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertEqual(result.stderr.splitlines(), [
+            f"{path}:2:8: freq must be a number from 1 to 10000, not '0'",
+            f"{path}:4:10: no plugin 'otlp_fil' is in {directory} (did you mean 'otlp_file'?)",
+            f"{path}:5:13: no language 'qqq' is in {directory}: see ebpf-profiler plugins",
+            f"{path}:8:1: `intervall`: no such option of pprof; did you mean `interval`?",
+            f"{path}:9:13: directory '{self.directory}/nowhere' is not there: create it first"])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'[[exporter]]\ntype = "otlp_file"\ndirectory = "{self.directory}"\n')
+        self.assertEqual(run("--config", path, "--check").stderr, f"{path}: ok\n")
+
+
 class SharedNames(Case):
     """Functions are told apart by name, file and first line."""
 
