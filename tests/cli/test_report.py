@@ -196,12 +196,20 @@ class Report(Case):
         self.assertEqual(self.rows(self.path, "-X", "^wo"), {"idle": (40, 40), "main": (0, 40)})
 
     def test_help(self):
-        for command in ("report", "convert"):
+        for command in ("report", "convert", "diff", "record", "top", "doctor", "plugins", "capture"):
             result = run(command, "--help")
             self.assertEqual(result.returncode, 0)
             self.assertIn("usage: ebpf-profiler " + command, result.stdout)
-            self.assertLessEqual(max(len(line) for line in result.stdout.splitlines()), 96)
+            self.assertLessEqual(max(len(line) for line in result.stdout.splitlines()), 80, command)
             self.assertEqual(run("help", command).stdout, result.stdout)
+
+    @unittest.skipUnless(shutil.which("groff") and shutil.which("col"), "no groff")
+    def test_the_man_page_fits_into_80_columns(self):
+        page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "ebpf-profiler.1")
+        text = subprocess.run(f"groff -mdoc -Tascii -rLL=80n '{page}' | col -b", shell=True, check=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True).stdout
+        self.assertGreater(len(text), 10000)
+        self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])
 
     def test_a_terminal_of_80_columns(self):
         """Hostile and long names: nothing wider than the terminal, and nothing that drives it."""
