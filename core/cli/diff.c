@@ -382,7 +382,7 @@ static enum ep_exit check_limit(const struct diff *diff)
 		return check_power(diff);
 	fprintf(stderr,
 		"ebpf-profiler: %s takes at least %.2f%s more than before, above the %g of --fail-above\n",
-		ep_text_fit(worst->name, 200, name), low,
+		ep_text_fit_name(worst->name, 200, name), low,
 		ep_diff_unit(diff->movers, diff->args.amount), diff->args.fail_above);
 	return EP_EXIT_QUALITY;
 }

@@ -433,6 +433,27 @@ static const struct {
 	 20, "x?1m?y??"},
 };
 
+EP_TEST(types_of_the_library_are_named_as_people_write_them)
+{
+	static const char string[] =
+		"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+	char name[512], buf[EP_TEXT_BYTES];
+
+	snprintf(name, sizeof(name), "void parse(%s const&, std::map<%s, int>)", string, string);
+	assert_string_equal(ep_text_fit_name(name, 200, buf),
+			    "void parse(std::string const&, std::map<std::string, int>)");
+	snprintf(name, sizeof(name), "%s::_M_append(char const*, unsigned long)", string);
+	assert_string_equal(ep_text_fit_name(name, 200, buf),
+			    "std::string::_M_append(char const*, unsigned long)");
+	assert_string_equal(ep_text_fit_name("std::__cxx11::list<int>::sort()", 200, buf),
+			    "std::list<int>::sort()");
+	assert_string_equal(ep_text_fit_name("mystd::vector<int>", 200, buf), "mystd::vector<int>");
+	snprintf(name, sizeof(name), "f(%s)", string);
+	assert_string_equal(ep_text_fit_name(name, 10, buf),
+			    "f(st..ing)"); /* cut once it is short */
+	assert_non_null(strstr(ep_text_fit(name, 200, buf), "basic_string"));
+}
+
 EP_TEST(names_are_cut_in_the_middle_and_made_safe)
 {
 	char buf[EP_TEXT_BYTES], big[8192];

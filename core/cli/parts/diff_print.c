@@ -128,7 +128,7 @@ static void print_row(FILE *out, const struct ep_movers *movers, const struct ep
 	fprintf(out, "  %8s %8s  %s\n",
 		other_amount(movers, change, print->amount, EP_MOVERS_A, a, sizeof(a)),
 		other_amount(movers, change, print->amount, EP_MOVERS_B, b, sizeof(b)),
-		mover->name[0] ? ep_text_fit(mover->name,
+		mover->name[0] ? ep_text_fit_name(mover->name,
 					     EP_MAX(print->width, column + 12u) - column, name)
 			       : "[no name]");
 }

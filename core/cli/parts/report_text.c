@@ -224,7 +224,8 @@ static void print_named(const struct ep_report *report, const char *name, const 
 	unsigned int room = taken + MIN_NAME < width ? width - taken : MIN_NAME;
 	char buf[EP_TEXT_BYTES];
 
-	fprintf(report->out, "%s%s\n", ep_text_fit(name[0] ? name : "[unknown]", room, buf), where);
+	fprintf(report->out, "%s%s\n", ep_text_fit_name(name[0] ? name : "[unknown]", room, buf),
+		where);
 }
 
 static void print_frame_row(const struct ep_report *report, const struct ep_tally *tally,
@@ -381,7 +382,8 @@ static void print_node(const struct ep_report *report, const struct ep_tree_node
 		snprintf(first, sizeof(first), "%.2f %%", percent(node->self, all));
 	fprintf(report->out, "  %9s  %6.2f %%  %*s%s%s\n", first, percent(node->total, all),
 		(int)column, "", parts ? "- " : "  ",
-		ep_text_fit(name[0] ? name : "[unknown]", width_of(report) - 25 - column, buf));
+		ep_text_fit_name(name[0] ? name : "[unknown]", width_of(report) - 25 - column,
+				 buf));
 }
 
 int ep_report_text_tree(const struct ep_report *report, const struct ep_tree *tree, uint64_t all)
@@ -514,7 +516,7 @@ int ep_report_text_function(const struct ep_report *report, const struct ep_tall
 	if (r == -ENOMEM)
 		return r;
 	snprintf(heading, sizeof(heading), "%s%s%s: %.2f %% by itself (%s), %.2f %% in total (%s)",
-		 ep_text_fit(name, 200, buf), file[0] ? " in " : "",
+		 ep_text_fit_name(name, 200, buf), file[0] ? " in " : "",
 		 ep_text_fit(source.path ? source.path : file, 200, text),
 		 percent(function->self, lines->weight),
 		 ep_report_weight(batch, function->self, self, sizeof(self)),

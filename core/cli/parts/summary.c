@@ -163,7 +163,7 @@ static void print_functions(FILE *out, const struct ep_shares *shares,
 		if (n++ == TOP_FUNCTIONS)
 			break;
 		fprintf(out, "  %6.2f %%  %6.2f %%  %s\n", self, total,
-			name[0] ? ep_text_fit(name, info->width - 22, buf) : "[other names]");
+			name[0] ? ep_text_fit_name(name, info->width - 22, buf) : "[other names]");
 	}
 }
 

@@ -486,7 +486,8 @@ static void put_row(struct drawing *drawing, const struct sums *sums, const stru
 	bool with_self = has_self(drawing->view->by);
 	unsigned int before = with_self ? 20 : 10;
 	char name[EP_TEXT_BYTES];
-	const char *text = ep_text_fit(ep_strings_get(sums->texts, row->text), drawing->columns - before, name);
+	const char *text = ep_text_fit_name(ep_strings_get(sums->texts, row->text),
+					    drawing->columns - before, name);
 
 	if (with_self)
 		put_line(drawing, "%6.2f %%  %6.2f %%  %s", percent(row->self, sums->all_weight),
