@@ -314,6 +314,8 @@ int ep_cmd_agent(const struct ep_args *args)
 	loop = uv_default_loop();
 	ep_host_init(loop, EP_VERSION);
 	ep_outputs_init(&agent.outputs, agent.config->plugins.dir);
+	(void)ep_config_outputs_check_names(
+		agent.config); /* a language that is not there stops nothing */
 	if (ep_config_outputs_check(agent.config) < 0) {
 		ep_config_free(agent.config);
 		return EP_EXIT_USAGE;

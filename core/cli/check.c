@@ -10,12 +10,19 @@
 #include <errno.h>
 #include <string.h>
 
+/* All that is wrong at once, whoever finds it. */
 int ep_cmd_check(const struct ep_args *args)
 {
+	bool is_wrong;
 	ep_cleanup(ep_config_freep) struct ep_config_file *config =
-		ep_cmd_load_config(args->config_path);
+		ep_cmd_inspect_config(args->config_path, &is_wrong);
 
-	if (!config || ep_config_outputs_check(config) < 0 || ep_config_outputs_check_places(config) < 0)
+	if (!config)
+		return EP_EXIT_USAGE;
+	is_wrong |= ep_config_outputs_check_names(config) < 0;
+	is_wrong |= ep_config_outputs_check(config) < 0;
+	is_wrong |= ep_config_outputs_check_places(config) < 0;
+	if (is_wrong)
 		return EP_EXIT_USAGE;
 	if (!args->quiet)
 		fprintf(stderr, "%s: ok\n", args->config_path);

@@ -23,6 +23,9 @@ int ep_cmd_plugins(const struct ep_args *args);
 
 /* config_load.c: file, environment; problems are printed. NULL after an error. */
 struct ep_config_file *ep_cmd_load_config(const char *path);
+/* For --check: also one with errors, as far as it could be read; *ret_wrong says that they were
+ * printed. */
+struct ep_config_file *ep_cmd_inspect_config(const char *path, bool *ret_wrong);
 
 /* session_open.c: a session, or one sentence on stderr and the exit status it asks for. */
 enum ep_exit ep_cmd_open_session(const struct ep_session_options *options,

@@ -26,20 +26,30 @@ static char **trusted_environment(void)
 	return NULL;
 }
 
-struct ep_config_file *ep_cmd_load_config(const char *path)
+struct ep_config_file *ep_cmd_inspect_config(const char *path, bool *ret_wrong)
 {
 	struct ep_config_file *config = NULL;
 	struct ep_config_problems problems;
 	int r;
 
 	ep_config_problems_init(&problems);
-	r = ep_config_load(path, trusted_environment(), &problems, &config);
-	if (r < 0) {
-		config = NULL;
+	r = ep_config_inspect(path, trusted_environment(), &problems, &config);
+	if (r != 0)
 		ep_config_problems_print(&problems, stderr);
-		if (r == -ENOMEM)
-			fprintf(stderr, "ebpf-profiler: out of memory\n");
-	}
+	if (r == -ENOMEM)
+		fprintf(stderr, "ebpf-profiler: out of memory\n");
 	ep_config_problems_fini(&problems);
-	return config;
+	*ret_wrong = r != 0;
+	return r < 0 ? NULL : config;
+}
+
+struct ep_config_file *ep_cmd_load_config(const char *path)
+{
+	bool is_wrong;
+	struct ep_config_file *config = ep_cmd_inspect_config(path, &is_wrong);
+
+	if (!is_wrong)
+		return config;
+	ep_config_free(config);
+	return NULL;
 }

@@ -4,6 +4,9 @@
 
 #include "core/base/elevated.h"
 
+#include "core/config/problems.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -92,7 +95,11 @@ int ep_config_outputs_check(const struct ep_config_file *config)
 
 	ep_vec_each(&config->exporters, exporter) {
 		struct ep_vec values;
-		int r = take_values(exporter, &values);
+		int r;
+
+		if (!exporter->type) /* was said */
+			continue;
+		r = take_values(exporter, &values);
 
 		if (r == 0)
 			r = ep_outputs_check(config->plugins.dir, exporter->type, config->path,
@@ -144,6 +151,71 @@ int ep_config_outputs_check_places(const struct ep_config_file *config)
 		}
 	}
 	return result;
+}
+
+/* --- names of plugins ------------------------------------------------------------------------ */
+
+#define MAX_PLUGINS 256
+#define SUFFIX	    ".so"
+
+/* Names of the plugin directory, from malloc. */
+static size_t list_plugins(const char *directory, char *names[MAX_PLUGINS])
+{
+	DIR *dir = opendir(directory);
+	const struct dirent *entry;
+	size_t n = 0;
+
+	while (dir && n < MAX_PLUGINS && (entry = readdir(dir)) != NULL) {
+		size_t bytes = strlen(entry->d_name);
+
+		if (bytes > strlen(SUFFIX) &&
+		    strcmp(entry->d_name + bytes - strlen(SUFFIX), SUFFIX) == 0)
+			names[n] = strndup(entry->d_name, bytes - strlen(SUFFIX));
+		n += names[n] != NULL;
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* Only what somebody wrote: a build without a plugin that the defaults name is none of theirs. */
+static int check_names(const struct ep_config_file *config, enum ep_config_key key,
+		       const char *what, const struct ep_config_strings *written,
+		       char *const *names, size_t n)
+{
+	const struct ep_config_source *source = &config->sources[key];
+	int result = 0;
+
+	for (size_t i = 0; i < written->len && source->origin; i++) {
+		const char *name = written->items[i], *nearest;
+		size_t k = 0;
+
+		while (k < n && strcmp(names[k], name) != 0)
+			k++;
+		if (k < n || (key == EP_CONFIG_PLUGINS_LANGUAGES && strcmp(name, "all") == 0))
+			continue;
+		nearest = ep_suggest(name, (const char *const *)names, n);
+		fprintf(stderr, "%s:%" PRIu32 ":%" PRIu32 ": no %s '%s' is in %s%s%s%s\n",
+			source->origin, source->line, source->column, what, name,
+			config->plugins.dir, nearest ? " (did you mean '" : "",
+			nearest ? nearest : ": see ebpf-profiler plugins", nearest ? "'?)" : "");
+		result = -EINVAL;
+	}
+	return result;
+}
+
+int ep_config_outputs_check_names(const struct ep_config_file *config)
+{
+	char *names[MAX_PLUGINS] = {0};
+	size_t n = list_plugins(config->plugins.dir, names);
+	int r = check_names(config, EP_CONFIG_PLUGINS_ENABLE, "plugin", &config->plugins.enable,
+			    names, n);
+	int languages = check_names(config, EP_CONFIG_PLUGINS_LANGUAGES, "language",
+				    &config->plugins.languages, names, n);
+
+	for (size_t i = 0; i < n; i++)
+		free(names[i]);
+	return r ? r : languages;
 }
 
 int ep_config_outputs_open(struct ep_outputs *outputs, const struct ep_config_file *config,

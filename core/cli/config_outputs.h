@@ -10,6 +10,9 @@
 int ep_config_outputs_check(const struct ep_config_file *config);
 /* The same of the directories that they write to: are they there? */
 int ep_config_outputs_check_places(const struct ep_config_file *config);
+/* The names in [plugins] enable and languages: are there such plugins? 0 or -EINVAL, all that are
+ * not printed. */
+int ep_config_outputs_check_names(const struct ep_config_file *config);
 /* Opens one; see ep_outputs_open. */
 int ep_config_outputs_open(struct ep_outputs *outputs, const struct ep_config_file *config,
 			   const struct ep_config_exporter *exporter);

@@ -13,6 +13,7 @@
 #include "core/cli/output_files.h"
 #include "core/cli/parts/convert_args.h"
 #include "core/cli/parts/help.h"
+#include "core/cli/parts/text.h"
 #include "core/cli/remover.h"
 #include "core/cli/stdout_file.h"
 #include "core/cli/view_files.h"
@@ -20,6 +21,8 @@
 #include "core/profile/batch.h"
 #include "readers/reader.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <string.h>
 #include <uv.h>
 
@@ -147,11 +150,75 @@ static void say_written(const struct convert *convert)
 
 /* --- names ----------------------------------------------------------------------------------- */
 
+#define MISSING_TOLD 5
+
+/* Modules for which no file was found: what is looked for, so that it can be brought. */
+struct missing {
+	size_t n;
+	bool quiet;
+};
+
+static void say_missing(void *arg, const char *path, const char *build_id)
+{
+	struct missing *missing = arg;
+	char shown[EP_TEXT_BYTES];
+
+	if (missing->n++ >= MISSING_TOLD || missing->quiet)
+		return;
+	ep_text_fit(path[0] ? path : "a file without a name", 200, shown);
+	if (build_id[0])
+		fprintf(stderr, "symbols: no file has the build id of %s: %s\n", shown, build_id);
+	else
+		fprintf(stderr, "symbols: %s has no build id, by which its file could be told\n",
+			shown);
+}
+
+static void say_named(const struct convert *convert, const struct ep_symbols_result *result,
+		      size_t n_missing)
+{
+	if (convert->args->view.quiet)
+		return;
+	if (n_missing > MISSING_TOLD)
+		fprintf(stderr, "symbols: and %zu more\n", n_missing - MISSING_TOLD);
+	fprintf(stderr,
+		"symbols: %u of %u frames without a name have one now; a file was found for %u of %u modules "
+		"they are in",
+		result->named, result->unnamed, result->modules_found, result->modules);
+	if (n_missing && convert->args->sources.n_directories)
+		fprintf(stderr,
+			"; %s%u ELF files with a build id are in the directories of --debug-dir",
+			result->is_cut ? "of more, the first " : "", result->n_files);
+	fprintf(stderr, "\n");
+}
+
+/* One that is not there would look like one with nothing of use in it. */
+static enum ep_exit check_directories(const struct ep_symbols_sources *sources)
+{
+	for (size_t i = 0; i < sources->n_directories; i++) {
+		DIR *dir = opendir(sources->directories[i]);
+		int r = dir ? 0 : -errno;
+
+		if (dir)
+			closedir(dir);
+		if (r == -ENOTDIR)
+			fprintf(stderr,
+				"ebpf-profiler: --debug-dir %s: is a file: give the directory it is in\n",
+				sources->directories[i]);
+		else if (r < 0)
+			fprintf(stderr, "ebpf-profiler: --debug-dir %s: %s\n",
+				sources->directories[i], ep_strerror(r));
+		if (r < 0)
+			return r == -EACCES ? EP_EXIT_PERMISSION : EP_EXIT_FAILED;
+	}
+	return EP_EXIT_OK;
+}
+
 static enum ep_exit add_symbols(struct convert *convert)
 {
 	ep_cleanup(ep_debuginfod_closep) struct ep_debuginfod *client = NULL;
 	struct ep_symbols_sources sources = convert->args->sources;
 	struct ep_symbols_result result;
+	struct missing missing = {.quiet = convert->args->view.quiet};
 	struct ep_batch *named = NULL;
 	int r = 0;
 
@@ -164,6 +231,8 @@ static enum ep_exit add_symbols(struct convert *convert)
 		sources.fetch = ep_debuginfod_fetch;
 		sources.arg = client;
 	}
+	sources.missing = say_missing;
+	sources.missing_arg = &missing;
 	r = ep_symbols_apply(convert->batch, &sources, &named, &result);
 	if (r < 0) {
 		fprintf(stderr, "ebpf-profiler: --symbols: %s\n", ep_strerror(r));
@@ -171,11 +240,7 @@ static enum ep_exit add_symbols(struct convert *convert)
 	}
 	ep_batch_unref(convert->batch);
 	convert->batch = named;
-	if (!convert->args->view.quiet)
-		fprintf(stderr,
-			"symbols: %u of %u frames without a name have one now; a file was found for %u of %u "
-			"modules they are in\n",
-			result.named, result.unnamed, result.modules_found, result.modules);
+	say_named(convert, &result, missing.n);
 	return EP_EXIT_OK;
 }
 
@@ -220,6 +285,8 @@ static enum ep_exit run(struct convert *convert, const char *plugin_dir)
 
 	if (status == EP_EXIT_OK)
 		status = give_up_root(convert);
+	if (status == EP_EXIT_OK)
+		status = check_directories(&convert->args->sources);
 	if (status == EP_EXIT_OK)
 		status = open_outputs(convert, plugin_dir);
 	if (status == EP_EXIT_OK)

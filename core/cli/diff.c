@@ -17,10 +17,13 @@
 #include "core/cli/view_files.h"
 #include "core/config/config.h"
 #include "core/profile/batch.h"
+#include "core/view/labels.h"
 #include "readers/reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <uv.h>
 
@@ -29,6 +32,7 @@ struct side {
 	size_t n;
 	struct ep_vec files;   /* struct ep_view_files, one for each path */
 	struct ep_vec batches; /* struct ep_batch *, likewise */
+	struct ep_vec labelled; /* struct ep_labelled, likewise: what is compared */
 	struct ep_profile_builder *builder; /* of all of them; NULL: no page is wanted */
 	struct ep_batch *batch;
 	char title[320];
@@ -45,6 +49,7 @@ struct diff {
 static void diff_fini(struct diff *diff)
 {
 	struct ep_view_files *files;
+	struct ep_labelled *labelled;
 	struct ep_batch **batch;
 
 	for (int i = 0; i < EP_MOVERS_SIDES; i++) {
@@ -54,6 +59,9 @@ static void diff_fini(struct diff *diff)
 		ep_vec_each(&diff->sides[i].batches, batch)
 			ep_batch_unref(*batch);
 		ep_vec_fini(&diff->sides[i].batches);
+		ep_vec_each (&diff->sides[i].labelled, labelled)
+			ep_labelled_fini(labelled);
+		ep_vec_fini(&diff->sides[i].labelled);
 		ep_profile_builder_free(diff->sides[i].builder);
 		ep_batch_unref(diff->sides[i].batch);
 	}
@@ -95,15 +103,22 @@ static enum ep_exit open_side(struct diff *diff, struct side *side)
 	return status;
 }
 
-static enum ep_exit add_batch(struct diff *diff, enum ep_movers_side number, const char *path,
+/* Under the names of labels: two functions that share one are compared apart. */
+static enum ep_exit add_batch(struct diff *diff, const struct ep_labels *labels,
+			      enum ep_movers_side number, const char *path,
 			      const struct ep_batch *batch)
 {
 	struct side *side = &diff->sides[number];
-	int r = ep_movers_add(diff->movers, number, batch);
+	struct ep_labelled *labelled = ep_vec_push(&side->labelled);
+	int r = labelled ? ep_labels_draw(labels, batch, labelled) : -ENOMEM;
 
+	if (r == 0)
+		r = ep_movers_add(diff->movers, number, &labelled->batch);
 	if (r == -EINVAL) {
-		fprintf(stderr, "ebpf-profiler: %s: it counts %s, and the profiles before it something else: they cannot "
-			"be compared\n", path, batch->weight_unit);
+		fprintf(stderr,
+			"ebpf-profiler: %s: it counts %s, and the profiles before it something else: they "
+			"cannot be compared\n",
+			path, batch->weight_unit);
 		return EP_EXIT_FAILED;
 	}
 	if (r == 0 && side->builder)
@@ -111,10 +126,15 @@ static enum ep_exit add_batch(struct diff *diff, enum ep_movers_side number, con
 	return r < 0 ? fail(path, r) : EP_EXIT_OK;
 }
 
-static enum ep_exit read_side(struct diff *diff, enum ep_movers_side number)
+static const struct ep_batch *batch_at(const struct side *side, size_t i)
+{
+	return *ep_vec_at(&side->batches, struct ep_batch *, i);
+}
+
+static enum ep_exit add_side(struct diff *diff, const struct ep_labels *labels,
+			     enum ep_movers_side number)
 {
 	struct side *side = &diff->sides[number];
-	struct ep_view_files *files;
 	enum ep_exit status = EP_EXIT_OK;
 	int r;
 
@@ -123,21 +143,52 @@ static enum ep_exit read_side(struct diff *diff, enum ep_movers_side number)
 		if (r < 0)
 			return fail(side->title, r);
 	}
-	ep_vec_each(&side->files, files) {
+	r = ep_vec_reserve(&side->labelled, side->batches.len); /* the movers point into it */
+	if (r < 0)
+		return fail(side->title, r);
+	for (size_t i = 0; i < side->batches.len && status == EP_EXIT_OK; i++)
+		status = add_batch(diff, labels, number,
+				   ep_vec_at(&side->files, struct ep_view_files, i)->title,
+				   batch_at(side, i));
+	if (status != EP_EXIT_OK || !side->builder)
+		return status;
+	r = ep_profile_finish(side->builder, &side->batch);
+	return r < 0 ? fail(side->title, r) : EP_EXIT_OK;
+}
+
+static enum ep_exit add_both(struct diff *diff)
+{
+	ep_cleanup(ep_labels_fini) struct ep_labels labels;
+	enum ep_exit status;
+	int r = 0;
+
+	ep_labels_init(&labels, true);
+	for (int number = 0; number < EP_MOVERS_SIDES; number++)
+		for (size_t i = 0; i < diff->sides[number].batches.len && r == 0; i++)
+			r = ep_labels_learn(&labels, (unsigned int)number,
+					    batch_at(&diff->sides[number], i));
+	if (r < 0)
+		return fail("diff", r);
+	status = add_side(diff, &labels, EP_MOVERS_A);
+	return status == EP_EXIT_OK ? add_side(diff, &labels, EP_MOVERS_B) : status;
+}
+
+static enum ep_exit read_side(struct diff *diff, enum ep_movers_side number)
+{
+	struct side *side = &diff->sides[number];
+	struct ep_view_files *files;
+	enum ep_exit status = EP_EXIT_OK;
+
+	ep_vec_each (&side->files, files) {
 		struct ep_batch **batch = ep_vec_push(&side->batches);
 
 		if (!batch)
 			return fail(files->title, -ENOMEM);
 		status = ep_view_files_read(files, &diff->args.view, batch);
-		if (status == EP_EXIT_OK)
-			status = add_batch(diff, number, files->title, *batch);
 		if (status != EP_EXIT_OK)
 			return status;
 	}
-	if (status != EP_EXIT_OK || !side->builder)
-		return status;
-	r = ep_profile_finish(side->builder, &side->batch);
-	return r < 0 ? fail(side->title, r) : EP_EXIT_OK;
+	return status;
 }
 
 /* Who is root without sudo becomes nobody, who may write nowhere: as `convert` does it. */
@@ -168,7 +219,9 @@ static enum ep_exit read_all(struct diff *diff)
 	if (r < 0)
 		return fail("cannot give up privileges", r);
 	status = read_side(diff, EP_MOVERS_A);
-	return status == EP_EXIT_OK ? read_side(diff, EP_MOVERS_B) : status;
+	if (status == EP_EXIT_OK)
+		status = read_side(diff, EP_MOVERS_B);
+	return status == EP_EXIT_OK ? add_both(diff) : status;
 }
 
 /* --- the page -------------------------------------------------------------------------------- */
@@ -283,7 +336,7 @@ static void print(const struct diff *diff)
 	struct ep_diff_print print = {
 		.title_a = diff->sides[EP_MOVERS_A].title,
 		.title_b = diff->sides[EP_MOVERS_B].title,
-		.absolute = diff->args.absolute,
+		.amount = diff->args.amount,
 		.rows = diff->args.rows,
 	};
 
@@ -296,6 +349,26 @@ static void print(const struct diff *diff)
 		ep_diff_print_text(stdout, diff->movers, &print);
 }
 
+/* What cannot be seen is no proof that nothing is there. */
+static enum ep_exit check_power(const struct diff *diff)
+{
+	double least = ep_diff_least_change(diff->movers, diff->args.amount, 0),
+	       limit = diff->args.fail_above;
+
+	if (least <= limit || (limit <= 0 && isfinite(least)))
+		return EP_EXIT_OK;
+	fprintf(stderr, "ebpf-profiler: %" PRIu64 " and %" PRIu64 " samples can show ",
+		ep_movers_sum(diff->movers, EP_MOVERS_A).count,
+		ep_movers_sum(diff->movers, EP_MOVERS_B).count);
+	if (isfinite(least))
+		fprintf(stderr, "a change of %.2f%s at the least, not the %g of --fail-above",
+			least, ep_diff_unit(diff->movers, diff->args.amount), limit);
+	else
+		fprintf(stderr, "no change at all");
+	fprintf(stderr, ": record longer, or several times (--base A1 --base A2 B1 B2)\n");
+	return EP_EXIT_NO_SAMPLES;
+}
+
 static enum ep_exit check_limit(const struct diff *diff)
 {
 	const struct ep_mover *worst;
@@ -304,17 +377,19 @@ static enum ep_exit check_limit(const struct diff *diff)
 
 	if (diff->args.fail_above < 0)
 		return EP_EXIT_OK;
-	worst = ep_diff_worst(diff->movers, diff->args.absolute, diff->args.fail_above, &low);
+	worst = ep_diff_worst(diff->movers, diff->args.amount, diff->args.fail_above, &low);
 	if (!worst)
-		return EP_EXIT_OK;
-	fprintf(stderr, "ebpf-profiler: %s takes at least %.2f %% more than before, above the %g %% of --fail-above\n",
-		ep_text_fit(worst->name, 200, name), low, diff->args.fail_above);
+		return check_power(diff);
+	fprintf(stderr,
+		"ebpf-profiler: %s takes at least %.2f%s more than before, above the %g of --fail-above\n",
+		ep_text_fit_name(worst->name, 200, name), low,
+		ep_diff_unit(diff->movers, diff->args.amount), diff->args.fail_above);
 	return EP_EXIT_QUALITY;
 }
 
 static enum ep_exit run(struct diff *diff)
 {
-	const struct ep_movers_options options = {.absolute = diff->args.absolute};
+	const struct ep_movers_options options = {.amount = diff->args.amount};
 	enum ep_exit status = check_output(&diff->args);
 	int r;
 
@@ -349,6 +424,8 @@ int ep_cmd_diff(const struct ep_args *args)
 		ep_vec_init(&diff.sides[i].files, sizeof(struct ep_view_files), EP_VIEW_MAX_FILES);
 	for (int i = 0; i < EP_MOVERS_SIDES; i++)
 		ep_vec_init(&diff.sides[i].batches, sizeof(struct ep_batch *), EP_VIEW_MAX_FILES);
+	for (int i = 0; i < EP_MOVERS_SIDES; i++)
+		ep_vec_init(&diff.sides[i].labelled, sizeof(struct ep_labelled), EP_VIEW_MAX_FILES);
 	if (r < 0) {
 		fprintf(stderr, "ebpf-profiler: %s\n", diff.args.view.error[0] ? diff.args.view.error : ep_strerror(r));
 		return r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;

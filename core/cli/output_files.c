@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/output_files.h"
+#include "core/cli/parts/text.h"
 #include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/base/replaced.h"
@@ -179,6 +180,24 @@ size_t ep_output_files_written(const struct ep_output_files *files, const struct
 		ret_formats[n++] = files->formats[i];
 	}
 	return n;
+}
+
+void ep_output_files_say_unwritten(const struct ep_output_files *files,
+				   const struct ep_outputs *outputs)
+{
+	char path[EP_TEXT_BYTES];
+
+	for (size_t i = 0; i < files->n; i++) {
+		int r = ep_outputs_result_of(outputs, i);
+		bool is_full = r == -ENOSPC || r == -EDQUOT;
+
+		if (r < 0)
+			fprintf(stderr, "ebpf-profiler: not written: %s: %s%s\n",
+				ep_text_fit(files->shown[i], 200, path), ep_strerror(r),
+				is_full ? ": record once more with -o in a directory that has space, like -o /dev/shm/"
+					  "profile.otlp.gz"
+					: "");
+	}
 }
 
 bool ep_output_files_use_stdout(const struct ep_output_files *files)

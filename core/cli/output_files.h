@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files of one `record`, `convert` or `top`: named, checked, opened as exporters, finished. Without -o
- * there is one, profile-WHAT-TIME with the extension of -f, else of the page, in the current directory.
+ * The files of one `record`, `convert` or `top`: named, checked, opened as exporters, finished.
+ *Without -o there is one, profile-NAME-TIME with the extension of -f, else of the page, in the
+ *current directory.
  *
  *	ep_output_files_name    before work starts: are they free to be written?
  *	ep_output_files_open    their exporters, numbers 0.. of `outputs`
@@ -42,6 +43,9 @@ int ep_output_files_open(const struct ep_output_files *files, struct ep_outputs 
 size_t ep_output_files_written(const struct ep_output_files *files, const struct ep_outputs *outputs,
 			       const char *ret_shown[EP_OUTPUTS_MAX],
 			       const struct ep_output_format *ret_formats[EP_OUTPUTS_MAX]);
+/* Once the summary has been printed: what was not written stands last, with what to do. */
+void ep_output_files_say_unwritten(const struct ep_output_files *files,
+				   const struct ep_outputs *outputs);
 /* True when standard output is among them: then nothing else may be written there. */
 bool ep_output_files_use_stdout(const struct ep_output_files *files);
 /* 0 or the first negative errno. */

@@ -89,6 +89,13 @@ static enum ep_exit name_files(struct record *record)
 
 /* --- end ------------------------------------------------------------------------------------- */
 
+/* A command or -p and nothing else: what of it has no sample did not run. */
+static bool is_whole_target(const struct ep_args *args)
+{
+	return (ep_chosen_is_command(args) || args->n_pids) && !args->all_cpus &&
+	       args->filter.n_terms == args->n_pids;
+}
+
 static void print_summary(struct record *record)
 {
 	const char *shown[EP_OUTPUTS_MAX];
@@ -102,6 +109,7 @@ static void print_summary(struct record *record)
 		.bpf_ns = record->cost.bpf_ns,
 		.walked = record->cost.walked,
 		.n_cpus = record->cost.n_cpus,
+		.is_target = is_whole_target(record->args),
 		.executables = record->args->verbose > 0,
 	};
 
@@ -134,8 +142,10 @@ static void close_record(void *arg)
 
 	if (ep_outputs_result(&record->outputs) < 0)
 		record->status = EP_EXIT_FAILED;
-	if (record->batch)
+	if (record->batch) {
 		print_summary(record);
+		ep_output_files_say_unwritten(&record->files, &record->outputs);
+	}
 	uv_update_time(record->loop);
 	uv_timer_start(&record->late, on_late, CLOSE_MS, 0);
 	ep_session_close(record->session, on_session_closed, record);
@@ -149,11 +159,11 @@ static void close_record(void *arg)
  * A command may be too short for a sample, and that is no fault; with a bar for quality there is one, which
  * nothing cannot pass.
  */
-static void no_samples(struct record *record)
+static void no_samples(struct record *record, const struct ep_batch *batch)
 {
 	const struct ep_args *args = record->args;
 	bool is_fine = ep_chosen_is_command(args) && !args->min_complete && !args->min_named;
-	char renamed[EP_CHOSEN_TEXT_BYTES];
+	char renamed[EP_CHOSEN_TEXT_BYTES], waited[EP_SUMMARY_WAITED_BYTES];
 
 	record->status = is_fine ? EP_EXIT_OK : EP_EXIT_NO_SAMPLES;
 	if (is_fine && args->quiet)
@@ -162,6 +172,9 @@ static void no_samples(struct record *record)
 		record->files.n ? ", and no file" : "");
 	if (ep_chosen_explain(&args->filter, false, renamed))
 		fprintf(stderr, "%s\n", renamed);
+	else if (is_whole_target(args) && !batch->lost_samples &&
+		 ep_summary_waited(0, record->wall_ns, waited))
+		fprintf(stderr, "%s\n", waited);
 	else
 		fprintf(stderr, "%s; record longer (-d), faster (-F), or the whole machine (-a)\n",
 			ep_chosen_is_command(args) || args->n_pids ? "the target used no CPU time"
@@ -201,7 +214,7 @@ static void take_batch(void *arg, const struct ep_batch *batch)
 	} else if (!batch) {
 		record->status = EP_EXIT_FAILED;
 	} else if (ep_summary_samples(&batch, 1) == 0) {
-		no_samples(record);
+		no_samples(record, batch);
 	} else {
 		ep_host_get()->batch_ref(batch);
 		record->batch = batch;
@@ -414,6 +427,9 @@ static int finish(struct record *record)
 	if (r < 0)
 		record->status = r == -EPIPE ? EP_EXIT_PIPE : EP_EXIT_FAILED;
 	ep_cmd_say_refused_calls();
+	if (*record->args->hint && !record->args->quiet &&
+	    ep_child_exit_status(&record->child) != 0)
+		fprintf(stderr, "ebpf-profiler: %s\n", record->args->hint);
 	return record->failed ? (int)record->status : ep_chosen_exit(record->args, &record->child, record->status);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/view_directory.h"
 #include "core/base/clock.h"
+#include "core/base/parse.h"
 #include "core/cli/parts/output_format.h"
 
 #include <dirent.h>
@@ -14,10 +15,16 @@
 #define PREFIX	    "profile-"
 #define STAMP_BYTES 15 /* 20260131-235959 */
 
+/* A name as the agent gives it: "profile-HOST-" STAMP "-2" ".otlp.gz". */
 struct dated {
-	char *name; /* owned */
+	char *name;	     /* owned */
+	size_t series_bytes; /* before the stamp */
+	size_t stem_bytes;   /* before the extension */
 	uint64_t start_ns;
-	bool has_times; /* of samples */
+	uint64_t end_ns, guess_end_ns; /* as in struct ep_view_dated */
+	uint32_t number;	       /* among the names of one second */
+	bool has_times;		       /* of samples */
+	bool is_edge;
 };
 
 static void closedirp(DIR **directory)
@@ -80,15 +87,27 @@ int ep_view_newest_here(const char *directory, char **ret_path)
 
 /* --- the agent's ----------------------------------------------------------------------------- */
 
-/* Start of the agent's file; false when the name is not of that form. */
-static bool parse_name(const char *name, uint64_t *ret_start_ns)
+static bool is_one_of(const struct ep_output_format *format, const char *const *names)
 {
+	for (; *names; names++)
+		if (strcmp(format->name, *names) == 0)
+			return true;
+	return false;
+}
+
+/* False when the name is not of that form, or of what is not read again. */
+static bool parse_name(const char *name, struct dated *file)
+{
+	static const char *const written_only[] = {"firefox", "pgo", NULL};
+	static const char *const without_times[] = {"pprof", "folded", NULL};
 	const struct ep_output_format *format = ep_output_format_of(name);
-	const char *stamp = NULL;
+	const char *stamp = NULL, *pos;
+	uint64_t number = 1;
 	struct tm tm = {0};
 	time_t seconds;
 
-	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !format)
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !format ||
+	    is_one_of(format, written_only))
 		return false;
 	/* The host's name may have dashes and digits as well: the stamp is the last of this form.
 	 */
@@ -101,17 +120,57 @@ static bool parse_name(const char *name, uint64_t *ret_start_ns)
 	if (!stamp || !strptime(stamp, "%Y%m%d-%H%M%S", &tm))
 		return false;
 	seconds = timegm(&tm);
-	*ret_start_ns = (uint64_t)seconds * EP_NS_PER_SEC;
-	return seconds > 0;
+	pos = stamp + STAMP_BYTES;
+	if (*pos == '-') {
+		pos++;
+		if (ep_parse_u64(&pos, pos + strlen(pos), 10, &number) < 0 || number > UINT32_MAX)
+			return false;
+	}
+	if (seconds <= 0 || *pos != '.')
+		return false;
+	*file = (struct dated){
+		.series_bytes = (size_t)(stamp - name),
+		.stem_bytes = (size_t)(pos - name),
+		.start_ns = (uint64_t)seconds * EP_NS_PER_SEC,
+		.number = (uint32_t)number,
+		.has_times = !is_one_of(format, without_times),
+	};
+	return true;
+}
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_series(const struct dated *a, const struct dated *b)
+{
+	int r = compare_numbers(a->series_bytes, b->series_bytes);
+
+	r = r ? r : strncmp(a->name, b->name, a->series_bytes);
+	return r ? r : strcmp(a->name + a->stem_bytes, b->name + b->stem_bytes);
+}
+
+/* One output of one host after the other: there a file's end is where the next begins. */
+static int by_series(const void *left, const void *right)
+{
+	const struct dated *a = left, *b = right;
+	int r = compare_series(a, b);
+
+	r = r ? r : compare_numbers(a->start_ns, b->start_ns);
+	return r ? r : compare_numbers(a->number, b->number);
 }
 
 static int by_start(const void *left, const void *right)
 {
 	const struct dated *a = left, *b = right;
+	int r = compare_numbers(a->start_ns, b->start_ns);
 
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return strverscmp(a->name, b->name); /* -2, -10: of one second */
+	r = r ? r : compare_numbers(a->series_bytes, b->series_bytes);
+	r = r ? r : strncmp(a->name, b->name, a->series_bytes);
+	r = r ? r : compare_numbers(a->number, b->number);
+	r = r ? r : b->has_times - a->has_times;
+	return r ? r : strcmp(a->name, b->name);
 }
 
 static void dated_fini(struct ep_vec *files)
@@ -123,80 +182,130 @@ static void dated_fini(struct ep_vec *files)
 	ep_vec_fini(files);
 }
 
-static int list(const char *directory, struct ep_vec *files)
+static int list(DIR *dir, struct ep_vec *files)
 {
-	ep_cleanup(closedirp) DIR *dir = opendir(directory);
 	const struct dirent *entry;
 
-	if (!dir)
-		return -errno;
 	while ((entry = readdir(dir)) != NULL) {
-		uint64_t start_ns;
-		struct dated *file;
+		struct dated parsed, *file;
 
-		if (!parse_name(entry->d_name, &start_ns))
+		if (!parse_name(entry->d_name, &parsed))
 			continue;
 		file = ep_vec_push(files);
 		if (!file)
 			return files->len == files->max ? -E2BIG : -ENOMEM;
-		file->start_ns = start_ns;
-		file->has_times =
-			ep_output_format_of(entry->d_name) != ep_output_format_find("pprof");
+		*file = parsed;
 		file->name = strdup(entry->d_name);
 		if (!file->name)
 			return -ENOMEM;
 	}
-	if (files->len == 0)
-		return -ENOENT;
-	qsort(files->data, files->len, files->elem_bytes, by_start);
-	return 0;
+	return files->len == 0 ? -ENOENT : 0;
 }
 
-/*
- * A file ends where the next begins; names are cut to the second, so that a part of one more may
- * belong to it, where samples can be told apart. The newest has no end that is known before it is
- * read.
- */
-static uint64_t end_of(const struct dated *files, size_t n, size_t i)
+/* When the newest of a series was complete: its end at the latest. */
+static uint64_t written_ns(DIR *dir, const char *name)
 {
-	if (i + 1 < n)
-		return files[i + 1].start_ns + (files[i].has_times ? EP_NS_PER_SEC : 0);
-	return UINT64_MAX;
+	struct stat st;
+
+	return fstatat(dirfd(dir), name, &st, 0) == 0 && st.st_mtim.tv_sec > 0
+		       ? (uint64_t)st.st_mtim.tv_sec * EP_NS_PER_SEC + EP_NS_PER_SEC
+		       : 0;
 }
 
-static int push_path(struct ep_vec *paths, const char *directory, const char *name)
+/* Names are cut to the second, so that a part of one more may belong to a file. */
+static void find_ends(struct ep_vec *list)
 {
-	char **path = ep_vec_push(paths);
+	struct dated *files = list->data;
+	size_t n = list->len;
 
-	if (!path)
-		return paths->len == paths->max ? -E2BIG : -ENOMEM;
-	return asprintf(path, "%s/%s", directory, name) < 0 ? (*path = NULL, -ENOMEM) : 0;
+	qsort(files, n, sizeof(*files), by_series);
+	for (size_t i = 0; i < n; i++) {
+		bool is_first = i == 0 || compare_series(&files[i - 1], &files[i]) != 0;
+		bool is_last = i + 1 == n || compare_series(&files[i], &files[i + 1]) != 0;
+		struct dated *file = &files[i];
+
+		file->is_edge = is_first || is_last;
+		file->end_ns = is_last ? UINT64_MAX : files[i + 1].start_ns + EP_NS_PER_SEC;
+		file->guess_end_ns = !is_last	? files[i + 1].start_ns
+				     : is_first ? file->start_ns
+						: 2 * file->start_ns - files[i - 1].start_ns;
+	}
+	qsort(files, n, sizeof(*files), by_start);
+}
+
+/* Two outputs of one interval say the same: the one whose samples have times is read. */
+static bool is_twin(const struct dated *files, size_t i)
+{
+	return i > 0 && files[i].stem_bytes == files[i - 1].stem_bytes &&
+	       strncmp(files[i].name, files[i - 1].name, files[i].stem_bytes) == 0;
+}
+
+/* All that the times may mean: what the first and the last file say of themselves decides. */
+static struct ep_view_range widest_range(DIR *dir, const struct ep_view_filter *filter,
+					 const struct dated *files, size_t n)
+{
+	uint64_t first_ns = files[0].start_ns, last_ns = files[n - 1].start_ns, end_ns = last_ns;
+	struct ep_view_range early, late;
+
+	for (size_t i = 0; i < n; i++)
+		if (files[i].end_ns == UINT64_MAX)
+			end_ns = EP_MAX(end_ns, EP_MAX(files[i].guess_end_ns,
+						       written_ns(dir, files[i].name)));
+	early = ep_view_filter_range(filter, first_ns, last_ns);
+	late = ep_view_filter_range(filter, first_ns + EP_NS_PER_SEC, end_ns);
+	return (struct ep_view_range){
+		.start_ns = EP_MIN(early.start_ns, late.start_ns),
+		.end_ns = EP_MAX(early.end_ns, late.end_ns),
+	};
+}
+
+static int push(struct ep_vec *chosen, const char *directory, const struct dated *file)
+{
+	struct ep_view_dated *slot = ep_vec_push(chosen);
+
+	if (!slot)
+		return chosen->len == chosen->max ? -E2BIG : -ENOMEM;
+	*slot = (struct ep_view_dated){
+		.start_ns = file->start_ns,
+		.end_ns = file->end_ns,
+		.guess_end_ns = file->guess_end_ns,
+		.is_edge = file->is_edge,
+	};
+	return asprintf(&slot->path, "%s/%s", directory, file->name) < 0
+		       ? (slot->path = NULL, -ENOMEM)
+		       : 0;
 }
 
 int ep_view_directory_choose(const char *directory, const struct ep_view_filter *filter,
-			     struct ep_vec *paths)
+			     struct ep_vec *chosen)
 {
 	ep_cleanup(dated_fini) struct ep_vec list_of = {0};
+	ep_cleanup(closedirp) DIR *dir = opendir(directory);
+	bool is_relative = ep_view_filter_is_relative(filter);
 	const struct dated *files;
 	struct ep_view_range range;
-	uint64_t last_ns;
 	size_t n;
 	int r;
 
+	if (!dir)
+		return -errno;
 	ep_vec_init(&list_of, sizeof(struct dated), MAX_NAMES);
-	r = list(directory, &list_of);
+	r = list(dir, &list_of);
 	if (r < 0)
 		return r;
+	find_ends(&list_of);
 	files = list_of.data;
 	n = list_of.len;
-	if (!ep_view_filter_has_times(filter))
-		return push_path(paths, directory, files[n - 1].name);
-	last_ns = files[n - 1].start_ns;
-	if (n > 1) /* its end, as far as can be known */
-		last_ns += last_ns - files[n - 2].start_ns;
-	range = ep_view_filter_range(filter, files[0].start_ns, last_ns);
+	if (!ep_view_filter_has_times(filter)) {
+		while (is_twin(files, n - 1))
+			n--;
+		return push(chosen, directory, &files[n - 1]);
+	}
+	range = widest_range(dir, filter, files, n);
 	for (size_t i = 0; i < n && r == 0; i++)
-		if (files[i].start_ns < range.end_ns && end_of(files, n, i) > range.start_ns)
-			r = push_path(paths, directory, files[i].name);
+		if (!is_twin(files, i) &&
+		    ((files[i].start_ns < range.end_ns && files[i].end_ns > range.start_ns) ||
+		     (is_relative && files[i].is_edge)))
+			r = push(chosen, directory, &files[i]);
 	return r;
 }

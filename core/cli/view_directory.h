@@ -13,11 +13,21 @@
  * errno. */
 int ep_view_newest_here(const char *directory, char **ret_path);
 
+/* A file of the agent. Its name says the second in which it begins, and no more. */
+struct ep_view_dated {
+	char *path; /* from malloc */
+	uint64_t start_ns;
+	uint64_t end_ns;       /* where it ends at the latest; UINT64_MAX: nobody knows */
+	uint64_t guess_end_ns; /* where it does not say its end itself */
+	bool is_edge; /* the first or the last of its series: they say what relative times mean */
+};
+
 /*
- * Appends paths (char *, from malloc), the oldest first: those that overlap what the filter's times
- * ask for, without times the newest. 0, -ENOENT when there is none, -E2BIG, or a negative errno.
+ * Appends struct ep_view_dated, the oldest first. Without times in the filter: the newest. With
+ * times: all that can overlap what they ask for, and those that must be read to know what relative
+ * times mean. 0, -ENOENT when there is none, -E2BIG, or a negative errno.
  */
 int ep_view_directory_choose(const char *directory, const struct ep_view_filter *filter,
-			     struct ep_vec *paths);
+			     struct ep_vec *chosen);
 
 #endif

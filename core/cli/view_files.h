@@ -2,8 +2,9 @@
 /*
  * The profiles that a command reads: opened while it still may read what root may; then the caller
  * gives root up (ep_read_drop_root); then they are read, merged and filtered. A directory is the
- * agent's: of its files the newest are taken, until the range that is asked for (--from, --to) is
- * covered, else the newest alone.
+ * agent's: its newest file is taken, or those that cover the range that is asked for (--from,
+ * --to). Relative times count from the directory's start and end, as if all of it were one profile,
+ * and not from those of the files that were chosen.
  */
 #ifndef EP_CLI_VIEW_FILES_H
 #define EP_CLI_VIEW_FILES_H
@@ -13,8 +14,7 @@
 #include "core/cli/parts/view_args.h"
 
 struct ep_view_files {
-	struct ep_vec inputs; /* struct ep_input * */
-	bool by_file;	      /* files of a directory were chosen by their times */
+	struct ep_vec inputs; /* struct view_input, those of a directory side by side */
 	char title[256];      /* "x.otlp.gz", "x.otlp.gz and 3 more" */
 };
 

@@ -284,8 +284,9 @@ static void check_together(const struct ep_config_file *config, struct ep_config
 	ep_config_check_enabled(config, problems);
 }
 
-int ep_config_parse(const char *name, const char *text, size_t len, char *const *env,
-		    struct ep_config_problems *problems, struct ep_config_file **ret_config)
+/* 0; 1 where there are problems; then what could be read is given as well. */
+static int parse_all(const char *name, const char *text, size_t len, char *const *env,
+		     struct ep_config_problems *problems, struct ep_config_file **ret_config)
 {
 	ep_cleanup(ep_config_freep) struct ep_config_file *config = NULL;
 	size_t before = ep_config_problems_count(problems);
@@ -298,10 +299,19 @@ int ep_config_parse(const char *name, const char *text, size_t len, char *const 
 	if (r < 0)
 		return r;
 	check_together(config, problems);
-	if (ep_config_problems_count(problems) > before)
-		return -EINVAL;
 	*ret_config = ep_take(config);
-	return 0;
+	return ep_config_problems_count(problems) > before;
+}
+
+int ep_config_parse(const char *name, const char *text, size_t len, char *const *env,
+		    struct ep_config_problems *problems, struct ep_config_file **ret_config)
+{
+	ep_cleanup(ep_config_freep) struct ep_config_file *config = NULL;
+	int r = parse_all(name, text, len, env, problems, &config);
+
+	if (r == 0)
+		*ret_config = ep_take(config);
+	return r > 0 ? -EINVAL : r;
 }
 
 static int read_config(const char *path, struct ep_vec *bytes, struct ep_config_problems *problems)
@@ -319,10 +329,9 @@ static int read_config(const char *path, struct ep_vec *bytes, struct ep_config_
 	return -EINVAL;
 }
 
-int ep_config_load(const char *path, char *const *env, struct ep_config_problems *problems,
-		   struct ep_config_file **ret_config)
+int ep_config_inspect(const char *path, char *const *env, struct ep_config_problems *problems,
+		      struct ep_config_file **ret_config)
 {
-	ep_cleanup(ep_config_freep) struct ep_config_file *config = NULL;
 	ep_cleanup(ep_vec_fini) struct ep_vec bytes;
 	struct ep_config_where where = {path, 0, 0};
 	int r;
@@ -333,16 +342,24 @@ int ep_config_load(const char *path, char *const *env, struct ep_config_problems
 		if (r < 0)
 			return r;
 	}
-	r = ep_config_parse(path, bytes.data, bytes.len, env, problems, &config);
-	if (r < 0)
-		return r;
-	if (path && config->exporters.len == 0) {
+	r = parse_all(path, bytes.data, bytes.len, env, problems, ret_config);
+	if (r == 0 && path && (*ret_config)->exporters.len == 0) {
 		ep_config_problem_add(problems, where,
 				      "no [[exporter]]: what is sampled would go nowhere");
-		return -EINVAL;
+		r = 1;
 	}
-	*ret_config = ep_take(config);
-	return 0;
+	return r;
+}
+
+int ep_config_load(const char *path, char *const *env, struct ep_config_problems *problems,
+		   struct ep_config_file **ret_config)
+{
+	ep_cleanup(ep_config_freep) struct ep_config_file *config = NULL;
+	int r = ep_config_inspect(path, env, problems, &config);
+
+	if (r == 0)
+		*ret_config = ep_take(config);
+	return r > 0 ? -EINVAL : r;
 }
 
 int ep_config_set(struct ep_config_file *config, const char *key, const char *text,

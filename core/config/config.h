@@ -96,6 +96,13 @@ struct ep_config_file {
  */
 int ep_config_load(const char *path, char *const *env, struct ep_config_problems *problems,
 		   struct ep_config_file **ret_config);
+/*
+ * For --check: the config also where there are problems, as far as it could be read, so that what
+ * is wrong beside them can be found as well. 0; 1 with problems; -EINVAL with problems and no
+ * config; -ENOMEM. Exporters may have no type then.
+ */
+int ep_config_inspect(const char *path, char *const *env, struct ep_config_problems *problems,
+		      struct ep_config_file **ret_config);
 /* The same from bytes; `name` stands for the path in messages. Exporters are not required. */
 int ep_config_parse(const char *name, const char *text, size_t len, char *const *env,
 		    struct ep_config_problems *problems, struct ep_config_file **ret_config);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SPACE " \t\n\r"
 #define MAX_CPU	     8191 /* EP_MAX_CPUS of core/bpf/cpus.h */
 #define MAX_NAME     255  /* of a user, a unit, a container, one component of a path */
 #define MAX_CGROUP   4095
@@ -156,21 +157,31 @@ static int add_term(struct ep_filter *filter, struct ep_filter_term term, const 
 int ep_filter_add(struct ep_filter *filter, enum ep_filter_key key, const char *option,
 		  const char *value, char *error, size_t error_bytes)
 {
-	bool is_excluded = *value == '!';
+	bool is_excluded = *value == '!', is_list = ep_filter_keys[key].is_list;
+	/* Names of users may have blanks. */
+	const char *blanks = is_list && key != EP_FILTER_USER ? SPACE : "";
+	const char *separators = blanks[0] ? "," SPACE : is_list ? "," : "";
 	struct ep_glob glob;
 
 	value += is_excluded;
-	for (;;) {
-		const char *end = strchrnul(value, ep_filter_keys[key].is_list ? ',' : '\0');
-		struct ep_filter_term term = {.key = key, .is_excluded = is_excluded, .text = value,
-					      .len = (size_t)(end - value)};
-		int r = add_term(filter, term, option, error, error_bytes);
+	for (;;) { /* also what `pgrep` prints: one a line */
+		struct ep_filter_term term;
+		const char *end;
+		int r;
 
+		value += strspn(value, blanks);
+		end = value + strcspn(value, separators);
+		term = (struct ep_filter_term){.key = key,
+					       .is_excluded = is_excluded,
+					       .text = value,
+					       .len = (size_t)(end - value)};
+		r = add_term(filter, term, option, error, error_bytes);
 		if (r < 0)
 			return r;
+		end += strspn(end, blanks);
 		if (*end == '\0')
 			break;
-		value = end + 1;
+		value = end + (*end == ',');
 	}
 	if ((key == EP_FILTER_COMM || key == EP_FILTER_EXE) &&
 	    ep_filter_compile(filter, key, &glob) < 0) {

@@ -28,7 +28,7 @@ const struct ep_config_spec ep_config_specs[EP_CONFIG_KEY_COUNT] = {
 				   EP_PLUGIN_DIR,
 				   "where plugins are; root's, writable by no other"},
 	[EP_CONFIG_PLUGINS_ENABLE] = {"plugins", "enable", KEY_PLUGINS, FIELD(plugins.enable), 0, 0,
-				      "pprof", "exporters to load; no other is opened"},
+				      "otlp_file,pprof", "exporters to load; no other is opened"},
 	[EP_CONFIG_PLUGINS_LANGUAGES] = {"plugins", "languages", KEY_PLUGINS,
 					 FIELD(plugins.languages), 0, 0, "all",
 					 "language plugins to use; \"all\": each that is found"},

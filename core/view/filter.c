@@ -223,6 +223,16 @@ bool ep_view_filter_has_times(const struct ep_view_filter *filter)
 	return filter->from.base != EP_VIEW_NO_MOMENT || filter->to.base != EP_VIEW_NO_MOMENT;
 }
 
+static bool is_relative(struct ep_view_moment moment)
+{
+	return moment.base != EP_VIEW_NO_MOMENT && moment.base != EP_VIEW_WALL_CLOCK;
+}
+
+bool ep_view_filter_is_relative(const struct ep_view_filter *filter)
+{
+	return is_relative(filter->from) || is_relative(filter->to);
+}
+
 bool ep_view_filter_is_empty(const struct ep_view_filter *filter)
 {
 	for (size_t key = 0; key < N_KEYS; key++)
@@ -523,7 +533,7 @@ static uint32_t choose_locations(void *arg, const struct ep_batch *batch, uint32
 	return n;
 }
 
-static bool all_have_times(const struct ep_batch *batch)
+bool ep_view_has_times(const struct ep_batch *batch)
 {
 	for (uint32_t i = 0; i < batch->n_samples; i++)
 		if (batch->sample_time_first[i + 1] - batch->sample_time_first[i] !=
@@ -578,31 +588,37 @@ static void show(const char *text, char *buf, size_t size)
 	buf[bytes] = '\0';
 }
 
+int ep_view_filter_apply_within(struct ep_view_filter *filter, struct ep_batch *batch,
+				struct ep_view_range range, struct ep_batch **ret_batch)
+{
+	int r = bind(filter, batch);
+
+	filter->bound.range = range;
+	if (r == 0)
+		r = build(filter, batch, ret_batch);
+	bound_fini(&filter->bound);
+	return r;
+}
+
 int ep_view_filter_apply(struct ep_view_filter *filter, struct ep_batch *batch,
 			 struct ep_batch **ret_batch, char *why)
 {
-	int r;
+	struct ep_view_range range;
 
 	if (ep_view_filter_is_empty(filter)) {
 		ep_batch_ref(batch);
 		*ret_batch = batch;
 		return 0;
 	}
-	if (ep_view_filter_has_times(filter) && !all_have_times(batch)) {
+	if (ep_view_filter_has_times(filter) && !ep_view_has_times(batch)) {
 		snprintf(
 			why, EP_VIEW_WHY_BYTES,
 			"--from and --to need the time of each sample, which pprof and folded stacks do not keep: "
 			"leave them out, or record a .otlp.gz or .html file");
 		return -ENODATA;
 	}
-	filter->bound.range = (struct ep_view_range){0};
-	r = bind(filter, batch);
-	filter->bound.range =
-		ep_view_filter_range(filter, batch->start_ns, batch->start_ns + batch->duration_ns);
-	if (r == 0)
-		r = build(filter, batch, ret_batch);
-	bound_fini(&filter->bound);
-	return r;
+	range = ep_view_filter_range(filter, batch->start_ns, batch->start_ns + batch->duration_ns);
+	return ep_view_filter_apply_within(filter, batch, range, ret_batch);
 }
 
 /* A rule that the process's name does not pass and its file's would. */

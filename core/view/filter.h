@@ -68,6 +68,8 @@ void ep_view_filter_set_to(struct ep_view_filter *filter, struct ep_view_moment 
 /* Nothing was added: every batch is taken whole. */
 bool ep_view_filter_is_empty(const struct ep_view_filter *filter);
 bool ep_view_filter_has_times(const struct ep_view_filter *filter);
+/* What its times mean depends on the start or the end of the recording. */
+bool ep_view_filter_is_relative(const struct ep_view_filter *filter);
 /* What the times mean in a recording from start_ns to end_ns; all of time where there are none. */
 struct ep_view_range ep_view_filter_range(const struct ep_view_filter *filter, uint64_t start_ns,
 					  uint64_t end_ns);
@@ -85,5 +87,15 @@ bool ep_view_filter_explain(const struct ep_view_filter *filter, const struct ep
  */
 int ep_view_filter_apply(struct ep_view_filter *filter, struct ep_batch *batch,
 			 struct ep_batch **ret_batch, char *why);
+
+/*
+ * The same within `range` in place of the filter's own times, which somebody has resolved. Samples
+ * without times pass. 0 or -ENOMEM.
+ */
+int ep_view_filter_apply_within(struct ep_view_filter *filter, struct ep_batch *batch,
+				struct ep_view_range range, struct ep_batch **ret_batch);
+
+/* Every sample of the batch has its time. */
+bool ep_view_has_times(const struct ep_batch *batch);
 
 #endif

@@ -50,6 +50,7 @@ struct ep_movers {
 	struct ep_movers_sum sums[EP_MOVERS_SIDES];
 	size_t n_moved;
 	uint32_t n_stacks;
+	double alpha, z; /* of each comparison, once compared */
 };
 
 int ep_movers_new(const struct ep_movers_options *options, struct ep_movers **ret_movers)
@@ -127,6 +128,16 @@ static int find_rows(struct adding *adding)
 	return r;
 }
 
+/* Sums of these differ for different sets (the finalizer of MurmurHash3 over Weyl's sequence). */
+static uint64_t stack_mark(uint32_t stack)
+{
+	uint64_t mark = stack * 0x9e3779b97f4a7c15ull;
+
+	mark = (mark ^ mark >> 33) * 0xff51afd7ed558ccdull;
+	mark = (mark ^ mark >> 33) * 0xc4ceb9fe1a85ec53ull;
+	return mark ^ mark >> 33;
+}
+
 static void count_row(struct adding *adding, uint32_t at, uint32_t stack, bool is_leaf)
 {
 	struct row *row = ep_vec_at(&adding->movers->rows, struct row, at);
@@ -134,12 +145,14 @@ static void count_row(struct adding *adding, uint32_t at, uint32_t stack, bool i
 	if (is_leaf) {
 		row->mover.self.count[adding->side] += adding->count[stack];
 		row->mover.self.weight[adding->side] += adding->weight[stack];
+		row->mover.self.stacks += stack_mark(adding->movers->n_stacks);
 	}
 	if (row->last_stack == adding->movers->n_stacks)
 		return;
 	row->last_stack = adding->movers->n_stacks;
 	row->mover.total.count[adding->side] += adding->count[stack];
 	row->mover.total.weight[adding->side] += adding->weight[stack];
+	row->mover.total.stacks += stack_mark(adding->movers->n_stacks);
 }
 
 static bool is_of_no_file(const struct ep_batch *batch, uint32_t location)
@@ -236,21 +249,14 @@ int ep_movers_add(struct ep_movers *movers, enum ep_movers_side side, const stru
 
 /* --- comparing ------------------------------------------------------------------------------- */
 
-/* What the comparisons have in common. */
-struct comparison {
-	struct ep_movers *movers;
-	double alpha; /* of each */
-	double z;     /* of alpha */
-};
-
 static double weight_per_sample(const struct ep_movers_sum *sum)
 {
 	return (double)sum->weight / (double)sum->count;
 }
 
 /*
- * What a count is divided by to be a share or an amount per second: so that it is the one of its weight, as
- * CPUs' clocks differ. A function without samples would have had samples of the mean weight.
+ * What a count is divided by to be the amount of its weight, as CPUs' clocks differ. A function
+ * without samples would have had samples of the mean weight.
  */
 static double scale_of(const struct ep_movers *movers, const struct ep_movers_change *change, int side)
 {
@@ -259,7 +265,20 @@ static double scale_of(const struct ep_movers *movers, const struct ep_movers_ch
 			      ? (double)change->weight[side] / (double)change->count[side]
 			      : weight_per_sample(sum);
 
-	return (movers->options.absolute ? (double)sum->duration_ns / EP_NS_PER_SEC : (double)sum->weight) / each;
+	switch (movers->options.amount) {
+	case EP_MOVERS_PER_SECOND:
+		return (double)sum->duration_ns / EP_NS_PER_SEC / each;
+	case EP_MOVERS_TOTAL:
+		return 1 / each;
+	case EP_MOVERS_SHARE:
+		break;
+	}
+	return (double)sum->weight / each;
+}
+
+static bool is_share(const struct ep_movers *movers)
+{
+	return movers->options.amount == EP_MOVERS_SHARE;
 }
 
 static struct ep_chance_side side_of(const struct ep_movers *movers, const struct ep_movers_change *change, int side)
@@ -268,7 +287,7 @@ static struct ep_chance_side side_of(const struct ep_movers *movers, const struc
 
 	return (struct ep_chance_side){
 		.count = (double)change->count[side],
-		.n = movers->options.absolute ? 0 : EP_MAX(scale, (double)change->count[side]),
+		.n = !is_share(movers) ? 0 : EP_MAX(scale, (double)change->count[side]),
 		.scale = scale,
 	};
 }
@@ -280,21 +299,21 @@ static double exact_chance(const struct ep_movers *movers, const struct ep_mover
 
 	if (a + b >= EXACT_SAMPLES)
 		return 0;
-	if (movers->options.absolute)
+	if (!is_share(movers))
 		return ep_chance_of_rates(a, scale_of(movers, change, EP_MOVERS_A), b,
 					  scale_of(movers, change, EP_MOVERS_B));
 	return ep_chance_of_split(a, movers->sums[EP_MOVERS_A].count, b, movers->sums[EP_MOVERS_B].count);
 }
 
-static void compare_change(const struct comparison *comparison, struct ep_movers_change *change, double dispersion)
+static void compare_change(const struct ep_movers *movers, struct ep_movers_change *change,
+			   double dispersion)
 {
-	const struct ep_movers *movers = comparison->movers;
 	struct ep_chance_side a = side_of(movers, change, EP_MOVERS_A), b = side_of(movers, change, EP_MOVERS_B);
 
-	change->difference = ep_chance_of_difference(a, b, comparison->z * sqrt(dispersion));
+	change->difference = ep_chance_of_difference(a, b, movers->z * sqrt(dispersion));
 	change->a = a.count / a.scale;
 	change->b = b.count / b.scale;
-	if (exact_chance(movers, change) > comparison->alpha) {
+	if (exact_chance(movers, change) > movers->alpha) {
 		change->difference.low = EP_MIN(change->difference.low, 0.0);
 		change->difference.high = EP_MAX(change->difference.high, 0.0);
 	}
@@ -315,7 +334,7 @@ static double least_chance(const struct ep_movers *movers, const struct ep_mover
 
 	if (all >= EXACT_SAMPLES || all > sums[EP_MOVERS_A].count || all > sums[EP_MOVERS_B].count)
 		return 0;
-	if (!movers->options.absolute)
+	if (is_share(movers))
 		return EP_MIN(ep_chance_of_split(all, sums[EP_MOVERS_A].count, 0, sums[EP_MOVERS_B].count),
 			      ep_chance_of_split(0, sums[EP_MOVERS_A].count, all, sums[EP_MOVERS_B].count));
 	scale_a = scale_of(movers, change, EP_MOVERS_A);
@@ -346,30 +365,59 @@ static size_t count_up_to(const struct ep_vec *chances, double alpha)
 	return low;
 }
 
-static int push_chance(struct ep_vec *chances, double chance)
+static int by_stacks(const void *left, const void *right)
 {
-	return ep_vec_append(chances, &chance, 1);
+	uint64_t a = (*(const struct ep_movers_change *const *)left)->stacks;
+	uint64_t b = (*(const struct ep_movers_change *const *)right)->stacks;
+
+	return a < b ? -1 : a > b;
 }
 
-/* Tarone's K: the least number that is not exceeded by that of the comparisons that alpha / K can decide. */
-static int count_comparisons(const struct ep_movers *movers, double *ret_n)
+/* The chances of all comparisons, sorted. Changes of the same stacks are one comparison. */
+static int list_chances(const struct ep_movers *movers, struct ep_vec *chances)
 {
-	ep_cleanup(ep_vec_fini) struct ep_vec chances;
+	ep_cleanup(ep_vec_fini) struct ep_vec list = {0};
+	const struct ep_movers_change **changes;
 	const struct ep_mover *mover;
-	size_t n = 1;
 	int r = 0;
 
-	ep_vec_init(&chances, sizeof(double), 2 * MAX_FUNCTIONS);
+	ep_vec_init(&list, sizeof(*changes), 2 * MAX_FUNCTIONS);
 	ep_vec_each(&movers->movers, mover) {
-		if (mover->self.count[EP_MOVERS_A] + mover->self.count[EP_MOVERS_B])
-			r = push_chance(&chances, least_chance(movers, &mover->self));
-		if (r == 0 && !ep_mover_is_leaf(mover))
-			r = push_chance(&chances, least_chance(movers, &mover->total));
+		const struct ep_movers_change *both[] = {&mover->self, &mover->total};
+
+		r = ep_vec_append(&list, both, EP_LEN(both));
 		if (r < 0)
 			return r;
 	}
-	if (chances.len)
-		qsort(chances.data, chances.len, sizeof(double), by_chance);
+	changes = list.data;
+	if (list.len)
+		qsort(changes, list.len, sizeof(*changes), by_stacks);
+	for (size_t i = 0; i < list.len && r == 0; i++) {
+		double chance;
+
+		if (changes[i]->count[EP_MOVERS_A] + changes[i]->count[EP_MOVERS_B] == 0 ||
+		    (i > 0 && changes[i]->stacks == changes[i - 1]->stacks))
+			continue;
+		chance = least_chance(movers, changes[i]);
+		r = ep_vec_append(chances, &chance, 1);
+	}
+	if (chances->len)
+		qsort(chances->data, chances->len, sizeof(double), by_chance);
+	return r;
+}
+
+/* Tarone's K: the least number that is not exceeded by that of the comparisons that alpha / K can
+ * decide. */
+static int count_comparisons(const struct ep_movers *movers, double *ret_n)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec chances;
+	size_t n = 1;
+	int r;
+
+	ep_vec_init(&chances, sizeof(double), 2 * MAX_FUNCTIONS);
+	r = list_chances(movers, &chances);
+	if (r < 0)
+		return r;
 	while (count_up_to(&chances, movers->options.alpha / (double)n) > n)
 		n++;
 	*ret_n = (double)n;
@@ -479,10 +527,9 @@ static double bounded(struct ep_bursts *bursts)
 	return EP_MIN(EP_MAX(ep_bursts_dispersion(bursts), 1.0), MAX_DISPERSION);
 }
 
-static int widen(const struct comparison *comparison)
+static int widen(struct ep_movers *movers)
 {
 	ep_cleanup(candidates_fini) struct candidates candidates = {0};
-	struct ep_movers *movers = comparison->movers;
 	size_t n;
 	int r;
 
@@ -501,8 +548,8 @@ static int widen(const struct comparison *comparison)
 	for (size_t i = 0; i < n && r == 0; i++) {
 		struct ep_mover *mover = *ep_vec_at(&candidates.movers, struct ep_mover *, i);
 
-		compare_change(comparison, &mover->self, bounded(&candidates.bursts[i]));
-		compare_change(comparison, &mover->total, bounded(&candidates.bursts[n + i]));
+		compare_change(movers, &mover->self, bounded(&candidates.bursts[i]));
+		compare_change(movers, &mover->total, bounded(&candidates.bursts[n + i]));
 	}
 	return r;
 }
@@ -513,14 +560,14 @@ static bool can_compare(const struct ep_movers *movers)
 {
 	for (int side = 0; side < EP_MOVERS_SIDES; side++)
 		if (!movers->sums[side].count || !movers->sums[side].weight ||
-		    (movers->options.absolute && !movers->sums[side].duration_ns))
+		    (movers->options.amount == EP_MOVERS_PER_SECOND &&
+		     !movers->sums[side].duration_ns))
 			return false;
 	return true;
 }
 
 int ep_movers_compare(struct ep_movers *movers)
 {
-	struct comparison comparison = {.movers = movers};
 	struct ep_mover *mover;
 	double n = 1;
 	int r;
@@ -532,13 +579,13 @@ int ep_movers_compare(struct ep_movers *movers)
 		r = count_comparisons(movers, &n);
 	if (r < 0)
 		return r;
-	comparison.alpha = movers->options.alpha / n;
-	comparison.z = ep_chance_deviations(comparison.alpha);
+	movers->alpha = movers->options.alpha / n;
+	movers->z = ep_chance_deviations(movers->alpha);
 	ep_vec_each(&movers->movers, mover) {
-		compare_change(&comparison, &mover->self, 1);
-		compare_change(&comparison, &mover->total, 1);
+		compare_change(movers, &mover->self, 1);
+		compare_change(movers, &mover->total, 1);
 	}
-	r = widen(&comparison);
+	r = widen(movers);
 	if (r < 0)
 		return r;
 	ep_vec_fini(&movers->batches);
@@ -546,6 +593,42 @@ int ep_movers_compare(struct ep_movers *movers)
 		movers->n_moved += mover->self.moved || mover->total.moved;
 	ep_movers_sort(movers, false);
 	return 0;
+}
+
+/* --- power ----------------------------------------------------------------------------------- */
+
+static struct ep_movers_change change_of(const struct ep_movers *movers, uint64_t a, uint64_t b)
+{
+	const struct ep_movers_sum *sums = movers->sums;
+	struct ep_movers_change change = {
+		.count = {a, b},
+		.weight = {(uint64_t)((double)a * weight_per_sample(&sums[EP_MOVERS_A])),
+			   (uint64_t)((double)b * weight_per_sample(&sums[EP_MOVERS_B]))},
+	};
+
+	compare_change(movers, &change, 1);
+	return change;
+}
+
+double ep_movers_least_change(const struct ep_movers *movers, double share)
+{
+	uint64_t all_b = movers->sums[EP_MOVERS_B].count;
+	uint64_t a = (uint64_t)(share * (double)movers->sums[EP_MOVERS_A].count + 0.5);
+	uint64_t low = 0, high = is_share(movers) ? all_b : 1000 + 10 * (a + all_b);
+	struct ep_movers_change change = change_of(movers, a, high);
+
+	if (change.difference.low <= 0)
+		return INFINITY;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (change_of(movers, a, middle).difference.low > 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	change = change_of(movers, a, high);
+	return change.b - change.a;
 }
 
 /* --- reading --------------------------------------------------------------------------------- */

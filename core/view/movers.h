@@ -8,11 +8,14 @@
  *	ep_movers_add(movers, EP_MOVERS_B, other);
  *	ep_movers_compare(movers);			then rows, most moved first
  *
- * Amounts are sums of weights; how certain they are follows from counts. Each function is compared by what it
- * takes itself and by what it takes with all it calls; functions of equal name are one, and recursion counts
- * once. Where samples of a function come in bursts, its intervals are wider (bursts.h). The intervals hold together: the probability that chance makes a mover of any function is at most
- * `alpha`. Functions that have too few samples in both to be ever found different do not count among those
- * compared (Tarone, "A modified Bonferroni method for discrete data", Biometrics 46, 1990).
+ * Amounts are sums of weights; how certain they are follows from counts. Each function is compared
+ *by what it takes itself and by what it takes with all it calls; functions of equal name are one,
+ *and recursion counts once. Where samples of a function come in bursts, its intervals are wider
+ *(bursts.h). The intervals hold together: the probability that chance makes a mover of any function
+ *is at most `alpha`. Functions that have too few samples in both to be ever found different do not
+ *count among those compared (Tarone, "A modified Bonferroni method for discrete data", Biometrics
+ *46, 1990), and those that are in the same stacks, as a program's main and what calls it, are one
+ *comparison.
  */
 #ifndef EP_VIEW_MOVERS_H
 #define EP_VIEW_MOVERS_H
@@ -26,14 +29,24 @@ struct ep_movers;
 
 enum ep_movers_side { EP_MOVERS_A, EP_MOVERS_B, EP_MOVERS_SIDES };
 
-struct ep_movers_options {
-	double alpha;  /* 0: 0.05 */
-	bool absolute; /* weight per second of recording instead of the share of all weight */
+/* What is compared of a function. */
+enum ep_movers_amount {
+	EP_MOVERS_SHARE,      /* of all weight: 0 to 1 */
+	EP_MOVERS_PER_SECOND, /* weight per second of recording: of services, whose work has no end
+			       */
+	EP_MOVERS_TOTAL, /* weight of the whole recording: of equal work, however long it took */
 };
 
-/* Of one function, its own part or all of it; a, b, low and high are shares (0 to 1) or weight per second. */
+struct ep_movers_options {
+	double alpha; /* 0: 0.05 */
+	enum ep_movers_amount amount;
+};
+
+/* Of one function, its own part or all of it; a, b, low and high are such amounts. */
 struct ep_movers_change {
 	uint64_t count[EP_MOVERS_SIDES], weight[EP_MOVERS_SIDES];
+	uint64_t stacks; /* a sum over the stacks that were counted: equal for an equal set of them
+			  */
 	double a, b;
 	struct ep_chance_range difference; /* of b - a */
 	bool moved;			   /* it does not contain 0 */
@@ -65,10 +78,16 @@ static inline void ep_movers_freep(struct ep_movers **movers)
 /* 0, -EINVAL: weights are of another unit than those before; -E2BIG, -ENOMEM. The batch is borrowed until the compare. */
 int ep_movers_add(struct ep_movers *movers, enum ep_movers_side side, const struct ep_batch *batch);
 /*
- * Once, when all is added. 0, or -ENODATA: a side has no samples, or, with `absolute`, says nothing of how
- * long it was recorded.
+ * Once, when all is added. 0, or -ENODATA: a side has no samples, or, of amounts per second, says
+ * nothing of how long it was recorded.
  */
 int ep_movers_compare(struct ep_movers *movers);
+
+/*
+ * After the compare: the least that a function must take more in B to be a mover, as an amount, if
+ * it has this share of A's samples (0: it is new). INFINITY: no number of samples of B would do.
+ */
+double ep_movers_least_change(const struct ep_movers *movers, double share);
 
 /*
  * struct ep_mover: all functions; those first that moved by what they take themselves (after a sort by total:

@@ -12,6 +12,7 @@
 #include "core/profile/builder.h"
 #include "core/symbol/demangle.h"
 #include "core/symbol/symtab.h"
+#include "core/view/debug_index.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -33,6 +34,7 @@ struct naming {
 	const struct ep_symbols_sources *sources;
 	uint32_t *named;     /* by location: 0, or index of names + 1 */
 	struct ep_vec names; /* struct name */
+	struct ep_debug_index index;
 	struct ep_symbols_result result;
 };
 
@@ -176,10 +178,27 @@ static bool is_build_id(const char *text)
 	return n >= MIN_ID_HEX && n <= 2 * EP_ELF_BUILD_ID_MAX && text[n] == '\0';
 }
 
-/* 0, 1 when there is none, or -ENOMEM. */
-static int find_module(struct module *module, const char *build_id, const char *path,
-		       const struct ep_symbols_sources *sources)
+/* Whatever it is called. */
+static int try_index(struct naming *naming, struct module *module, const char *build_id)
 {
+	const struct ep_symbols_sources *sources = naming->sources;
+	const char *path;
+	int r = ep_debug_index_read(&naming->index, sources->directories, sources->n_directories);
+
+	if (r < 0)
+		return r;
+	r = 1;
+	for (size_t i = 0;
+	     r == 1 && (path = ep_debug_index_find(&naming->index, build_id, i)) != NULL; i++)
+		r = try_path(module, build_id, path);
+	return r;
+}
+
+/* 0, 1 when there is none, or -ENOMEM. */
+static int find_module(struct naming *naming, struct module *module, const char *build_id,
+		       const char *path)
+{
+	const struct ep_symbols_sources *sources = naming->sources;
 	int r = 1;
 
 	if (!is_build_id(build_id))
@@ -188,6 +207,8 @@ static int find_module(struct module *module, const char *build_id, const char *
 		r = try_path(module, build_id, path);
 	for (size_t i = 0; i < sources->n_directories && r == 1; i++)
 		r = try_directory(module, build_id, path, sources->directories[i]);
+	if (r == 1)
+		r = try_index(naming, module, build_id);
 	if (r == 1)
 		r = try_fmt(module, build_id, DEBUG_DIRECTORY "/.build-id/%.2s/%s.debug", build_id,
 			    build_id + 2);
@@ -285,10 +306,14 @@ static int name_mapping(struct naming *naming, uint32_t mapping, const uint32_t 
 {
 	const struct ep_batch *batch = naming->batch;
 	ep_cleanup(module_fini) struct module module = {0};
-	int r = find_module(&module, batch->string_text[batch->mapping_build_id[mapping]],
-			    batch->string_text[batch->mapping_path[mapping]], naming->sources);
+	const char *build_id = batch->string_text[batch->mapping_build_id[mapping]];
+	const char *path = batch->string_text[batch->mapping_path[mapping]];
+	int r = find_module(naming, &module, build_id, path);
 
 	naming->result.modules++;
+	if (r == 1 && naming->sources->missing)
+		naming->sources->missing(naming->sources->missing_arg, path,
+					 is_build_id(build_id) ? build_id : "");
 	if (r != 0)
 		return r < 0 ? r : 0;
 	naming->result.modules_found++;
@@ -471,6 +496,7 @@ static void naming_fini(struct naming *naming)
 		free(name->shown);
 		free(name->raw);
 	}
+	ep_debug_index_fini(&naming->index);
 	ep_vec_fini(&naming->names);
 	free(naming->named);
 }
@@ -486,10 +512,13 @@ int ep_symbols_apply(const struct ep_batch *batch, const struct ep_symbols_sourc
 	int r;
 
 	ep_vec_init(&naming.names, sizeof(struct name), MAX_NAMES);
+	ep_debug_index_init(&naming.index);
 	if (!naming.named)
 		return -ENOMEM;
 	r = name_all(&naming);
 	r = r == 0 ? rebuild(&naming, ret_batch) : r;
+	naming.result.n_files = (uint32_t)naming.index.files.len;
+	naming.result.is_cut = naming.index.is_cut;
 	if (r == 0)
 		*ret_result = naming.result;
 	return r;

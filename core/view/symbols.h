@@ -5,7 +5,8 @@
  * in this order, until one has symbols: the mapping's own path with its debug file, the directories
  * that were given
  * (.build-id/XX/YYYY.debug, XX/YYYY.debug, the build id or the file's name, with .debug and
- * without), /usr/lib/debug, and last whoever `fetch` asks. Lines and inlined functions are not
+ * without; then any ELF file below them with this build id), /usr/lib/debug, and last whoever
+ * `fetch` asks. Lines and inlined functions are not
  * looked up.
  */
 #ifndef EP_VIEW_SYMBOLS_H
@@ -25,7 +26,10 @@ struct ep_symbols_sources {
 	 * hex, or a negative errno. NULL: nobody is asked.
 	 */
 	int (*fetch)(void *arg, const char *build_id, bool executable);
-	void *arg;
+	/* Of each module for which no file was found; build_id: "" when it has none. NULL: nobody.
+	 */
+	void (*missing)(void *missing_arg, const char *path, const char *build_id);
+	void *arg, *missing_arg;
 };
 
 struct ep_symbols_result {
@@ -33,6 +37,8 @@ struct ep_symbols_result {
 	uint32_t named;	  /* of them, that have one now */
 	uint32_t modules,
 		modules_found; /* that they are in; for which a file with symbols was found */
+	uint32_t n_files; /* ELF files with a build id below the directories, if they were read */
+	bool is_cut;	       /* and there were more than are looked at */
 };
 
 /* A batch of its own with one reference. 0, -ENOMEM, or what the builder says. */

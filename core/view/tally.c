@@ -90,25 +90,38 @@ static uint64_t pair(uint32_t high, uint32_t low)
 	return (uint64_t)high << 32 | low;
 }
 
-/* A function's rows are of its name; which file and mapping it has is kept while all agree. */
+/* Name and file are one number of `names`, from 1. */
+static int number_name(struct ep_map *names, const struct ep_batch *batch, uint32_t function,
+		       uint64_t *ret_number)
+{
+	uint64_t key = pair(batch->function_name[function], batch->function_file[function]);
+	const uint64_t *known = ep_map_find(names, key);
+
+	*ret_number = known ? *known : names->len + 1;
+	return known ? 0 : ep_map_set(names, key, *ret_number);
+}
+
 static int find_functions(struct ep_tally *tally, struct ep_map *index, uint32_t *row_of)
 {
 	const struct ep_batch *batch = tally->batch;
+	ep_cleanup(ep_map_fini) struct ep_map names = {0};
 	int r = 0;
 
+	ep_map_init(&names, (size_t)batch->n_functions + 1);
 	for (uint32_t i = 0; i < batch->n_functions && r == 0; i++) {
 		struct ep_tally_row row = {
 			.name = batch->function_name[i],
 			.file = batch->function_file[i],
-			.number = batch->function_line[i],
+			.number = batch->function_file[i] ? batch->function_line[i] : 0,
 			.mapping = NO_ROW - 1, /* none has been seen */
 		};
+		uint64_t number;
 
-		r = find_row(tally, index, row.name, &row, &row_of[i]);
-		if (r == 0 &&
-		    ep_vec_at(&tally->rows, struct ep_tally_row, row_of[i])->file != row.file)
-			ep_vec_at(&tally->rows, struct ep_tally_row, row_of[i])->file =
-				EP_TALLY_SEVERAL;
+		r = number_name(&names, batch, i, &number);
+		if (r == 0)
+			r = find_row(tally, index,
+				     pair((uint32_t)number, tally->by_name ? 0 : row.number), &row,
+				     &row_of[i]);
 	}
 	return r;
 }
@@ -154,16 +167,14 @@ static int rows_of_lines(struct ep_tally *tally, struct ep_map *index, uint32_t 
 	r = find_row(tally, index, 0, &none, &row);
 	for (uint32_t i = 0; i < batch->n_lines && r == 0; i++) {
 		uint32_t function = batch->line_function[i];
-		uint64_t key = pair(batch->function_name[function], batch->function_file[function]);
-		const uint64_t *name = ep_map_find(&names, key);
-		uint64_t number = name ? *name : names.len + 1;
+		uint64_t number;
 		struct ep_tally_row made = {
 			.name = batch->function_name[function],
 			.file = batch->function_file[function],
 			.number = batch->line_line[i],
 		};
 
-		r = name ? 0 : ep_map_set(&names, key, number);
+		r = number_name(&names, batch, function, &number);
 		if (r == 0)
 			r = find_row(tally, index, pair((uint32_t)number, made.number), &made,
 				     &row_of[i]);
@@ -385,8 +396,7 @@ static int by_text(const struct ep_tally_row *a, const struct ep_tally_row *b,
 {
 	int order = strcmp(batch->string_text[a->name], batch->string_text[b->name]);
 
-	if (order == 0 && a->file != b->file && a->file != EP_TALLY_SEVERAL &&
-	    b->file != EP_TALLY_SEVERAL)
+	if (order == 0 && a->file != b->file)
 		order = strcmp(batch->string_text[a->file], batch->string_text[b->file]);
 	return order ? order : descending(b->number, a->number);
 }
@@ -432,10 +442,12 @@ static void drop_unsampled(struct ep_tally *tally)
 	tally->rows.len = n;
 }
 
-int ep_tally_make(const struct ep_batch *batch, enum ep_tally_by by, struct ep_tally *ret_tally)
+static int make(const struct ep_batch *batch, enum ep_tally_by by, bool by_name,
+		struct ep_tally *ret_tally)
 {
 	ep_cleanup(ep_map_fini) struct ep_map index = {0};
-	ep_cleanup(ep_tally_fini) struct ep_tally tally = {.batch = batch, .by = by};
+	ep_cleanup(ep_tally_fini) struct ep_tally tally = {
+		.batch = batch, .by = by, .by_name = by_name};
 	int r;
 
 	ep_map_init(&index, UINT32_MAX);
@@ -452,6 +464,16 @@ int ep_tally_make(const struct ep_batch *batch, enum ep_tally_by by, struct ep_t
 	*ret_tally = tally;
 	tally = (struct ep_tally){0};
 	return 0;
+}
+
+int ep_tally_make(const struct ep_batch *batch, enum ep_tally_by by, struct ep_tally *ret_tally)
+{
+	return make(batch, by, false, ret_tally);
+}
+
+int ep_tally_make_names(const struct ep_batch *batch, struct ep_tally *ret_tally)
+{
+	return make(batch, EP_TALLY_FUNCTION, true, ret_tally);
 }
 
 void ep_tally_fini(struct ep_tally *tally)

@@ -5,7 +5,8 @@
  * anywhere in, once however often: recursion counts once. Frames that say why others are missing
  * count where they are the leaf.
  *
- * Functions of equal name are one row, as in the summary of `record` and in pprof's -top.
+ * A function is its name, its file and the line where it begins, as far as these are known: of
+ * native code, which has no file here, its name alone.
  */
 #ifndef EP_VIEW_TALLY_H
 #define EP_VIEW_TALLY_H
@@ -37,7 +38,7 @@ struct ep_tally_row {
 	 * locations without a name.
 	 */
 	uint32_t name;
-	uint32_t file;	  /* row of strings: of a line; of a function, or EP_TALLY_SEVERAL */
+	uint32_t file;	  /* row of strings: of a line, of a function */
 	uint32_t number;  /* line; tid; CPU; of a function its first line; of a module 1 if it has a
 			     mapping */
 	uint32_t mapping; /* row of mappings: of a function, or EP_TALLY_SEVERAL */
@@ -48,6 +49,7 @@ struct ep_tally_row {
 struct ep_tally {
 	const struct ep_batch *batch; /* borrowed */
 	enum ep_tally_by by;
+	bool by_name;		  /* functions of one name and file are one row */
 	struct ep_vec rows;	  /* struct ep_tally_row, none that was not sampled */
 	uint64_t weight, samples; /* of all */
 };
@@ -58,6 +60,8 @@ const char *ep_tally_by_name(enum ep_tally_by by);
 
 /* Sorted by self, the largest first, then by total, then by name. 0, -E2BIG or -ENOMEM. */
 int ep_tally_make(const struct ep_batch *batch, enum ep_tally_by by, struct ep_tally *ret_tally);
+/* By function; those of one name and file are one row, wherever they begin. */
+int ep_tally_make_names(const struct ep_batch *batch, struct ep_tally *ret_tally);
 void ep_tally_fini(struct ep_tally *tally); /* accepts a zeroed one */
 void ep_tally_sort_total(struct ep_tally *tally);
 

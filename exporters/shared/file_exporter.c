@@ -40,12 +40,13 @@ struct job {
 
 /* --- what to say --- */
 
-static const char *advice(int r)
+static const char *advice(int r, bool is_path)
 {
 	switch (r) {
 	case -ENOSPC:
 	case -EDQUOT:
-		return "free some space or keep fewer files (option keep)";
+		return is_path ? "free some space, or name a file elsewhere"
+			       : "free some space or keep fewer files (option keep)";
 	case -EACCES:
 	case -EPERM:
 		return "choose a directory this user may write to, or run as one who may";
@@ -75,7 +76,7 @@ static void log_failure(const struct exporter *exporter, const char *path, int r
 		exporter->host->log(EP_HOST_ERROR, "%s: %s %s", exporter->format->name, path, kind);
 	else
 		exporter->host->log(EP_HOST_ERROR, "%s: %s: %s: %s", exporter->format->name, path,
-				    what ? what : "unknown error", advice(r));
+				    what ? what : "unknown error", advice(r, exporter->path[0]));
 }
 
 /* --- open --- */

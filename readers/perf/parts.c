@@ -113,6 +113,7 @@ static bool read_time(struct ep_piece word, struct script_head *head)
 static bool read_event(struct ep_piece rest, struct script_head *head)
 {
 	struct ep_piece word = take_word(&rest), period;
+	struct script_head ignored = {0};
 	bool has_period;
 
 	if (read_cpu(word, head))
@@ -126,6 +127,10 @@ static bool read_event(struct ep_piece rest, struct script_head *head)
 	if (has_period)
 		word = take_word(&rest);
 	if ((!head->has_time && !has_period) || word.bytes < 2 || word.text[word.bytes - 1] != ':')
+		return false;
+	/* A time in place of the event: what stands before it is the ids, and ours were of the
+	 * name. */
+	if (read_time(word, &ignored))
 		return false;
 	head->event = (struct ep_piece){word.text, word.bytes - 1};
 	head->rest = rest;

@@ -151,7 +151,8 @@ def record(arguments, command=()):
 
 
 class Agent:
-    """The agent with the sample config, but for frequency, interval and directory."""
+    """The agent with the sample config, but for frequency, interval, directory, and pprof as its format: benches read
+    these files, and figures of before are of them."""
 
     def __init__(self, procs, freq, interval="10s", verbose=0):
         self.procs, self.freq, self.interval, self.verbose = procs, freq, interval, verbose
@@ -159,6 +160,7 @@ class Agent:
     def config(self):
         with open(os.path.join(ROOT, "profiler.toml"), encoding="utf-8") as file:
             text = file.read()
+        text = text.replace("otlp_file", "pprof")
         for key, value in {"freq": self.freq, "interval": f'"{self.interval}"',
                            "directory": f'"{self.directory.name}"'}.items():
             text, n = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text)

@@ -45,11 +45,12 @@ class Pprof:
                              + field(5, self.text(path)) + field(6, self.text(build_id)))
         return len(self.mappings)
 
-    def location(self, name="", file="", line=0, mapping=0, address=0):
+    def location(self, name="", file="", line=0, mapping=0, address=0, start=0):
+        """start: the line where the function begins."""
         lines = b""
         if name:
             self.functions.append(field(1, len(self.functions) + 1) + field(2, self.text(name))
-                                  + field(3, self.text(name)) + field(4, self.text(file)) + field(5, line))
+                                  + field(3, self.text(name)) + field(4, self.text(file)) + field(5, start))
             lines = field(4, field(1, len(self.functions)) + field(2, line))
         self.locations.append(field(1, len(self.locations) + 1) + (field(2, mapping) if mapping else b"")
                               + (field(3, address) if address else b"") + lines)

@@ -108,6 +108,16 @@ class Report(Case):
         self.assertRegex(text, r"(?m)^   400\.0 ms   400\.0 ms      10  line 10$")
         self.fails(1, "report", self.path, "--list", "nobody")
 
+    @unittest.skipUnless(os.geteuid() == 0 and not os.environ.get("SUDO_UID"), "who is not root reads as himself")
+    def test_source_that_nobody_may_read(self):
+        with open(self.at("a.c"), "w", encoding="utf-8") as file:
+            file.write("int x;\n")
+        os.chmod(self.at("a.c"), 0o600)
+        text = run("report", self.path, "--list", "work", "--source-dir", self.directory).stdout
+        self.assertIn("\n  the file may not be read by nobody: run report as its owner, not as root, who reads source as "
+                      "nobody\n", text)
+        self.assertIn("\n  the file is not here: --source", run("report", self.path, "--list", "idle").stdout)
+
     def test_formats_are_read(self):
         with open(self.at("x.folded"), "w", encoding="utf-8") as file:
             file.write("main;work 60\nmain;idle 40\n")
@@ -186,12 +196,20 @@ class Report(Case):
         self.assertEqual(self.rows(self.path, "-X", "^wo"), {"idle": (40, 40), "main": (0, 40)})
 
     def test_help(self):
-        for command in ("report", "convert"):
+        for command in ("report", "convert", "diff", "record", "top", "doctor", "plugins", "capture"):
             result = run(command, "--help")
             self.assertEqual(result.returncode, 0)
             self.assertIn("usage: ebpf-profiler " + command, result.stdout)
-            self.assertLessEqual(max(len(line) for line in result.stdout.splitlines()), 96)
+            self.assertLessEqual(max(len(line) for line in result.stdout.splitlines()), 80, command)
             self.assertEqual(run("help", command).stdout, result.stdout)
+
+    @unittest.skipUnless(shutil.which("groff") and shutil.which("col"), "no groff")
+    def test_the_man_page_fits_into_80_columns(self):
+        page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "ebpf-profiler.1")
+        text = subprocess.run(f"groff -mdoc -Tascii -rLL=80n '{page}' | col -b", shell=True, check=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True).stdout
+        self.assertGreater(len(text), 10000)
+        self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])
 
     def test_a_terminal_of_80_columns(self):
         """Hostile and long names: nothing wider than the terminal, and nothing that drives it."""
@@ -242,6 +260,97 @@ PLUGINS = {"x.folded": "folded", "x.otlp.gz": "otlp_file", "x.html": "html", "x.
 def has_plugin(name):
     plugin = PLUGINS.get(name, "pprof")
     return os.path.exists(os.path.join(os.environ.get("EBPF_PROFILER_PLUGINS_DIR", "."), plugin + ".so"))
+
+
+class Configuration(Case):
+    """`--check` needs no privileges and finds all that is wrong in one go."""
+
+    @unittest.skipUnless(all(has_plugin(name) for name in ("x.otlp.gz", "x.pb.gz")), "a plugin is not built")
+    def test_all_mistakes_at_once(self):
+        path = self.at("profiler.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('[sampling]\nfreq = 0\n[plugins]\nenable = ["otlp_fil", "pprof"]\nlanguages = ["all", "qqq"]\n'
+                       f'[[exporter]]\ntype = "pprof"\nintervall = 3\ndirectory = "{self.directory}/nowhere"\n')
+        directory = os.environ.get("EBPF_PROFILER_PLUGINS_DIR")
+        result = run("--config", path, "--check")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertEqual(result.stderr.splitlines(), [
+            f"{path}:2:8: freq must be a number from 1 to 10000, not '0'",
+            f"{path}:4:10: no plugin 'otlp_fil' is in {directory} (did you mean 'otlp_file'?)",
+            f"{path}:5:13: no language 'qqq' is in {directory}: see ebpf-profiler plugins",
+            f"{path}:8:1: `intervall`: no such option of pprof; did you mean `interval`?",
+            f"{path}:9:13: directory '{self.directory}/nowhere' is not there: create it first"])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'[[exporter]]\ntype = "otlp_file"\ndirectory = "{self.directory}"\n')
+        self.assertEqual(run("--config", path, "--check").stderr, f"{path}: ok\n")
+
+
+class SharedNames(Case):
+    """Functions are told apart by name, file and first line."""
+
+    def setUp(self):
+        super().setUp()
+        profile = made.Pprof()
+        root = profile.location("main", "/srv/app/main.py", 40, start=30)
+        for name, file, start, count in (("search", "/srv/app/a.py", 12, 30), ("search", "/srv/app/b.py", 3, 20),
+                                         ("(anonymous)", "/srv/web/x.js", 7, 15), ("(anonymous)", "/srv/web/x.js", 90, 10),
+                                         ("init", "/one/mod.py", 1, 8), ("init", "/two/mod.py", 1, 7), ("research", "/srv/app/a.py", 50, 6),
+                                         ("search", "", 0, 4)):
+            for line in (start + 1, start + 2):     # several lines of one function
+                profile.sample([profile.location(name, file, line, start=start), root], count)
+        self.path = profile.write(self.at("shared.pb.gz"))
+
+    def test_rows(self):
+        text = run("report", self.path).stdout
+        for row in ("   600.0 ms  search  a.py:12", "   400.0 ms  search  b.py:3", "   300.0 ms  (anonymous)  x.js:7",
+                    "   200.0 ms  (anonymous)  x.js:90", "   160.0 ms  init  /one/mod.py:1", "   140.0 ms  init  /two/mod.py:1",
+                    "    80.0 ms  search", "   120.0 ms  research  a.py:50"):
+            self.assertRegex(text, "(?m)" + row.strip().replace("(", r"\(").replace(")", r"\)") + "$")
+        rows = [(row["name"], row.get("file"), row.get("line"), row["self_samples"]) for row in self.json(self.path)["rows"]]
+        self.assertIn(("search", "/srv/app/b.py", 3, 40), rows)
+        self.assertIn(("search", None, None, 8), rows)
+        self.assertEqual(len(rows), 9)
+
+    def test_trees(self):
+        names = {node["name"] for node in self.json(self.path, "--tree", "--min", "0")["tree"][0]["children"]}
+        self.assertEqual(names, {"search (a.py:12)", "search (b.py:3)", "(anonymous) (x.js:7)", "(anonymous) (x.js:90)",
+                                 "init (/one/mod.py:1)", "init (/two/mod.py:1)", "research", "search"})
+        callers = self.json(self.path, "--callers", "search", "--min", "0")["callers"]
+        self.assertEqual({(node["name"], node["total_samples"]) for node in callers},
+                         {("search (a.py:12)", 60), ("search (b.py:3)", 40), ("search", 8)})
+
+    def test_source_is_of_a_name_and_file(self):
+        """Both functions of a file stand in one listing, each line once."""
+        functions = self.json(self.path, "--list", "(anonymous)")["functions"]
+        self.assertEqual([(one["file"], one["self_samples"] if "self_samples" in one else one["self"] // 10**7,
+                           [line["line"] for line in one["lines"]]) for one in functions],
+                         [("/srv/web/x.js", 50, [8, 9, 91, 92])])
+
+    def compare(self, *profiles):
+        paths = []
+        for number, functions in enumerate(profiles):
+            profile = made.Pprof()
+            for name, file, start, count in functions:
+                profile.sample([profile.location(name, file, start + 1, start=start)], count)
+            paths.append(profile.write(self.at(f"side{number}.pb.gz")))
+        result = run("diff", "--json", *paths)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return {mover["function"]: (mover["fate"], *mover["self"]["samples"]) for mover in json.loads(result.stdout)["movers"]}
+
+    def test_diff(self):
+        other = ("other", "o.py", 1, 5000)
+        self.assertEqual(self.compare([("search", "/a.py", 12, 100), ("search", "/b.py", 3, 900), other],
+                                      [("search", "/a.py", 12, 900), ("search", "/b.py", 3, 100), other]),
+                         {"search (a.py)": ("stays", 100, 900), "search (b.py)": ("stays", 900, 100)})
+
+    def test_diff_of_code_that_was_edited(self):
+        """Its lines are others, and its directory: it is the same function all the same."""
+        other = ("other", "/v1/o.py", 1, 5000)
+        self.assertEqual(self.compare([("parse", "/v1/a.py", 12, 100), other], [("parse", "/v2/a.py", 17, 900), other]),
+                         {"parse": ("stays", 100, 900), "other": ("stays", 5000, 5000)})
+        self.assertEqual(self.compare([("get", "/v1/a.py", 12, 100), ("get", "/v1/b.py", 3, 100), other],
+                                      [("get", "/v2/a.py", 17, 900), ("get", "/v2/b.py", 4, 100), other])["get (a.py)"],
+                         ("stays", 100, 900))
 
 
 class Convert(Case):
@@ -441,10 +550,39 @@ class Symbols(Case):
         self.convert("--debug-dir", self.at("store"))
         self.assert_named()
 
+    def test_whatever_the_file_is_called(self):
+        """A debug file of a build directory has any name; its build id says whose it is."""
+        os.makedirs(self.at("store/deep/er"))
+        os.rename(self.debug, self.at("store/deep/er/application-1.2.symbols"))
+        os.symlink(".", self.at("store/circle"))
+        os.mkfifo(self.at("store/pipe"))
+        shutil.copy("/bin/true", self.at("store/another"))
+        with open(self.at("store/broken"), "wb") as file:
+            file.write(b"\x7fELF" + bytes(range(256)))
+        self.assertNotIn("no file has", self.convert("--debug-dir", self.at("store")))
+        self.assert_named()
+
+    def test_what_was_looked_for_is_said(self):
+        os.rename(self.debug, self.at("away"))
+        os.mkdir(self.at("store"))
+        shutil.copy("/bin/true", self.at("store/secret"))
+        said = self.convert("--debug-dir", self.at("store"))
+        self.assertEqual(said.splitlines()[:2], [
+            f"symbols: no file has the build id of {self.program}: {self.build_id}",
+            "symbols: 0 of 3 frames without a name have one now; a file was found for 0 of 1 modules they are in; 1 ELF "
+            "files with a build id are in the directories of --debug-dir"])
+
+    def test_a_directory_that_is_none_is_an_error(self):
+        for name, says in (("not-there", "No such file or directory"), ("nameless.pb.gz", "is a file: give the directory it is in")):
+            self.assertIn(f"--debug-dir {self.at(name)}: {says}",
+                          self.fails(1, "convert", self.path, "-o", self.out, "--symbols", "--debug-dir", self.at(name)))
+            self.assertFalse(os.path.exists(self.out))
+
     def test_another_build_is_not_taken(self):
         os.rename(self.debug, self.at("away"))
-        shutil.copy("/bin/true", self.debug)
-        self.convert("--debug-dir", self.directory)
+        os.mkdir(self.at("store"))
+        shutil.copy("/bin/true", self.at("store/secret.debug"))
+        self.convert("--debug-dir", self.at("store"))
         self.assert_named(False)
 
     def test_debuginfod_is_asked_with_the_option_only(self):

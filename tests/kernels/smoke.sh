@@ -179,7 +179,7 @@ check_agent() {
 	kill -TERM $agent
 	wait $agent
 	status=$?
-	files=$(ls "$out/agent"/*.pb.gz 2>/dev/null | wc -l)
+	files=$(ls "$out/agent"/*.otlp.gz 2>/dev/null | wc -l)
 	frames='frames walked in one run of the unwinder'
 	refused=$(counter_below 36 "$out/agent.txt" "$frames")
 	few=$(counter_below 5 "$out/agent.txt" forks execs exits 'new executable mappings')

@@ -106,6 +106,27 @@ class Files(LifeCase):
         self.assertIn("File too large", result.stderr)
         self.assertEqual(os.listdir(self.dir), [])
 
+    def test_what_was_not_written_is_said_last(self):
+        """After the summary, which is long."""
+        path = os.path.join(self.dir, "x.html")
+        result = run("record", "-o", path, "--", *burner(0.5), preexec_fn=limit(resource.RLIMIT_FSIZE, 20000))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("functions by their own time", result.stderr)
+        self.assertEqual(result.stderr.splitlines()[-1], f"ebpf-profiler: not written: {path}: File too large")
+
+    def test_a_disk_that_is_full_is_said_with_another_path(self):
+        full = os.path.join(self.dir, "full")
+        os.mkdir(full)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "full", full], stderr=subprocess.DEVNULL,
+                          check=False).returncode:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", full], check=False)
+        path = os.path.join(full, "x.html")
+        result = run("record", "-o", path, "--", *burner(0.5))
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr.splitlines()[-1], rf"\Aebpf-profiler: not written: {re.escape(path)}: No space left on "
+                         r"device: record once more with -o in a directory that has space, like -o /")
+
     def test_a_hangup_saves_the_recording(self):
         ready = os.path.join(self.dir, "ready")
         burn = BURN_AND_SAY.format(ready) + "while time.monotonic() < end: pass"
@@ -287,6 +308,26 @@ class Command(LifeCase):
                 self.assertEqual(result.returncode, status, result.stderr)
                 self.assert_one_line(result, "warning: no samples, and no file")
                 self.assertFalse(os.path.exists(self.out))
+
+    def test_a_command_that_sleeps_is_told_that_it_waited(self):
+        result = self.no_samples("-o", self.out, "--", "sleep", "2.2")
+        self.assert_one_line(result, r"warning: no samples, and no file: it ran 0\.0 s of [2-9]\.\d s, the rest it waited; CPU "
+                             "time is what is measured")
+
+    def test_an_option_after_the_command_is_hinted_at(self):
+        """Where the command failed, which had it."""
+        result = run("record", "-o", self.out, "sleep", "0.1", "-d", "5")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"(?m)^ebpf-profiler: -d went to sleep, [^\n]*: ebpf-profiler record -d \.\. -- sleep \.\.$")
+        self.assertNotIn("went to", run("record", "-o", self.out, "--force", "sh", "-c", "exit 0", "-d").stderr)
+
+    def test_an_idle_process_is_told_that_it_waited(self):
+        with subprocess.Popen(["sleep", "60"]) as idle:
+            self.addCleanup(idle.kill)
+            result = run("record", "-d", "1200ms", "-o", self.out, "-p", f" {idle.pid}\n")
+            idle.kill()
+        self.assertEqual(result.returncode, 5)
+        self.assert_one_line(result, r"no samples, and no file: it ran 0\.0 s of 1\.\d s, the rest it waited")
 
     def test_no_samples_are_an_error_where_a_target_was_named(self):
         with subprocess.Popen(["sleep", "60"]) as idle:

@@ -63,7 +63,7 @@ class Maker:
         return self.row("function", number(1, self.string(name)) + number(3, self.string(file)) + number(4, line))
 
     def location(self, kind, lines, module="", address=0, pointer_walk=False, gap=False):
-        """lines: (name, file, line), innermost first."""
+        """lines: (name, file, line[, first line of the function]), innermost first."""
         mapping = self.row("mapping", number(4, self.string(module))) if module else 0
         attributes = [self.attribute("profile.frame.type", kind)]
         if pointer_walk:
@@ -71,8 +71,8 @@ class Maker:
         if gap:
             attributes.append(self.attribute("ebpf_profiler.gap", True))
         body = number(1, mapping) + number(2, address)
-        for name, file, line in lines:
-            body += data(3, number(1, self.function(name, file)) + number(2, line))
+        for name, file, line, *start in lines:
+            body += data(3, number(1, self.function(name, file, *start)) + number(2, line))
         return self.row("location", body + packed(4, attributes))
 
     def stack(self, locations):

@@ -60,6 +60,20 @@ def random_stacks(rng):
     return m.message(), {name: list(pair) for name, pair in frames.items()}
 
 
+def shared_names():
+    """Functions of one name: in two files, twice in one, in two directories, of native code, and one that is alone."""
+    m = messages.Maker()
+    frames = {}
+    for kind, name, file, line, label in (
+            ("speech", "search", "/srv/a.sp", 12, "search (a.sp:12)"), ("speech", "search", "/srv/b.sp", 3, "search (b.sp:3)"),
+            ("speech", "(anonymous)", "/x.sp", 7, "(anonymous) (x.sp:7)"), ("speech", "(anonymous)", "/x.sp", 90, "(anonymous) (x.sp:90)"),
+            ("speech", "init", "/one/m.sp", 1, "init (/one/m.sp:1)"), ("speech", "init", "/two/m.sp", 1, "init (/two/m.sp:1)"),
+            ("native", "search", "", 0, "search"), ("speech", "alone", "/srv/a.sp", 50, "alone")):
+        m.sample((1, "p", ""), 1, "t", 0, m.stack([m.location(kind, [(name, file, line + 1, line)])]), [5])
+        frames[f"{kind} {label}"] = [PERIOD, PERIOD]
+    return m.message(), frames
+
+
 def main():
     if not shutil.which("node"):
         print("skip: no node")
@@ -76,8 +90,11 @@ def main():
     made = [random_stacks(rng) for _ in range(5)]
     requests = [{"message": message}, {"message": message, "base": message}]
     requests += [{"message": one} for one, _ in made] + [{"message": one} for one in torn + bent]
-    found = ask(requests)
-    answers = found["answers"]
+    shared, apart = shared_names()
+    found = ask(requests + [{"message": shared}, {"message": shared, "base": shared}])
+    *answers, alone, compared = found["answers"]
+    assert alone["frames"] == apart, alone["frames"]
+    assert compared["frames"]["speech search"][0] == 2 * PERIOD, compared["frames"]     # of two sides by names
     check_small(answers[0])
     check_small(answers[1] | {"processes": answers[0]["processes"]})    # the base adds no weight
     for (_, frames), one in zip(made, answers[2:]):

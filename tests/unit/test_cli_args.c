@@ -40,8 +40,10 @@ static const struct {
 	 "--min-complete takes per cent from 0 to 100, like 98 or 99.5, not '99.555'"},
 	{"record --min-named 100.01",
 	 "--min-named takes per cent from 0 to 100, like 98 or 99.5, not '100.01'"},
-	{"record --min-named 9.", "--min-named takes per cent from 0 to 100, like 98 or 99.5, not '9.'"},
-	{"record --min-named %", "--min-named takes per cent from 0 to 100, like 98 or 99.5, not '%'"},
+	{"record --min-named 9.",
+	 "--min-named takes per cent from 0 to 100, like 98 or 99.5, not '9.'"},
+	{"record --min-named %",
+	 "--min-named takes per cent from 0 to 100, like 98 or 99.5, not '%'"},
 	{"-q", "nothing to do: give --config FILE for the agent, or a command: record, doctor, "
 	       "plugins (see --help)"},
 	{"--check", "--check needs a file: ebpf-profiler --config FILE --check"},
@@ -60,6 +62,19 @@ static const struct {
 	{"-x", "unknown option -x: see ebpf-profiler --help"},
 	{"--check=3 --config f", "--check takes no value: leave '=3' out"},
 	{"recrod", "unknown command 'recrod': did you mean 'record'?"},
+	{"annotate",
+	 "no command 'annotate': for the cost of lines, ebpf-profiler report --list FUNCTION [FILE]"},
+	{"script",
+	 "no command 'script': for samples as text, ebpf-profiler convert FILE -o out.perf.txt"},
+	{"flamegraph",
+	 "no command 'flamegraph': for a flame graph, ebpf-profiler record -o flame.svg, or of a "
+	 "profile ebpf-profiler convert FILE -o flame.svg"},
+	{"stat",
+	 "no command 'stat': no events are counted; for where CPU time goes, ebpf-profiler record -- COMMAND"},
+	{"record -e cycles -- true",
+	 "-e cycles: only CPU time is sampled, on every machine: leave -e out"},
+	{"record -p 12 13 -d 5",
+	 "'13' would be a command: several pids go with commas, -p \"$(pgrep -d, NAME)\""},
 	{"sleep", "unknown command 'sleep': to profile a program, ebpf-profiler record -- sleep"},
 	{"record -F 0", "-F takes samples per second from 1 to 10000, not '0'"},
 	{"record -F 10001", "-F takes samples per second from 1 to 10000, not '10001'"},
@@ -80,7 +95,8 @@ static const struct {
 	{"record -o .pb.gz", "-o '.pb.gz': the extension says the format: " EXTENSIONS
 			     "; another name goes with -f FORMAT in front of it"},
 	{"record -f bmp", "-f takes one of " FORMATS ", not 'bmp'"},
-	{"record -f foldde -o x", "-f takes one of " FORMATS ", not 'foldde': did you mean folded?"},
+	{"record -f foldde -o x",
+	 "-f takes one of " FORMATS ", not 'foldde': did you mean folded?"},
 	{"record -o - -o -", "-o '-' is there twice: leave one out"},
 	{"record -o a.pb.gz -o a.pb.gz", "-o 'a.pb.gz' is there twice: leave one out"},
 	{"record -a --", "no command behind '--': leave it out, or add one"},
@@ -211,6 +227,48 @@ EP_TEST(record_understands_what_perf_users_type)
 		describe(&args, meaning, sizeof(meaning));
 		assert_string_equal(meaning, records[i].meaning);
 	}
+}
+
+/* "-p $(pgrep x)", with quotes and without. */
+EP_TEST(pids_are_taken_as_pgrep_prints_them)
+{
+	static const char *const lines[] = {"12\n13\n14", "12 13 14\n", " 12, 13 ,14 ", "12,13,14"};
+	struct ep_args args;
+
+	for (size_t i = 0; i < EP_LEN(lines); i++) {
+		char *words[] = {(char *)"ebpf-profiler", (char *)"record", (char *)"-p",
+				 (char *)(uintptr_t)lines[i], NULL};
+
+		assert_int_equal(ep_args_parse(4, words, &args), 0);
+		assert_int_equal(args.n_pids, 3);
+		assert_int_equal(args.pids[2], 14);
+		assert_null(args.child_argv);
+	}
+	assert_int_equal(parse("record -d 5 -p 12 13 14", &args), 0);
+	assert_int_equal(args.n_pids, 3);
+	assert_int_equal(args.pids[1], 13);
+	assert_null(args.child_argv);
+	assert_int_equal(parse("record -p 12 -- 13 14", &args), 0);
+	assert_int_equal(args.n_pids, 1);
+	assert_string_equal(args.child_argv[0], "13");
+	assert_int_equal(parse("record -p 12,,13", &args), -EINVAL);
+}
+
+EP_TEST(options_after_a_command_are_hinted_at)
+{
+	struct ep_args args;
+
+	assert_int_equal(parse("record sleep 1 -d 5", &args), 0);
+	assert_string_equal(
+		args.hint,
+		"-d went to sleep, as all that comes after the command: options of record come "
+		"before it: ebpf-profiler record -d .. -- sleep ..");
+	assert_int_equal(parse("record -- sleep 1 -d 5", &args), 0);
+	assert_string_equal(args.hint, "");
+	assert_int_equal(parse("record -d 5 sleep 1", &args), 0);
+	assert_string_equal(args.hint, "");
+	assert_int_equal(parse("record -e cpu-clock -- true", &args), 0);
+	assert_string_equal(args.note, "CPU time is what is always sampled: -e changes nothing");
 }
 
 EP_TEST(too_many_of_a_kind_are_refused)

@@ -26,7 +26,7 @@ EP_TEST(two_files_are_before_and_after)
 	assert_string_equal(args.bases[0], "a.pb.gz");
 	assert_string_equal(args.view.files[args.others_at], "b.html");
 	assert_int_equal(args.view.n_files - args.others_at, 1);
-	assert_true(args.absolute);
+	assert_int_equal(args.amount, EP_MOVERS_PER_SECOND);
 	assert_int_equal(args.rows, 3);
 	assert_string_equal(args.output, "d.html");
 	assert_float_equal(args.fail_above, 2.5, 1e-9);
@@ -99,7 +99,8 @@ static struct ep_batch *batch_of(const struct share *shares, size_t n)
 
 static struct ep_movers *movers_of(const struct share *a, size_t n_a, const struct share *b, size_t n_b, bool absolute)
 {
-	struct ep_movers_options options = {.absolute = absolute};
+	struct ep_movers_options options = {.amount = absolute ? EP_MOVERS_PER_SECOND
+							       : EP_MOVERS_SHARE};
 	struct ep_movers *movers = NULL;
 
 	assert_int_equal(ep_movers_new(&options, &movers), 0);
@@ -109,9 +110,54 @@ static struct ep_movers *movers_of(const struct share *a, size_t n_a, const stru
 	return movers;
 }
 
+/* The least change of one side like the other, of leaves below so many callers that all stacks
+ * have. */
+static double least_below(size_t n_callers)
+{
+	static const struct made_frame leaf[] = {{"native", {{"hot", .line = 1}}},
+						 {"native", {{"cold", .line = 1}}}};
+	static const struct made_frame callers[] = {{"native", {{"run", .line = 1}}},
+						    {"native", {{"loop", .line = 1}}},
+						    {"native", {{"main", .line = 1}}},
+						    {"native", {{"start", .line = 1}}}};
+	static const struct ep_profile_header header = {.sample_type = "cpu",
+							.weight_unit = "nanoseconds"};
+	struct ep_movers_options options = {.amount = EP_MOVERS_TOTAL};
+	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
+
+	assert_int_equal(ep_movers_new(&options, &movers), 0);
+	for (int side = 0; side < EP_MOVERS_SIDES; side++) {
+		struct ep_profile_builder *builder = begin_profile();
+
+		assert_int_equal(ep_profile_add_header(builder, &header), 0);
+		for (size_t i = 0; i < EP_LEN(leaf); i++) {
+			struct made_sample sample = {
+				.count = 1000, .weight = 1000, .stack = {&leaf[i]}};
+
+			for (size_t k = 0; k < n_callers; k++)
+				sample.stack[k + 1] = &callers[k];
+			add_made(builder, &sample);
+		}
+		assert_int_equal(
+			ep_movers_add(movers, (enum ep_movers_side)side, finish_profile(builder)),
+			0);
+	}
+	assert_int_equal(ep_movers_compare(movers), 0);
+	return ep_movers_least_change(movers, 0.1);
+}
+
+EP_TEST(functions_of_the_same_stacks_are_one_comparison)
+{
+	assert_true(least_below(1) > least_below(0));
+	assert_float_equal(least_below(4), least_below(1), 1e-9);
+}
+
 static char *print(struct ep_movers *movers, bool json, bool absolute)
 {
-	struct ep_diff_print how = {.title_a = "a", .title_b = "b\"", .absolute = absolute, .rows = 15};
+	struct ep_diff_print how = {.title_a = "a",
+				    .title_b = "b\"",
+				    .amount = absolute ? EP_MOVERS_PER_SECOND : EP_MOVERS_SHARE,
+				    .rows = 15};
 	FILE *out = ep_test_print();
 
 	if (json)

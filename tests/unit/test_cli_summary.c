@@ -33,6 +33,7 @@ static const char *const strings[] = {
 };
 static const uint32_t string_bytes[] = {0, 4, 4, 4, 7, 43, 3, 12, 12, 38, 6, 9, 5, 30, 14};
 static const uint32_t function_name[] = {0, 1, 2, 3, 4, 5, 9};
+static const uint32_t function_file[EP_LEN(function_name)], function_line[EP_LEN(function_name)];
 /* locations: 1 main, 2 work, 3 leaf, 4 leaf with `inlined` inside, 5 and 6 errors */
 static const uint32_t location_flags[] = {0, 0, 0, 0, 0, EP_LOCATION_ERROR, EP_LOCATION_ERROR};
 static const uint32_t location_kind[] = {0, 10, 11, 10, 10, 12, 12};
@@ -62,6 +63,8 @@ static const struct ep_batch batch = {
 	.string_bytes = string_bytes,
 	.n_functions = EP_LEN(function_name),
 	.function_name = function_name,
+	.function_file = function_file,
+	.function_line = function_line,
 	.n_locations = EP_LEN(location_flags),
 	.location_flags = location_flags,
 	.location_kind = location_kind,
@@ -357,6 +360,49 @@ EP_TEST(progress_is_one_line)
 		assert_string_equal(ep_progress_format(&cases[i].progress, cases[i].columns, buf), cases[i].line);
 }
 
+EP_TEST(who_waited_is_told_so)
+{
+	char buf[EP_SUMMARY_WAITED_BYTES];
+	const uint64_t s = 1000000000;
+
+	assert_string_equal(
+		ep_summary_waited(3 * s / 10, 10 * s, buf),
+		"it ran 0.3 s of 10.0 s, the rest it waited; CPU time is what is measured");
+	assert_non_null(ep_summary_waited(0, 2 * s, buf));
+	assert_null(ep_summary_waited(0, s / 2, buf)); /* too short to say it */
+	assert_null(ep_summary_waited(9 * s, 10 * s, buf));
+	assert_null(ep_summary_waited(20 * s, 10 * s, buf)); /* on several CPUs */
+}
+
+EP_TEST(functions_of_one_name_are_told_apart)
+{
+	static const uint32_t names[] = {0, 1, 2, 3, 2, 5, 9}, lines[] = {0, 0, 12, 0, 90, 0, 0};
+	static const uint32_t files[] = {0, 0, 8, 0, 8, 0, 0}; /* some path */
+	struct ep_summary_info info = {.wall_ns = 1000000000};
+	struct ep_batch shared = batch;
+	const char *text;
+
+	shared.function_name = names; /* what is inlined in leaf is called work as well */
+	shared.function_file = files;
+	shared.function_line = lines;
+	text = print_one(&shared, &info);
+	assert_non_null(strstr(text, "   20.00 %   80.00 %  work (app:12)\n"));
+	assert_non_null(strstr(text, "   15.00 %   15.00 %  work (app:90)\n"));
+}
+
+EP_TEST(only_a_target_waits)
+{
+	struct ep_summary_info info = {.wall_ns = 10000000000};
+	struct ep_batch waits = batch;
+
+	waits.lost_samples = 0;
+	assert_null(strstr(print_one(&waits, &info), "waited"));
+	info.is_target = true;
+	assert_non_null(strstr(print_one(&waits, &info),
+			       "\nit ran 1.0 s of 10.0 s, the rest it waited; CPU time is"));
+	assert_null(strstr(print_one(&batch, &info), "waited")); /* samples were lost */
+}
+
 EP_TEST(nothing_sampled_is_said)
 {
 	struct ep_summary_info info = {.wall_ns = 1000000000};
@@ -386,6 +432,27 @@ static const struct {
 	 "1m\xffy\xe2\x82",
 	 20, "x?1m?y??"},
 };
+
+EP_TEST(types_of_the_library_are_named_as_people_write_them)
+{
+	static const char string[] =
+		"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+	char name[512], buf[EP_TEXT_BYTES];
+
+	snprintf(name, sizeof(name), "void parse(%s const&, std::map<%s, int>)", string, string);
+	assert_string_equal(ep_text_fit_name(name, 200, buf),
+			    "void parse(std::string const&, std::map<std::string, int>)");
+	snprintf(name, sizeof(name), "%s::_M_append(char const*, unsigned long)", string);
+	assert_string_equal(ep_text_fit_name(name, 200, buf),
+			    "std::string::_M_append(char const*, unsigned long)");
+	assert_string_equal(ep_text_fit_name("std::__cxx11::list<int>::sort()", 200, buf),
+			    "std::list<int>::sort()");
+	assert_string_equal(ep_text_fit_name("mystd::vector<int>", 200, buf), "mystd::vector<int>");
+	snprintf(name, sizeof(name), "f(%s)", string);
+	assert_string_equal(ep_text_fit_name(name, 10, buf),
+			    "f(st..ing)"); /* cut once it is short */
+	assert_non_null(strstr(ep_text_fit(name, 200, buf), "basic_string"));
+}
 
 EP_TEST(names_are_cut_in_the_middle_and_made_safe)
 {

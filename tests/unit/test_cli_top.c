@@ -65,6 +65,34 @@ EP_TEST(a_table_is_text_where_there_is_no_terminal)
 				  "\n");
 }
 
+/* In one second and in the next: a name is told apart from when two functions have it. */
+EP_TEST(functions_of_one_name_are_told_apart)
+{
+	static const struct ep_profile_header header = {.start_ns = 1000,
+							.duration_ns = 100000000,
+							.sample_type = "cpu",
+							.weight_unit = "nanoseconds"};
+	static const struct made_frame a = {
+		"toyscript", {{"search", .file = "/srv/a.toy", .start_line = 12, .line = 13}}};
+	static const struct made_frame b = {
+		"toyscript", {{"search", .file = "/srv/b.toy", .start_line = 3, .line = 4}}};
+	static const struct made_process one = {1, 10, "app", "/usr/bin/app"};
+	static const struct made_sample samples[] = {
+		{&one, 10, 0, 6, 60000000, NULL, NULL, {&a}},
+		{&one, 10, 0, 4, 40000000, NULL, NULL, {&b}},
+	};
+	struct ep_batch *both = make_batch(&header, samples, 2),
+			*alone = make_batch(&header, samples, 1);
+	ep_cleanup(ep_top_view_fini) struct ep_top_view view;
+
+	assert_int_equal(ep_top_view_init(&view), 0);
+	assert_non_null(strstr(draw(&view, alone, 0, 0), "100.00 %  100.00 %  search\n"));
+	assert_non_null(strstr(draw(&view, both, 0, 0), " 60.00 %   60.00 %  search (a.toy:12)\n"
+						       " 40.00 %   40.00 %  search (b.toy:3)\n"));
+	assert_non_null(
+		strstr(draw(&view, alone, 0, 0), "100.00 %  100.00 %  search (a.toy:12)\n"));
+}
+
 EP_TEST(what_shows_as_nothing_is_not_listed)
 {
 	static const uint64_t weights[] = {100000000, 4000};

@@ -125,8 +125,9 @@ EP_TEST(an_empty_file_means_the_defaults)
 	assert_true(config->symbols.native && config->symbols.kernel);
 	assert_int_equal(config->log.level, EP_LOG_INFO);
 	assert_true(config->security.filter_system_calls);
-	assert_int_equal(config->plugins.enable.len, 1);
-	assert_string_equal(config->plugins.enable.items[0], "pprof");
+	assert_int_equal(config->plugins.enable.len, 2);
+	assert_string_equal(config->plugins.enable.items[0], "otlp_file");
+	assert_string_equal(config->plugins.enable.items[1], "pprof");
 	assert_int_equal(config->plugins.dir[0], '/');
 	assert_int_equal(config->exporters.len, 0);
 }

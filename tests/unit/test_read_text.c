@@ -267,6 +267,28 @@ EP_TEST(a_name_of_hex_digits_is_no_frame)
 	}
 }
 
+/* perf script -F without cpu: then only what follows tells the number of a name from ids. */
+EP_TEST(a_name_that_ends_in_a_number_is_whole)
+{
+	static const char *const forms[] = {
+		"worker 5 1234 [001] 5.250000: 250000 cpu-clock: \n\t12 f (/x)\n\n",
+		"worker 5 1234 5.250000: 250000 cpu-clock: \n\t12 f (/x)\n\n",
+		"worker 5 1234 5.250000: cpu-clock: \n\t12 f (/x)\n\n",
+		"worker 5 1234/1234 5.250000: 250000 cpu-clock: \n\t12 f (/x)\n\n",
+		"worker 5  1234 5.250000: 250000 cpu-clock:      55e0c0de1000 work (/opt/app)\n",
+		"worker 5 1234 250000 cpu-clock: \n\t12 f (/x)\n\n",
+	};
+
+	for (size_t i = 0; i < EP_LEN(forms); i++) {
+		struct ep_batch *batch = batch_of_text(forms[i]);
+
+		assert_int_equal(batch->n_samples, 1);
+		assert_string_equal(comm_in(batch, 0), "worker 5");
+		assert_int_equal(batch->process_pid[batch->sample_process[0]], 1234);
+		assert_string_equal(batch->sample_type, "cpu");
+	}
+}
+
 EP_TEST(a_name_of_a_sample_may_begin_as_a_comment)
 {
 	struct ep_batch *batch = batch_of_text("# sample duration :   1000.0 ms\n"

@@ -169,7 +169,8 @@ static void run_program(const struct program *program, uint32_t samples, uint64_
 
 static struct ep_movers *compare(const struct recording *a, const struct recording *b, bool absolute)
 {
-	struct ep_movers_options options = {.absolute = absolute};
+	struct ep_movers_options options = {.amount = absolute ? EP_MOVERS_PER_SECOND
+							       : EP_MOVERS_SHARE};
 	struct ep_movers *movers = NULL;
 
 	assert_int_equal(ep_movers_new(&options, &movers), 0);
@@ -365,7 +366,7 @@ EP_TEST(a_function_that_calls_itself_counts_once_in_a_stack)
 EP_TEST(files_of_a_side_add_up)
 {
 	struct program program = make_program();
-	const struct ep_movers_options options = {.absolute = true};
+	const struct ep_movers_options options = {.amount = EP_MOVERS_PER_SECOND};
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL;
 	ep_cleanup(recording_fini) struct recording a = {0}, b = {0}, c = {0};
 	uint64_t seed = 9;
@@ -387,7 +388,7 @@ EP_TEST(files_of_a_side_add_up)
 EP_TEST(what_cannot_be_compared_is_refused)
 {
 	struct program program = make_program();
-	struct ep_movers_options options = {.absolute = true};
+	struct ep_movers_options options = {.amount = EP_MOVERS_PER_SECOND};
 	ep_cleanup(ep_movers_freep) struct ep_movers *movers = NULL, *empty = NULL;
 	ep_cleanup(recording_fini) struct recording a = {0}, b = {0};
 	uint64_t seed = 6;

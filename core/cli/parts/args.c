@@ -66,6 +66,7 @@ static const struct option record_options[] = {
 	{"min-complete", required_argument, NULL, OPT_MIN_COMPLETE},
 	{"min-named", required_argument, NULL, OPT_MIN_NAMED},
 	{"call-graph", required_argument, NULL, OPT_CALL_GRAPH},
+	{"event", required_argument, NULL, 'e'},
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
 	{"help", no_argument, NULL, 'h'},
@@ -111,11 +112,12 @@ static const struct option dump_options[] = {
 
 static const struct command commands[] = {
 	{"", "", EP_COMMAND_AGENT, "+:qvhV", agent_options},
-	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:" EP_FILTER_LETTERS "ad:o:f:gqvh", record_options},
+	{"record", "record ", EP_COMMAND_RECORD, "+:F:r:" EP_FILTER_LETTERS "ad:o:f:ge:qvh",
+	 record_options},
 	{"report", "report ", EP_COMMAND_REPORT, NULL, NULL},
 	{"convert", "convert ", EP_COMMAND_CONVERT, NULL, NULL},
 	{"diff", "diff ", EP_COMMAND_DIFF, NULL, NULL},
-	{"top", "top ", EP_COMMAND_TOP, "+:F:r:" EP_FILTER_LETTERS "ad:o:f:gqvh", record_options},
+	{"top", "top ", EP_COMMAND_TOP, "+:F:r:" EP_FILTER_LETTERS "ad:o:f:ge:qvh", record_options},
 	{"doctor", "doctor ", EP_COMMAND_DOCTOR, "+:vh", doctor_options},
 	{"plugins", "plugins ", EP_COMMAND_PLUGINS, "+:vh", plugins_options},
 	{"capture", "capture ", EP_COMMAND_CAPTURE, "+:p:t:o:qvh", capture_options},
@@ -275,6 +277,23 @@ static int apply_filter_option(struct ep_args *args, int option, const char *val
 	return r;
 }
 
+/* Other tools sample other events; CPU time has several names there. */
+static int set_event(struct ep_args *args, const char *text)
+{
+	static const char *const names[] = {"cpu", "cpu-clock", "task-clock", "cpu-clock:u",
+					    "task-clock:u"};
+
+	for (size_t i = 0; i < EP_LEN(names); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			snprintf(args->note, sizeof(args->note),
+				 "CPU time is what is always sampled: -e changes nothing");
+			return 0;
+		}
+	}
+	return fail(args, "-e %.64s: only CPU time is sampled, on every machine: leave -e out",
+		    text);
+}
+
 static int apply_record_option(struct ep_args *args, int option, const char *value)
 {
 	bool is_chosen = args->command == EP_COMMAND_RECORD || args->command == EP_COMMAND_TOP;
@@ -286,6 +305,8 @@ static int apply_record_option(struct ep_args *args, int option, const char *val
 	case 'F':
 	case 'r':
 		return set_freq(args, value);
+	case 'e':
+		return set_event(args, value);
 	case 'p':
 		return add_pids(args, value);
 	case 't':
@@ -398,8 +419,23 @@ static int unknown_command(struct ep_args *args, const char *name)
 {
 	static const char *const names[] = {"record", "report", "convert", "diff", "top", "doctor", "plugins", "capture", "dump", "help",
 					    "version"};
+	/* Of perf, and what others call it. */
+	static const struct {
+		const char *name, *fix;
+	} habits[] = {
+		{"annotate", "for the cost of lines, ebpf-profiler report --list FUNCTION [FILE]"},
+		{"script", "for samples as text, ebpf-profiler convert FILE -o out.perf.txt"},
+		{"flamegraph",
+		 "for a flame graph, ebpf-profiler record -o flame.svg, or of a profile "
+		 "ebpf-profiler convert FILE -o flame.svg"},
+		{"stat",
+		 "no events are counted; for where CPU time goes, ebpf-profiler record -- COMMAND"},
+	};
 	const char *nearest = ep_suggest(name, names, EP_LEN(names));
 
+	for (size_t i = 0; i < EP_LEN(habits); i++)
+		if (strcmp(name, habits[i].name) == 0)
+			return fail(args, "no command '%s': %s", name, habits[i].fix);
 	if (nearest)
 		return fail(args, "unknown command '%s': did you mean '%s'?", name, nearest);
 	return fail(args, "unknown command '%s': to profile a program, ebpf-profiler record -- %s",
@@ -438,18 +474,68 @@ static int check_plugins(struct ep_args *args)
 	return 0;
 }
 
+static bool is_number(const char *word)
+{
+	return word[0] && word[strspn(word, "0123456789")] == '\0';
+}
+
+/* "-p $(pgrep x)" without quotes: the second pid and those after it are words of their own. */
+static int take_more_pids(struct ep_args *args, int argc, char **argv, int *rest)
+{
+	int r = 0, end = *rest;
+
+	while (end < argc && is_number(argv[end]))
+		end++;
+	if (end < argc)
+		return fail(
+			args,
+			"'%s' would be a command: several pids go with commas, -p \"$(pgrep -d, NAME)\"",
+			argv[*rest]);
+	for (; *rest < argc && r == 0; ++*rest)
+		r = apply_filter_option(args, 'p', argv[*rest]);
+	return r;
+}
+
+/* An option of ours after a command without "--" is the command's, which is not what everybody
+ * means. */
+static void hint_at_options(struct ep_args *args, char **child)
+{
+	static const char letters[] = "dFopafqv";
+
+	for (char **word = child + 1; *word; word++) {
+		if ((*word)[0] != '-' || !(*word)[1] || !strchr(letters, (*word)[1]) || (*word)[2])
+			continue;
+		snprintf(
+			args->hint, sizeof(args->hint),
+			"%s went to %.64s, as all that comes after the command: options of %s come before it: "
+			"ebpf-profiler %s %s .. -- %.64s ..",
+			*word, child[0], args->command == EP_COMMAND_TOP ? "top" : "record",
+			args->command == EP_COMMAND_TOP ? "top" : "record", *word, child[0]);
+		return;
+	}
+}
+
 static int take_rest(struct ep_args *args, int argc, char **argv, int rest)
 {
+	bool has_dashes = rest > 1 && strcmp(argv[rest - 1], "--") == 0;
 	bool takes_command = args->command == EP_COMMAND_RECORD || args->command == EP_COMMAND_TOP;
 
 	if (args->all_cpus) /* the whole machine, even with -p */
 		ep_filter_drop(&args->filter, EP_FILTER_PID);
+	if (takes_command && rest < argc && args->n_pids && !has_dashes && is_number(argv[rest])) {
+		int r = take_more_pids(args, argc, argv, &rest);
+
+		if (r < 0)
+			return r;
+	}
 	if (takes_command && rest < argc)
 		args->child_argv = argv + rest;
 	else if (takes_command && strcmp(argv[argc - 1], "--") == 0)
 		return fail(args, "no command behind '--': leave it out, or add one");
 	else if (rest < argc && args->command != EP_COMMAND_HELP)
 		return fail(args, "'%s' is one word too many: see --help", argv[rest]);
+	if (args->child_argv && !has_dashes)
+		hint_at_options(args, args->child_argv);
 	if (args->command == EP_COMMAND_CAPTURE || args->command == EP_COMMAND_DUMP)
 		return check_capture(args);
 	if (args->command == EP_COMMAND_PLUGINS)

@@ -63,6 +63,7 @@ struct ep_args {
 	char **rest_argv;
 
 	char note[128];	 /* not empty: one line to print before work starts */
+	char hint[320];	     /* said when the command fails: what may have been meant; "" */
 	char error[512]; /* not empty when parsing failed: one sentence with the fix */
 };
 

@@ -2,6 +2,7 @@
 #include "core/cli/parts/diff_args.h"
 #include "core/base/parse.h"
 #include "core/cli/parts/output_format.h"
+#include "core/config/units.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,10 +12,11 @@
 #define ERROR_BYTES  512
 #define DEFAULT_ROWS 15
 
-enum { OPT_ABSOLUTE = 256, OPT_BASE, OPT_FAIL_ABOVE, OPT_JSON, OPT_FORCE };
+enum { OPT_ABSOLUTE = 256, OPT_TOTAL, OPT_BASE, OPT_FAIL_ABOVE, OPT_JSON, OPT_FORCE };
 
 static const struct option options[] = {
 	{"absolute", no_argument, NULL, OPT_ABSOLUTE},
+	{"total", no_argument, NULL, OPT_TOTAL},
 	{"base", required_argument, NULL, OPT_BASE},
 	{"fail-above", required_argument, NULL, OPT_FAIL_ABOVE},
 	{"json", no_argument, NULL, OPT_JSON},
@@ -52,16 +54,39 @@ static int set_output(struct ep_diff_args *args, const char *value, char *error)
 	return 0;
 }
 
-/* "5", "0.5", "2%" */
-static int set_fail_above(struct ep_diff_args *args, const char *value, char *error)
+static int set_amount(struct ep_diff_args *args, enum ep_movers_amount amount, char *error)
 {
-	char *end;
-	double percent = strtod(value, &end);
-
-	if (end == value || (*end && strcmp(end, "%") != 0) || !isfinite(percent) || percent < 0)
-		return fail(error, "--fail-above takes per cent, like 5 or 0.5, not '%.64s'", value);
-	args->fail_above = percent;
+	if (args->amount != EP_MOVERS_SHARE && args->amount != amount)
+		return fail(error, "--absolute compares CPU time per second, --total that of whole "
+				   "recordings: leave one out%s", "");
+	args->amount = amount;
 	return 0;
+}
+
+/* "5", "0.5", "2%"; with --total "0.5", "0.5s", "300ms". */
+static int set_fail_above(struct ep_diff_args *args)
+{
+	const char *value = args->fail_above_text;
+	bool is_total = args->amount == EP_MOVERS_TOTAL;
+	uint64_t ns;
+	char *end;
+
+	if (!value)
+		return 0;
+	args->fail_above = strtod(value, &end);
+	if (end != value && isfinite(args->fail_above) && args->fail_above >= 0 &&
+	    (!*end || (!is_total && strcmp(end, "%") == 0)))
+		return 0;
+	if (is_total && ep_parse_duration(value, &ns) == 0) {
+		args->fail_above = (double)ns / 1e9;
+		return 0;
+	}
+	if (is_total)
+		return fail(args->view.error,
+			    "--fail-above takes CPU time with --total, like 0.5s, not '%.64s'",
+			    value);
+	return fail(args->view.error, "--fail-above takes per cent, like 5 or 0.5, not '%.64s'",
+		    value);
 }
 
 static int apply(void *arg, int option, const char *value, char *error)
@@ -74,15 +99,17 @@ static int apply(void *arg, int option, const char *value, char *error)
 	case 'o':
 		return set_output(args, value, error);
 	case OPT_FAIL_ABOVE:
-		return set_fail_above(args, value, error);
+		args->fail_above_text = value;
+		break;
 	case OPT_BASE:
 		if (args->n_bases == EP_DIFF_MAX_BASES)
 			return fail(error, "--base %.256s: more than 64 of them", value);
 		args->bases[args->n_bases++] = value;
 		break;
 	case OPT_ABSOLUTE:
-		args->absolute = true;
-		break;
+		return set_amount(args, EP_MOVERS_PER_SECOND, error);
+	case OPT_TOTAL:
+		return set_amount(args, EP_MOVERS_TOTAL, error);
 	case OPT_JSON:
 		args->json = true;
 		break;
@@ -122,6 +149,7 @@ int ep_diff_args_parse(struct ep_diff_args *ret_args, int argc, char **argv)
 
 	*ret_args = (struct ep_diff_args){.rows = DEFAULT_ROWS, .fail_above = -1};
 	r = ep_view_args_parse(&ret_args->view, &command, argc, argv);
+	r = r < 0 ? r : set_fail_above(ret_args);
 	return r < 0 ? r : take_files(ret_args);
 }
 

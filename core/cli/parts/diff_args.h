@@ -4,6 +4,7 @@
 #define EP_CLI_DIFF_ARGS_H
 
 #include "core/cli/parts/view_args.h"
+#include "core/view/movers.h"
 
 #define EP_DIFF_MAX_BASES 64
 
@@ -13,8 +14,12 @@ struct ep_diff_args {
 	size_t n_bases, others_at;
 	const char *output; /* a page, NULL: none */
 	uint32_t rows;	    /* of each table; 0: all */
-	double fail_above;  /* percent; negative: not asked for */
-	bool absolute, json, force;
+	/* Points of the share, per cent of one CPU, seconds, as `amount` says; negative: not asked
+	 * for. */
+	double fail_above;
+	const char *fail_above_text;
+	enum ep_movers_amount amount;
+	bool json, force;
 };
 
 /* As ep_view_args_parse: 0, -EINVAL with ret_args->view.error, -ENOMEM; to be ended by fini in any case. */

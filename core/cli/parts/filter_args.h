@@ -34,15 +34,18 @@
 	"  -p, --pid PID,..    these processes and their children\n"                               \
 	"      --no-inherit    without their children\n"                                           \
 	"  -t, --tid TID,..    these threads\n"                                                    \
-	"  -G, --cgroup CGROUP this cgroup (v2, as systemd-cgls shows them) and those below it\n"  \
+	"  -G, --cgroup CGROUP this cgroup (v2, as systemd-cgls shows them) and those\n"           \
+	"                      below it\n"                                                         \
 	"      --container ID  this container; the beginning of its id is enough\n"                \
 	"      --unit NAME     this unit of systemd, nginx.service or nginx\n"                     \
 	"      --comm GLOB     processes with this name, as ps shows it: 'java*'\n"                \
-	"      --exe GLOB      processes that run this file: '/opt/*', or python3 wherever it is\n" \
+	"      --exe GLOB      processes that run this file: '/opt/*', or python3\n"               \
+	"                      wherever it is\n"                                                   \
 	"  -u, --user USER,..  what runs with the rights of this user, by name or number\n"        \
 	"  -C, --cpu CPU,..    only these CPUs: 0-3,5\n"                                           \
-	"                      Each can be repeated: values of one option add up, different options\n" \
-	"                      must all hold. One that begins with ! excludes: --comm '!bash'\n"
+	"                      Each can be repeated: values of one option add up,\n"               \
+	"                      different options must all hold. One that begins with !\n"          \
+	"                      excludes: --comm '!bash'\n"
 
 /* 0; 1: it is none of these options; -EINVAL and one sentence in `error`. The value is borrowed. */
 int ep_filter_args_apply(struct ep_filter *filter, int option, const char *value, char *error,

@@ -3,6 +3,7 @@
 #include "core/base/clock.h"
 #include "core/base/map.h"
 #include "core/view/find.h"
+#include "core/view/labels.h"
 #include "core/view/quality.h"
 #include "ebpf-profiler/batch.h"
 
@@ -95,7 +96,7 @@ static int index_functions(const struct ep_tally *functions, const uint8_t *want
 
 	for (size_t i = 0; i < functions->rows.len && r == 0; i++)
 		if (wanted[rows[i].name])
-			r = ep_map_set(by_name, rows[i].name, i);
+			r = ep_map_set(by_name, pair(rows[i].name, rows[i].file), i);
 	return r;
 }
 
@@ -104,7 +105,7 @@ static int push_group(const struct ep_tally *functions, const struct ep_tally_ro
 		      struct ep_vec *groups)
 {
 	const uint64_t *start = ep_map_find(starts, pair(row->name, row->file));
-	const uint64_t *function = ep_map_find(by_name, row->name);
+	const uint64_t *function = ep_map_find(by_name, pair(row->name, row->file));
 	struct ep_report_function *group = ep_vec_push(groups);
 
 	if (!group)
@@ -200,7 +201,7 @@ static int print_list(const struct ep_report *report, const uint8_t *wanted)
 	int r = ep_tally_make(report->batch, EP_TALLY_LINE, &lines);
 
 	ep_vec_init(&groups, sizeof(struct ep_report_function), UINT32_MAX);
-	r = r < 0 ? r : ep_tally_make(report->batch, EP_TALLY_FUNCTION, &functions);
+	r = r < 0 ? r : ep_tally_make_names(report->batch, &functions);
 	if (r < 0)
 		return r;
 	keep_wanted(&lines, wanted);
@@ -233,7 +234,19 @@ static int print_table(const struct ep_report *report)
 	return r;
 }
 
-static int print_tree(const struct ep_report *report, const uint8_t *wanted, uint64_t all)
+/* Rows of names that are wanted, and of the labels that were made of them. */
+static uint8_t *wanted_labels(const struct ep_batch *batch, const struct ep_labelled *labelled,
+			      const uint8_t *wanted)
+{
+	uint8_t *labels = calloc((size_t)labelled->batch.n_strings + 1, 1);
+
+	for (uint32_t i = 1; labels && i < batch->n_functions; i++)
+		if (wanted[batch->function_name[i]])
+			labels[labelled->function_name[i]] = 1;
+	return labels;
+}
+
+static int print_labelled_tree(const struct ep_report *report, const uint8_t *wanted, uint64_t all)
 {
 	ep_cleanup(ep_tree_fini) struct ep_tree tree = {0};
 	int r = ep_tree_make(report->batch, wanted, &tree);
@@ -245,6 +258,28 @@ static int print_tree(const struct ep_report *report, const uint8_t *wanted, uin
 	else
 		r = ep_report_text_tree(report, &tree, all);
 	return r;
+}
+
+static int print_tree(const struct ep_report *report, const uint8_t *wanted, uint64_t all)
+{
+	ep_cleanup(ep_labels_fini) struct ep_labels labels;
+	ep_cleanup(ep_labelled_fini) struct ep_labelled labelled = {0};
+	ep_autofree uint8_t *wanted_here = NULL;
+	struct ep_report shown = *report;
+	int r;
+
+	ep_labels_init(&labels, false);
+	r = ep_labels_learn(&labels, 0, report->batch);
+	r = r < 0 ? r : ep_labels_draw(&labels, report->batch, &labelled);
+	if (r < 0)
+		return r;
+	if (wanted) {
+		wanted_here = wanted_labels(report->batch, &labelled, wanted);
+		if (!wanted_here)
+			return -ENOMEM;
+	}
+	shown.batch = &labelled.batch;
+	return print_labelled_tree(&shown, wanted_here, all);
 }
 
 static int print_head(const struct ep_report *report, uint64_t *ret_weight)

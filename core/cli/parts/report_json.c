@@ -107,8 +107,10 @@ static void put_function(const struct ep_report *report, const struct ep_tally_r
 	const struct ep_batch *batch = report->batch;
 
 	put_string(report, "name", row->name);
-	if (row->file != EP_TALLY_SEVERAL && row->file)
+	if (row->file)
 		put_string(report, "file", row->file);
+	if (row->number)
+		put_number(report, "line", row->number);
 	if (row->mapping != EP_TALLY_SEVERAL && row->mapping && row->mapping < batch->n_mappings)
 		put_string(report, "module", batch->mapping_path[row->mapping]);
 }

@@ -2,11 +2,15 @@
 #include "core/base/clock.h"
 #include "core/cli/parts/report.h"
 #include "core/cli/parts/text.h"
+#include "core/view/labels.h"
 #include "core/view/quality.h"
 #include "ebpf-profiler/batch.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NO_TERMINAL_WIDTH 250 /* names are not cut where nobody sees columns */
 #define MIN_WIDTH	  80
@@ -168,23 +172,39 @@ static bool is_made_of(const char *name, const char *module)
 	return strncmp(name, module, bytes) == 0 && name[bytes] == '+';
 }
 
-/* "  [libc.so.6]" or "  report.py:12", or nothing. */
-static const char *describe_function(const struct ep_batch *batch, const struct ep_tally_row *row,
-				     char *buf)
+/* "  report.py:12" or "  report.py" */
+static const char *put_place(const char *path, uint32_t line, char *buf)
 {
 	char text[EP_TEXT_BYTES];
+
+	snprintf(buf, WHERE_BYTES, line ? "  %s:%u" : "  %s",
+		 ep_text_fit(path, WHERE_COLUMNS, text), line);
+	return buf;
+}
+
+/*
+ * "  [libc.so.6]" or "  report.py:12", or nothing. A name that several functions have stands with
+ * its place, and with the whole path where even that is not its own.
+ */
+static const char *describe_function(const struct ep_batch *batch, const struct ep_labels *labels,
+				     const struct ep_tally_row *row, char *buf)
+{
+	const struct ep_place place = {string_at(batch, row->name), string_at(batch, row->file),
+				       row->number};
+	char text[EP_TEXT_BYTES], where[WHERE_BYTES];
 	const char *path;
 
 	buf[0] = '\0';
+	if (*ep_labels_where(labels, &place, where, sizeof(where)))
+		return put_place(strchr(where, '/') ? place.file : base_name(place.file),
+				 row->number, buf);
 	if (row->mapping != EP_TALLY_SEVERAL && row->mapping && row->mapping < batch->n_mappings) {
 		path = base_name(string_at(batch, batch->mapping_path[row->mapping]));
 		if (path[0] && !is_made_of(string_at(batch, row->name), path))
 			snprintf(buf, WHERE_BYTES, path[0] == '[' ? "  %s" : "  [%s]",
 				 ep_text_fit(path, WHERE_COLUMNS, text));
-	} else if (row->file != EP_TALLY_SEVERAL && row->file) {
-		path = base_name(string_at(batch, row->file));
-		snprintf(buf, WHERE_BYTES, row->number ? "  %s:%u" : "  %s",
-			 ep_text_fit(path, WHERE_COLUMNS, text), row->number);
+	} else if (row->file) {
+		put_place(base_name(place.file), row->number, buf);
 	}
 	return buf;
 }
@@ -192,14 +212,9 @@ static const char *describe_function(const struct ep_batch *batch, const struct 
 static const char *describe_line(const struct ep_batch *batch, const struct ep_tally_row *row,
 				 char *buf)
 {
-	char text[EP_TEXT_BYTES];
-
 	buf[0] = '\0';
-	if (row->file)
-		snprintf(buf, WHERE_BYTES, row->number ? "  %s:%u" : "  %s",
-			 ep_text_fit(base_name(string_at(batch, row->file)), WHERE_COLUMNS, text),
-			 row->number);
-	return buf;
+	return row->file ? put_place(base_name(string_at(batch, row->file)), row->number, buf)
+			 : buf;
 }
 
 static void print_named(const struct ep_report *report, const char *name, const char *where,
@@ -209,11 +224,12 @@ static void print_named(const struct ep_report *report, const char *name, const 
 	unsigned int room = taken + MIN_NAME < width ? width - taken : MIN_NAME;
 	char buf[EP_TEXT_BYTES];
 
-	fprintf(report->out, "%s%s\n", ep_text_fit(name[0] ? name : "[unknown]", room, buf), where);
+	fprintf(report->out, "%s%s\n", ep_text_fit_name(name[0] ? name : "[unknown]", room, buf),
+		where);
 }
 
 static void print_frame_row(const struct ep_report *report, const struct ep_tally *tally,
-			    const struct ep_tally_row *row)
+			    const struct ep_labels *labels, const struct ep_tally_row *row)
 {
 	char where[WHERE_BYTES] = "", weight[WEIGHT_BYTES];
 	const char *name = string_at(report->batch, row->name);
@@ -224,7 +240,7 @@ static void print_frame_row(const struct ep_report *report, const struct ep_tall
 	fprintf(report->out, "  %6.2f %%  %6.2f %%  %9s  ", percent(row->self, tally->weight),
 		percent(row->total, tally->weight), weight);
 	if (tally->by == EP_TALLY_FUNCTION)
-		describe_function(report->batch, row, where);
+		describe_function(report->batch, labels, row, where);
 	else if (tally->by == EP_TALLY_LINE)
 		describe_line(report->batch, row, where);
 	if (tally->by == EP_TALLY_MODULE && !row->number) {
@@ -266,6 +282,20 @@ static void print_sample_row(const struct ep_report *report, const struct ep_tal
 	}
 }
 
+static int learn_functions(struct ep_labels *labels, const struct ep_tally *tally)
+{
+	const struct ep_tally_row *row;
+	int r = 0;
+
+	ep_vec_each (&tally->rows, row) {
+		const struct ep_place place = {string_at(tally->batch, row->name),
+					       string_at(tally->batch, row->file), row->number};
+
+		r = r < 0 ? r : ep_labels_learn_place(labels, 0, &place);
+	}
+	return r;
+}
+
 int ep_report_text_table(const struct ep_report *report, const struct ep_tally *tally)
 {
 	static const char *const headings[] = {
@@ -278,9 +308,16 @@ int ep_report_text_table(const struct ep_report *report, const struct ep_tally *
 		[EP_TALLY_CONTAINER] = "     share  %s  container",
 		[EP_TALLY_CPU] = "     share  %s  CPU",
 	};
+	ep_cleanup(ep_labels_fini) struct ep_labels labels;
 	const struct ep_tally_row *row;
 	char heading[128], weight[WEIGHT_BYTES];
 	size_t n = 0;
+	int r;
+
+	ep_labels_init(&labels, false);
+	r = tally->by == EP_TALLY_FUNCTION ? learn_functions(&labels, tally) : 0;
+	if (r < 0)
+		return r;
 
 	snprintf(weight, sizeof(weight), "%9s",
 		 tally->by >= EP_TALLY_PROCESS ? "time"
@@ -294,7 +331,7 @@ int ep_report_text_table(const struct ep_report *report, const struct ep_tally *
 		if (report->rows && ep_text_is_zero(percent(row->total, tally->weight)))
 			continue; /* self is no more */
 		if (tally->by < EP_TALLY_PROCESS)
-			print_frame_row(report, tally, row);
+			print_frame_row(report, tally, &labels, row);
 		else
 			print_sample_row(report, tally, row);
 		n++;
@@ -345,7 +382,8 @@ static void print_node(const struct ep_report *report, const struct ep_tree_node
 		snprintf(first, sizeof(first), "%.2f %%", percent(node->self, all));
 	fprintf(report->out, "  %9s  %6.2f %%  %*s%s%s\n", first, percent(node->total, all),
 		(int)column, "", parts ? "- " : "  ",
-		ep_text_fit(name[0] ? name : "[unknown]", width_of(report) - 25 - column, buf));
+		ep_text_fit_name(name[0] ? name : "[unknown]", width_of(report) - 25 - column,
+				 buf));
 }
 
 int ep_report_text_tree(const struct ep_report *report, const struct ep_tree *tree, uint64_t all)
@@ -450,6 +488,18 @@ static void print_lines(const struct ep_report *report, const struct ep_source *
 		print_source_line(report, source, next, NULL);
 }
 
+/* Root gives itself up before it reads what a profile names. */
+static void say_denied(const struct ep_report *report)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	const char *name = user ? user->pw_name : "this user";
+	char buf[EP_TEXT_BYTES];
+
+	fprintf(report->out, "  the file may not be read by %s: run report as its owner%s\n",
+		ep_text_fit(name, 32, buf),
+		strcmp(name, "nobody") == 0 ? ", not as root, who reads source as nobody" : "");
+}
+
 int ep_report_text_function(const struct ep_report *report, const struct ep_tally *lines,
 			    const struct ep_report_function *function)
 {
@@ -466,7 +516,7 @@ int ep_report_text_function(const struct ep_report *report, const struct ep_tall
 	if (r == -ENOMEM)
 		return r;
 	snprintf(heading, sizeof(heading), "%s%s%s: %.2f %% by itself (%s), %.2f %% in total (%s)",
-		 ep_text_fit(name, 200, buf), file[0] ? " in " : "",
+		 ep_text_fit_name(name, 200, buf), file[0] ? " in " : "",
 		 ep_text_fit(source.path ? source.path : file, 200, text),
 		 percent(function->self, lines->weight),
 		 ep_report_weight(batch, function->self, self, sizeof(self)),
@@ -476,9 +526,11 @@ int ep_report_text_function(const struct ep_report *report, const struct ep_tall
 	if (!file[0])
 		fprintf(report->out,
 			"  its source is not known: native code has lines only where its debug info was read\n");
+	else if (r == -EACCES)
+		say_denied(report);
 	else if (!source.path)
 		fprintf(report->out,
-			"  the file is not here, or may not be read: --source OLD=NEW replaces the beginning of its path, "
+			"  the file is not here: --source OLD=NEW replaces the beginning of its path, "
 			"--source-dir DIR is searched for it\n");
 	fprintf(report->out, "       self      total    line\n");
 	print_lines(report, &source, rows, function);

@@ -2,6 +2,7 @@
 #include "core/cli/parts/source.h"
 #include "core/base/parse.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -41,6 +42,8 @@ static int read_file(const char *path, struct ep_source *source)
 	struct stat st;
 	int r;
 
+	if (fd < 0 && errno == EACCES)
+		source->is_denied = true;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return 1;
 	source->bytes.len = 0;
@@ -153,7 +156,7 @@ int ep_source_read(const struct ep_source_rules *rules, const char *file, const 
 	r = file[0] ? look(rules, file, function, &source) : 1;
 	r = r == 0 ? find_lines(&source) : r;
 	if (r != 0)
-		return r < 0 ? r : -ENOENT;
+		return r < 0 ? r : source.is_denied ? -EACCES : -ENOENT;
 	*ret_source = source;
 	source = (struct ep_source){0};
 	return 0;

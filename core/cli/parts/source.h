@@ -28,13 +28,14 @@ struct ep_source {
 	char *path;	     /* where it was found */
 	struct ep_vec bytes; /* NUL behind them */
 	struct ep_vec lines; /* uint32_t: where each begins, line 1 first */
+	bool is_denied; /* a file that may be it is there and may not be read */
 };
 
 /* "OLD=NEW"; 0, -EINVAL without a '=' or OLD, -E2BIG. Borrows it. */
 int ep_source_add_replacement(struct ep_source_rules *rules, const char *text);
 int ep_source_add_directory(struct ep_source_rules *rules, const char *path);
 
-/* 0, -ENOENT when it is nowhere, -ENOMEM. */
+/* 0, -ENOENT when it is nowhere, -EACCES when it may not be read, -ENOMEM. */
 int ep_source_read(const struct ep_source_rules *rules, const char *file, const char *function,
 		   struct ep_source *ret_source);
 void ep_source_fini(struct ep_source *source); /* accepts a zeroed one */

@@ -6,13 +6,15 @@
 #include "core/cli/parts/stack_quality.h"
 #include "core/cli/parts/shares.h"
 #include "core/cli/parts/text.h"
-#include "ebpf-profiler/batch.h"
+#include "core/view/labels.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
+#define WAITED_PART   5 /* who ran for less than a fifth of the time mostly waited */
+#define WAITED_MIN_NS EP_NS_PER_SEC
 #define TOP_FUNCTIONS 15
 #define TOP_PROCESSES 10
 #define TOP_EXECUTABLES 10
@@ -56,10 +58,21 @@ static uint64_t wall_ns(const struct ep_shares *shares, const struct ep_summary_
 	return info->wall_ns ? info->wall_ns : shares->duration_ns;
 }
 
+const char *ep_summary_waited(uint64_t cpu_ns, uint64_t wall_ns, char *buf)
+{
+	if (wall_ns < WAITED_MIN_NS || cpu_ns >= wall_ns / WAITED_PART)
+		return NULL;
+	snprintf(buf, EP_SUMMARY_WAITED_BYTES,
+		 "it ran %.1f s of %.1f s, the rest it waited; CPU time is what is measured",
+		 seconds(cpu_ns), seconds(wall_ns));
+	return buf;
+}
+
 static void print_totals(FILE *out, const struct ep_shares *shares,
 			 const struct ep_summary_info *info)
 {
 	uint64_t wall = wall_ns(shares, info);
+	char waited[EP_SUMMARY_WAITED_BYTES];
 
 	fprintf(out, "%" PRIu64 " samples in %.1f s at %u Hz", shares->samples, seconds(wall),
 		shares->period_hz);
@@ -70,6 +83,8 @@ static void print_totals(FILE *out, const struct ep_shares *shares,
 		fprintf(out, ", %.0f %% of what there was",
 			percent(shares->cpu_ns, wall * info->n_cpus));
 	fprintf(out, "\n");
+	if (info->is_target && !shares->lost && ep_summary_waited(shares->cpu_ns, wall, waited))
+		fprintf(out, "%s\n", waited);
 }
 
 /* Three weeks of CPU time, in ns and times 10000, are more than 64 bits. */
@@ -148,7 +163,7 @@ static void print_functions(FILE *out, const struct ep_shares *shares,
 		if (n++ == TOP_FUNCTIONS)
 			break;
 		fprintf(out, "  %6.2f %%  %6.2f %%  %s\n", self, total,
-			name[0] ? ep_text_fit(name, info->width - 22, buf) : "[other names]");
+			name[0] ? ep_text_fit_name(name, info->width - 22, buf) : "[other names]");
 	}
 }
 
@@ -322,6 +337,26 @@ struct ep_summary_quality ep_summary_quality(const struct ep_batch *batch)
 	};
 }
 
+/* Functions of equal name are told apart where they have files. */
+static int add_labelled(struct ep_shares *shares, const struct ep_batch *const *batches,
+			size_t n_batches)
+{
+	ep_cleanup(ep_labels_fini) struct ep_labels labels;
+	int r = 0;
+
+	ep_labels_init(&labels, false);
+	for (size_t i = 0; i < n_batches && r == 0; i++)
+		r = ep_labels_learn(&labels, 0, batches[i]);
+	for (size_t i = 0; i < n_batches && r == 0; i++) {
+		ep_cleanup(ep_labelled_fini) struct ep_labelled labelled = {0};
+
+		r = ep_labels_draw(&labels, batches[i], &labelled);
+		if (r == 0)
+			r = ep_shares_add(shares, &labelled.batch);
+	}
+	return r;
+}
+
 int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_batches,
 		     const struct ep_summary_info *info)
 {
@@ -331,8 +366,8 @@ int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_
 
 	fixed.width = info->width ? info->width : DEFAULT_WIDTH;
 	fixed.width = EP_MIN(EP_MAX(fixed.width, (unsigned int)MIN_WIDTH), (unsigned int)MAX_WIDTH);
-	for (size_t i = 0; i < n_batches && r == 0; i++)
-		r = ep_shares_add(&shares, batches[i]);
+	if (r == 0)
+		r = add_labelled(&shares, batches, n_batches);
 	print_totals(out, &shares, &fixed);
 	if (shares.samples) {
 		print_quality(out, &shares);

@@ -22,6 +22,7 @@ struct ep_summary_info {
 	uint64_t bpf_ns; /* 0: not measured */
 	uint64_t walked;	  /* samples lost while stacks were walked */
 	uint32_t n_cpus;	  /* that were sampled; 0: not known */
+	bool is_target;		  /* a command or -p: what it did not run it waited */
 	unsigned int width;	  /* columns; 0: 100 */
 	bool executables;	  /* also those that spoil the most stacks: -v */
 	bool color;		  /* bold headings: see ep_summary_style */
@@ -34,6 +35,13 @@ void ep_summary_style(FILE *out, struct ep_summary_info *info);
 /* Prints to `out`. Batches of one recording in order of time. -ENOMEM prints what was possible. */
 int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_batches,
 		     const struct ep_summary_info *info);
+
+/*
+ * "it ran 0.30 s of 10.0 s, ..": of a target that mostly waited, to `buf` of
+ * EP_SUMMARY_WAITED_BYTES; NULL: it did not, or the recording is too short to say it.
+ */
+#define EP_SUMMARY_WAITED_BYTES 160
+const char *ep_summary_waited(uint64_t cpu_ns, uint64_t wall_ns, char *buf);
 
 /* Total of samples in the batches, for the exit status. */
 uint64_t ep_summary_samples(const struct ep_batch *const *batches, size_t n_batches);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#define MAX_NAME_BYTES 16384 /* longer ones are shown as they are */
 #define MAX_COLUMNS 250 /* of four bytes each, so that a buffer of EP_TEXT_BYTES is enough */
 
 /* Bytes of the code point at `text`: 1 for what is no UTF-8. */
@@ -89,6 +90,58 @@ const char *ep_text_fit(const char *text, unsigned int columns, char *buf)
 	copy_columns(mempcpy(copy_columns(buf, text, head), "..", 2),
 		     skip_columns(text, all - tail), tail);
 	return buf;
+}
+
+/* As libiberty prints them; the longest first, of those that begin alike. */
+static const struct {
+	const char *whole, *brief;
+} library_types[] = {
+	{"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >",
+	 "std::string"},
+	{"std::__cxx11::basic_string<wchar_t, std::char_traits<wchar_t>, std::allocator<wchar_t> >",
+	 "std::wstring"},
+	{"std::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"},
+	{"std::basic_string_view<char, std::char_traits<char> >", "std::string_view"},
+	{"std::basic_ostream<char, std::char_traits<char> >", "std::ostream"},
+	{"std::basic_istream<char, std::char_traits<char> >", "std::istream"},
+	{"std::__cxx11::basic_stringstream<char, std::char_traits<char>, std::allocator<char> >",
+	 "std::stringstream"},
+	{"std::__cxx11::", "std::"},
+};
+
+/* How much of `text` is such a type; *ret_brief is what stands for it. */
+static size_t find_library_type(const char *text, const char **ret_brief)
+{
+	for (size_t i = 0; i < EP_LEN(library_types); i++) {
+		size_t bytes = strlen(library_types[i].whole);
+
+		if (strncmp(text, library_types[i].whole, bytes) != 0)
+			continue;
+		*ret_brief = library_types[i].brief;
+		return bytes;
+	}
+	return 0;
+}
+
+const char *ep_text_fit_name(const char *name, unsigned int columns, char *buf)
+{
+	char brief[MAX_NAME_BYTES], *to = brief;
+
+	if (!strstr(name, "std::") ||
+	    strlen(name) >= sizeof(brief)) /* what stands for it is never longer */
+		return ep_text_fit(name, columns, buf);
+	while (*name) {
+		const char *type = NULL;
+		size_t bytes = strncmp(name, "std::", 5) == 0 ? find_library_type(name, &type) : 0;
+
+		if (bytes)
+			to = stpcpy(to, type);
+		else
+			*to++ = *name;
+		name += bytes ? bytes : 1;
+	}
+	*to = '\0';
+	return ep_text_fit(brief, columns, buf);
 }
 
 const char *ep_text_shell(const char *text, char *buf, size_t size)

@@ -13,6 +13,13 @@
  */
 const char *ep_text_fit(const char *text, unsigned int columns, char *buf);
 
+/*
+ * The same of a function's name, and types of the C++ library as their authors write them:
+ * std::string for std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >.
+ * Files keep the whole name.
+ */
+const char *ep_text_fit_name(const char *name, unsigned int columns, char *buf);
+
 /* Printed as "0.00". */
 static inline bool ep_text_is_zero(double value)
 {

@@ -45,6 +45,7 @@ static const char *const help[] = {
 int ep_top_view_init(struct ep_top_view *view)
 {
 	*view = (struct ep_top_view){.by = EP_TALLY_FUNCTION};
+	ep_labels_init(&view->labels, false);
 	return ep_strings_new(MAX_TEXT_BYTES, &view->texts);
 }
 
@@ -52,6 +53,7 @@ void ep_top_view_fini(struct ep_top_view *view)
 {
 	ep_view_filter_free(view->filter);
 	ep_strings_free(view->texts);
+	ep_labels_fini(&view->labels);
 	*view = (struct ep_top_view){0};
 }
 
@@ -166,13 +168,54 @@ enum ep_top_action ep_top_view_key(struct ep_top_view *view, char key)
 
 /* --- counting -------------------------------------------------------------------------------- */
 
+static struct ep_place place_of(const struct ep_tally *tally, const struct ep_tally_row *row)
+{
+	return (struct ep_place){
+		.name = tally->batch->string_text[row->name],
+		.file = tally->batch->string_text[row->file],
+		.line = row->number,
+	};
+}
+
+static int learn_functions(struct ep_top_view *view, const struct ep_tally *tally)
+{
+	const struct ep_tally_row *row;
+	int r = 0;
+
+	ep_vec_each(&tally->rows, row) {
+		struct ep_place place = place_of(tally, row);
+
+		r = r < 0 ? r : ep_labels_learn_place(&view->labels, 0, &place);
+	}
+	return r;
+}
+
+/* A name that is that of several functions stands with its place, from when a second one was seen.
+ */
+static const char *function_text(const struct ep_top_view *view, const struct ep_tally *tally,
+				 const struct ep_tally_row *row, char *buf, size_t size)
+{
+	struct ep_place place = place_of(tally, row);
+	char where[LINE_BYTES];
+
+	if (!place.name[0])
+		return "[no name]";
+	if (!*ep_labels_where(&view->labels, &place, where, sizeof(where)))
+		return place.name;
+	snprintf(buf, size, "%s%s", place.name, where);
+	return buf;
+}
+
 /* What a row is: a function's name, "comm (pid)", .. */
-static const char *row_text(const struct ep_tally *tally, const struct ep_tally_row *row, char *buf, size_t size)
+static const char *row_text(const struct ep_top_view *view, const struct ep_tally *tally,
+			    const struct ep_tally_row *row, char *buf, size_t size)
 {
 	const struct ep_batch *batch = tally->batch;
 	const char *name = batch->string_text[row->name];
 
 	switch (tally->by) {
+	case EP_TALLY_FUNCTION:
+		return function_text(view, tally, row, buf, size);
 	case EP_TALLY_PROCESS:
 		snprintf(buf, size, "%8u  %-16s  %s", batch->process_pid[row->process], name,
 			 batch->string_text[batch->process_exe_path[row->process]]);
@@ -197,7 +240,7 @@ static int take_rows(struct ep_top_view *view, const struct ep_tally *tally, str
 	ep_vec_each(&tally->rows, from) {
 		struct ep_top_row row = {.self = from->self, .total = from->total};
 		char buf[LINE_BYTES];
-		const char *text = row_text(tally, from, buf, sizeof(buf));
+		const char *text = row_text(view, tally, from, buf, sizeof(buf));
 
 		r = ep_strings_add(view->texts, text, strlen(text), &row.text);
 		if (r == 0 || r == -E2BIG)
@@ -220,6 +263,8 @@ static int count_rows(struct ep_top_view *view, const struct ep_batch *batch, st
 		r = ep_view_filter_apply(view->filter, (struct ep_batch *)(uintptr_t)batch, &filtered, why);
 	if (r == 0)
 		r = ep_tally_make(filtered ? filtered : batch, view->by, &tally);
+	if (r == 0 && view->by == EP_TALLY_FUNCTION)
+		r = learn_functions(view, &tally);
 	if (r == 0)
 		r = take_rows(view, &tally, &second->rows);
 	second->weight = tally.weight;
@@ -235,6 +280,8 @@ static int forget_texts(struct ep_top_view *view)
 		return r;
 	ep_strings_free(view->texts);
 	view->texts = texts;
+	ep_labels_fini(&view->labels);
+	ep_labels_init(&view->labels, false);
 	return EP_TOP_TEXTS_FULL;
 }
 
@@ -439,7 +486,8 @@ static void put_row(struct drawing *drawing, const struct sums *sums, const stru
 	bool with_self = has_self(drawing->view->by);
 	unsigned int before = with_self ? 20 : 10;
 	char name[EP_TEXT_BYTES];
-	const char *text = ep_text_fit(ep_strings_get(sums->texts, row->text), drawing->columns - before, name);
+	const char *text = ep_text_fit_name(ep_strings_get(sums->texts, row->text),
+					    drawing->columns - before, name);
 
 	if (with_self)
 		put_line(drawing, "%6.2f %%  %6.2f %%  %s", percent(row->self, sums->all_weight),

@@ -8,6 +8,7 @@
 
 #include "core/cli/parts/progress.h"
 #include "core/view/filter.h"
+#include "core/view/labels.h"
 #include "core/view/tally.h"
 
 #include <stdio.h>
@@ -22,6 +23,7 @@ struct ep_top_view {
 	char regex[EP_TOP_REGEX_BYTES];	  /* "": everything is shown */
 	struct ep_view_filter *filter;	  /* of regex; NULL: none */
 	struct ep_strings *texts;	  /* of the rows of all seconds */
+	struct ep_labels labels;	  /* of their functions */
 	char message[EP_VIEW_WHY_BYTES + 64]; /* until the next key */
 	unsigned int escape;		  /* bytes of an escape sequence that were seen */
 };

@@ -23,19 +23,21 @@
 /* Help of the filters, a block of lines for a command's text. */
 #define EP_VIEW_HELP                                                                               \
 	"      --pid PID,..     samples of these processes; !PID: of all others\n"                 \
-	"      --comm GLOB      of processes with this name; !GLOB excludes, here and below\n"     \
-	"      --exe GLOB       of processes that run this file: '/opt/*', or node wherever it is\n" \
+	"      --comm GLOB      of processes with this name; !GLOB excludes, here and\n"           \
+	"                       below\n"                                                           \
+	"      --exe GLOB       of processes that run this file: '/opt/*', or node\n"              \
+	"                       wherever it is\n"                                                  \
 	"      --thread GLOB    of threads with this name or id\n"                                 \
 	"      --container ID   of this container; the beginning of the id is enough\n"            \
 	"      --cpu LIST       on these CPUs: 0-3,7\n"                                            \
-	"      --kind KIND,..   only frames of these kinds: kernel, native, a language's; the time\n" \
-	"                       of the others is their callers'\n"                                 \
-	"      --from T, --to T 10s after the start, -10m before the end, or a time: 14:03:00,\n"  \
-	"                       2026-01-31T14:03:00\n"                                             \
+	"      --kind KIND,..   only frames of these kinds: kernel, native, a language's;\n"       \
+	"                       the time of the others is their callers'\n"                        \
+	"      --from T, --to T 10s after the start, -10m before the end, or a time:\n"            \
+	"                       14:03:00, 2026-01-31T14:03:00\n"                                   \
 	"  -I REGEX             stacks with a function whose name matches\n"                       \
 	"  -X REGEX             stacks without any such function\n"                                \
-	"                       Each can be repeated: those of one kind add up, different ones\n"  \
-	"                       must all hold.\n"
+	"                       Each can be repeated: those of one kind add up, different\n"       \
+	"                       ones must all hold.\n"
 
 struct ep_view_args {
 	struct ep_view_filter *filter;

@@ -414,6 +414,7 @@ function firstOf(counts) {
 // One or two messages: what is shown, and what it is compared with.
 function decodeProfile(bytes, baseBytes) {
 	const profile = new Profile(), decoder = new Decoder(profile, bytes);
+	profile.isCompared = Boolean(baseBytes);
 	decoder.run();
 	profile.baseRows = profile.rowStack.length;
 	profile.baseCells = profile.cellFrame.length;

@@ -30,6 +30,7 @@ class Dictionary {
 		this.attributeNumber = new Floats();
 		this.functionName = new Ints();
 		this.functionFile = new Ints();
+		this.functionLine = new Words(); // where it begins
 		this.mappings = new Ints(); // file's name
 		this.locationCells = new Words(); // the first of each
 		this.keyOf = new Map();
@@ -66,7 +67,9 @@ class Dictionary {
 		this.readStrings();
 		this.readTable(ATTRIBUTES, [this.attributeKey, this.attributeText, this.attributeNumber], () => this.attribute());
 		this.readTable(MAPPINGS, [this.mappings], () => this.mapping());
-		this.readTable(FUNCTIONS, [this.functionName, this.functionFile], () => this.function());
+		this.readTable(FUNCTIONS, [this.functionName, this.functionFile, this.functionLine], () => this.function());
+		if (!this.profile.isCompared)
+			this.nameApart();
 		this.readLocations();
 		this.readStacks();
 	}
@@ -171,7 +174,7 @@ class Dictionary {
 
 	function() {
 		const r = this.reader, outer = r.enter();
-		let name = 0, system = 0, file = 0;
+		let name = 0, system = 0, file = 0, line = 0;
 		for (let field; (field = r.next());) {
 			if (field === 1)
 				name = r.index(this.strings);
@@ -179,12 +182,51 @@ class Dictionary {
 				system = r.index(this.strings);
 			else if (field === 3)
 				file = r.index(this.strings);
+			else if (field === 4)
+				line = r.number();
 			else
 				r.skip();
 		}
 		r.leave(outer);
 		this.functionName.push(name || system);
 		this.functionFile.push(file);
+		this.functionLine.push(Math.min(line, 0xffffffff));
+	}
+
+	// Functions that share a name get their place as well, as in reports: "search (a.py:12)", and with the whole path
+	// where that is not their own either. Two sides of a diff are compared by names alone.
+	nameApart() {
+		const names = this.functionName.data, files = this.functionFile.data, lines = this.functionLine.data;
+		const rows = this.functionName.length, first = new Int32Array(this.strings), isShared = new Uint8Array(this.strings);
+		for (let row = 1; row < rows; row++) {
+			const other = first[names[row]];
+			if (!other)
+				first[names[row]] = row;
+			else if (files[other] !== files[row] || lines[other] !== lines[row])
+				isShared[names[row]] = 1;
+		}
+		const label = (row, file) => `${this.texts.get(names[row])} (${file}${lines[row] ? `:${lines[row]}` : ''})`;
+		const fileOf = new Map(), shared = [];
+		for (let row = 1; row < rows; row++) {
+			if (!isShared[names[row]] || !files[row])
+				continue;
+			const text = label(row, baseName(this.texts.get(files[row]))), file = fileOf.get(text);
+			fileOf.set(text, file === undefined || file === files[row] ? files[row] : -1);
+			shared.push(row);
+		}
+		for (const row of shared) {
+			const path = this.texts.get(files[row]), text = label(row, baseName(path));
+			names[row] = this.labelled(fileOf.get(text) < 0 ? label(row, path) : text);
+		}
+	}
+
+	labelled(text) {
+		let name = this.madeOf.get(text);
+		if (name === undefined) {
+			name = this.texts.make(text);
+			this.madeOf.set(text, name);
+		}
+		return name;
 	}
 
 	// --- locations ---
@@ -261,13 +303,7 @@ class Dictionary {
 	// What stands for code without a name.
 	madeName(mapping, address) {
 		const file = this.texts.get(this.mappings.data[mapping] || 0);
-		const text = `${file ? baseName(file) + '+' : ''}0x${address.toString(16)}`;
-		let name = this.madeOf.get(text);
-		if (name === undefined) {
-			name = this.texts.make(text);
-			this.madeOf.set(text, name);
-		}
-		return name;
+		return this.labelled(`${file ? baseName(file) + '+' : ''}0x${address.toString(16)}`);
 	}
 
 	readLocations() {

@@ -6,7 +6,7 @@
 //                             └──► thread ──► process
 //
 // A cell is a line of a location: a frame with its line, module and flags. Frames are equal when name and kind
-// are. Events have the order of their rows.
+// are; a name that several functions have stands with their places. Events have the order of their rows.
 
 const INLINED = 1, POINTER_WALK = 2; // flags of a cell
 const MAX_KINDS = 60;
@@ -72,6 +72,7 @@ class Profile {
 		this.cellFile = new Ints();   // text of its side
 		this.cellModule = new Ints(); // text of its side
 		this.frameSide = new Bytes();
+		this.isCompared = false; // with a base
 		this.baseCells = Infinity; // cells from this one on are of the base
 		this.stackFirst = new Words();
 		this.stackCells = new Ints();

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions whose shares of the CPU time are known, called in turn until so much CPU time is used; `dearer` has a
- * fifth of it, and so much per cent more work than that.
+ * Functions whose shares of the CPU time are known, called in turn until so much CPU time is used;
+ *`dearer` has a fifth of it, and so much per cent more work than that.
  *
  *	dearer SECONDS PERCENT
+ *
+ * or a fixed amount of work: so many rounds of so many steps, of which `dearer` has so many
+ *thousandths and the others 950 together.
+ *
+ *	dearer --work ROUNDS STEPS THOUSANDTHS
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define UNIT 2000
@@ -37,22 +43,37 @@ FUNCTION(eight)
 FUNCTION(nine)
 FUNCTION(ten)
 
-__attribute__((noinline)) static void first_half(void)
+__attribute__((noinline)) static void first_half(unsigned int unit)
 {
-	one(24 * UNIT / 10);
-	two(12 * UNIT / 10);
-	three(8 * UNIT / 10);
-	four(4 * UNIT / 10);
-	five(2 * UNIT / 10);
+	one(24 * unit / 10);
+	two(12 * unit / 10);
+	three(8 * unit / 10);
+	four(4 * unit / 10);
+	five(2 * unit / 10);
 }
 
-__attribute__((noinline)) static void second_half(void)
+__attribute__((noinline)) static void second_half(unsigned int unit)
 {
-	six(15 * UNIT / 10);
-	seven(8 * UNIT / 10);
-	eight(5 * UNIT / 10);
-	nine(UNIT / 10);
-	ten(UNIT / 10);
+	six(15 * unit / 10);
+	seven(8 * unit / 10);
+	eight(5 * unit / 10);
+	nine(unit / 10);
+	ten(unit / 10);
+}
+
+/* The others have 80 tenths of a unit. */
+static int work(char **argv)
+{
+	unsigned int rounds = (unsigned int)strtoul(argv[0], NULL, 10);
+	unsigned int steps = (unsigned int)strtoul(argv[1], NULL, 10);
+	unsigned int thousandths = (unsigned int)strtoul(argv[2], NULL, 10);
+
+	for (unsigned int i = 0; i < rounds; i++) {
+		dearer((unsigned int)((uint64_t)steps * thousandths / 1000));
+		first_half((unsigned int)((uint64_t)steps * 950 / 1000 / 8));
+		second_half((unsigned int)((uint64_t)steps * 950 / 1000 / 8));
+	}
+	return 0;
 }
 
 static double cpu_seconds(void)
@@ -68,15 +89,18 @@ int main(int argc, char **argv)
 	double seconds = argc > 2 ? strtod(argv[1], NULL) : 0;
 	unsigned int percent = argc > 2 ? (unsigned int)strtoul(argv[2], NULL, 10) : 0;
 
+	if (argc == 5 && strcmp(argv[1], "--work") == 0)
+		return work(argv + 2);
 	if (seconds <= 0) {
-		fprintf(stderr, "usage: dearer SECONDS PERCENT\n");
+		fprintf(stderr,
+			"usage: dearer SECONDS PERCENT | --work ROUNDS STEPS THOUSANDTHS\n");
 		return 2;
 	}
 	while (cpu_seconds() < seconds) {
 		for (int i = 0; i < 50; i++) {
 			dearer(20 * UNIT / 10 * (100 + percent) / 100);
-			first_half();
-			second_half();
+			first_half(UNIT);
+			second_half(UNIT);
 		}
 	}
 	return 0;
