@@ -69,6 +69,8 @@ struct ep_executable {
 	struct ep_claim *claims[EP_MAX_CLAIMS]; /* references: languages that run in it */
 	size_t n_claims;
 	struct ep_described_symbols *described; /* that its file does not have; NULL: none */
+	/* Code that a language has described: all of it is in there. Both 0: none. */
+	uint64_t described_va, described_end;
 	uint64_t idle_since_ns; /* monotonic; 0 while refs > 0 */
 	struct ep_executables *owner; /* of the list of those that nobody maps, whose files are open yet */
 	TAILQ_ENTRY(ep_executable) idle;

@@ -16,11 +16,15 @@
 #define MAX_BETWEEN 4
 /* At most so many mappings of a program are searched for an image of no file: a JIT has any number of mappings. */
 #define MAX_IMAGES 16
+/* Code that was described is looked for in memory of no file: so much of it, of so many files. */
+#define MIN_COPY_BYTES 65536
+#define MAX_DESCRIBED  4
 
 struct comparison {
 	struct ep_processes *processes;
 	struct ep_program program;
 	uint64_t start, end, file_off;
+	uint64_t from, bytes; /* from start on: what is compared, which may be a part */
 	uint64_t time_ns; /* of the mapping */
 	uint32_t executable;
 	int fd; /* the file, of its own; -1: none is near */
@@ -41,13 +45,13 @@ static bool has_piece(const struct comparison *c, uint64_t off)
 
 static bool has_all_pieces(const struct comparison *c)
 {
-	uint64_t last_off = c->end - c->start - PIECE_BYTES;
+	uint64_t last_off = c->bytes - PIECE_BYTES;
 
 	for (uint64_t i = 0; i < N_PIECES; i++) {
-		if (!has_piece(c, last_off / (N_PIECES - 1) * i))
+		if (!has_piece(c, c->from + last_off / (N_PIECES - 1) * i))
 			return false;
 	}
-	return has_piece(c, last_off);
+	return has_piece(c, c->from + last_off);
 }
 
 static void run_comparison(void *arg)
@@ -162,11 +166,17 @@ static const struct ep_place_in_memory *find_file(const struct ep_vec *places, s
 	return NULL;
 }
 
-/* `executable` NULL: no file is near. */
+/* What a place may be: `bytes` of a file, from `from` in it on. */
+struct text {
+	const struct ep_executable *executable; /* NULL: of no file */
+	uint64_t file_off; /* of the place's start */
+	uint64_t from, bytes;
+};
+
 static void start_comparison(struct ep_processes *processes, struct ep_process *process,
-			     const struct ep_place_in_memory *place, const struct ep_executable *executable,
-			     uint64_t file_off)
+			     const struct ep_place_in_memory *place, const struct text *text)
 {
+	const struct ep_executable *executable = text->executable;
 	struct comparison *c = calloc(1, sizeof(*c));
 
 	if (!c)
@@ -177,7 +187,9 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 		.start = place->start,
 		.end = place->end,
 		.time_ns = place->time_ns,
-		.file_off = file_off,
+		.file_off = text->file_off,
+		.from = text->from,
+		.bytes = text->bytes,
 		.executable = executable ? executable->id : 0,
 		.fd = executable ? fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0) : -1,
 		.was_file = executable != NULL,
@@ -195,17 +207,80 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 	processes->comparisons++;
 }
 
+/* Code that was described, of a few files: what a copy of it would be, and the pages that it takes. */
+struct described {
+	struct {
+		struct text text;
+		uint64_t page_bytes;
+	} codes[MAX_DESCRIBED];
+	size_t n;
+};
+
+static bool is_noted(const struct described *described, const struct ep_executable *executable)
+{
+	for (size_t i = 0; i < described->n; i++) {
+		if (described->codes[i].text.executable == executable)
+			return true;
+	}
+	return false;
+}
+
+/* It lies in one segment, as any code that can be copied as a whole. */
+static void note_described(struct described *described, const struct ep_executable *executable)
+{
+	uint64_t va = executable->described_va, end = executable->described_end;
+	uint64_t page = EP_ALIGN_DOWN(va, EP_PAGE_BYTES);
+
+	for (size_t i = 0; i < executable->n_segments; i++) {
+		const struct ep_elf_segment *segment = &executable->segments[i];
+
+		if (page < segment->va || end - segment->va > segment->file_bytes)
+			continue;
+		described->codes[described->n].page_bytes = EP_ALIGN_UP(end, EP_PAGE_BYTES) - page;
+		described->codes[described->n++].text = (struct text){
+			.executable = executable,
+			.file_off = segment->file_off + (page - segment->va),
+			.from = va - page,
+			.bytes = end - va,
+		};
+		return;
+	}
+}
+
+static void find_described(struct described *described, const struct ep_vec *places)
+{
+	const struct ep_place_in_memory *place;
+
+	described->n = 0;
+	ep_vec_each (places, place) {
+		const struct ep_executable *executable = place->executable;
+
+		if (executable && executable->described_end - executable->described_va >= MIN_COPY_BYTES &&
+		    executable->state == EP_EXECUTABLE_READY && executable->file.fd >= 0 &&
+		    described->n < MAX_DESCRIBED && !is_noted(described, executable))
+			note_described(described, executable);
+	}
+}
+
 /* True when it is being compared with a file's text. */
-static bool compare_place(struct ep_processes *processes, struct ep_process *process, size_t i)
+static bool compare_place(struct ep_processes *processes, struct ep_process *process, size_t i,
+			  const struct described *described)
 {
 	const struct ep_vec *places = &process->places;
 	const struct ep_place_in_memory *place = ep_vec_at(places, struct ep_place_in_memory, i);
 	const struct ep_place_in_memory *files[] = {find_file(places, i, -1), find_file(places, i, 1)};
-	uint64_t file_off;
+	struct text text = {.bytes = place->end - place->start};
 
 	for (size_t k = 0; k < EP_LEN(files); k++) {
-		if (files[k] && find_text(files[k], place, &file_off) == 0) {
-			start_comparison(processes, process, place, files[k]->executable, file_off);
+		if (files[k] && find_text(files[k], place, &text.file_off) == 0) {
+			text.executable = files[k]->executable;
+			start_comparison(processes, process, place, &text);
+			return process->is_comparing;
+		}
+	}
+	for (size_t k = 0; k < described->n; k++) {
+		if (described->codes[k].page_bytes == place->end - place->start) {
+			start_comparison(processes, process, place, &described->codes[k].text);
 			return process->is_comparing;
 		}
 	}
@@ -222,20 +297,22 @@ void ep_moved_text_look(struct ep_processes *processes, struct ep_process *proce
 {
 	const struct ep_vec *places = &process->places;
 	const struct ep_place_in_memory *place, *unsearched = NULL;
+	struct described described;
 
 	if (process->is_comparing)
 		return;
+	find_described(&described, places);
 	for (size_t i = 0; i < places->len; i++) {
 		place = ep_vec_at(places, struct ep_place_in_memory, i);
 		if (!may_be_text(place))
 			continue;
-		if (!place->is_compared && compare_place(processes, process, i))
+		if (!place->is_compared && compare_place(processes, process, i, &described))
 			return;
 		if (!unsearched && !place->is_searched)
 			unsearched = place;
 	}
 	if (unsearched && process->n_images < MAX_IMAGES)
-		start_comparison(processes, process, unsearched, NULL, 0);
+		start_comparison(processes, process, unsearched, &(struct text){0});
 }
 
 bool ep_moved_text_may_have_changed(struct ep_place_in_memory *place)

@@ -4,6 +4,10 @@
  * Node.js with --use-largepages, HHVM, ClickHouse, Intel's iodlr. What is still mapped of the file tells where its text
  * belongs; where the memory has the same bytes it is that text.
  *
+ * Code of a file that a language has described may be copied to any address: a runtime maps its builtins once more, near to
+ * what it generates, and copies them where they are in no file any more. Memory of as many pages, with the same bytes,
+ * is that code.
+ *
  * And ELF images in memory of no file, as packers and loaders of their own leave them: such an image is copied once, and
  * is an executable from then on (core/proc/image.h). Loop's thread only.
  */
