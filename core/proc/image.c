@@ -85,18 +85,23 @@ static int read_headers(struct image *image, uint64_t base)
 	return image->bytes > EP_IMAGE_BYTES || total > EP_IMAGE_BYTES ? -E2BIG : 0;
 }
 
-/* The code at [start, end) is in one of its executable segments: where that is in the file. */
-static bool has_code(const struct image *image, uint64_t start, uint64_t end, uint64_t *ret_file_off)
+/* What of [start, end) is in one of its executable segments, the first: memory of more of them may be executable. */
+static bool find_code(const struct image *image, uint64_t start, uint64_t end, struct ep_image_code *ret_code)
 {
 	for (size_t i = 0; i < image->header.e_phnum; i++) {
 		const Elf64_Phdr *load = &image->phdrs[i];
 		uint64_t at = image->bias + first_page(load);
 		uint64_t bytes = EP_ALIGN_UP(load->p_vaddr + load->p_memsz, PAGE_BYTES) - first_page(load);
 
-		if (load->p_type != PT_LOAD || !(load->p_flags & PF_X) || start < at || start - at >= bytes ||
-		    end - start > bytes - (start - at))
+		uint64_t first = EP_MAX(start, at), last = EP_MIN(end, at + bytes);
+
+		if (load->p_type != PT_LOAD || !(load->p_flags & PF_X) || at + bytes < at || first >= last)
 			continue;
-		*ret_file_off = EP_ALIGN_DOWN(load->p_offset, PAGE_BYTES) + (start - at);
+		*ret_code = (struct ep_image_code){
+			.start = first,
+			.end = last,
+			.file_off = EP_ALIGN_DOWN(load->p_offset, PAGE_BYTES) + (first - at),
+		};
 		return true;
 	}
 	return false;
@@ -114,7 +119,7 @@ static bool is_of_no_file(pid_t pid, uint64_t base, uint64_t code)
 		return false;
 	while (addr <= code) {
 		mapping = ep_maps_find(&maps, addr);
-		if (!mapping || mapping->kind != EP_MAPPING_ANON)
+		if (!mapping || (mapping->kind != EP_MAPPING_ANON && !ep_is_memfd_path(mapping->path)))
 			return false;
 		addr = mapping->end;
 	}
@@ -122,13 +127,13 @@ static bool is_of_no_file(pid_t pid, uint64_t base, uint64_t code)
 }
 
 /* The nearest header before the code: up to where nothing can be read. */
-static int find_image(struct image *image, uint64_t start, uint64_t end, uint64_t *ret_file_off)
+static int find_image(struct image *image, uint64_t start, uint64_t end, struct ep_image_code *ret_code)
 {
 	for (uint64_t i = 0; i <= EP_IMAGE_PAGES && i * PAGE_BYTES <= start; i++) {
 		int r = read_headers(image, start - i * PAGE_BYTES);
 
-		if (r == 0 && has_code(image, start, end, ret_file_off))
-			return is_of_no_file(image->pid, start - i * PAGE_BYTES, start) ? 0 : -ENODATA;
+		if (r == 0 && find_code(image, start, end, ret_code))
+			return is_of_no_file(image->pid, start - i * PAGE_BYTES, ret_code->start) ? 0 : -ENODATA;
 		if (r < 0 && r != -ENODATA)
 			return r == -EFAULT ? -ENODATA : r;
 	}
@@ -277,7 +282,8 @@ static int copy(struct image *image, struct ep_proc_file *ret_file)
 	return r;
 }
 
-int ep_proc_copy_image(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_file *ret_file, uint64_t *ret_file_off)
+int ep_proc_copy_image(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_file *ret_file,
+		       struct ep_image_code *ret_code)
 {
 	ep_autofree struct image *image = calloc(1, sizeof(*image));
 	int r;
@@ -285,6 +291,6 @@ int ep_proc_copy_image(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_f
 	if (!image)
 		return -ENOMEM;
 	image->pid = pid;
-	r = find_image(image, start, end, ret_file_off);
+	r = find_image(image, start, end, ret_code);
 	return r < 0 ? r : copy(image, ret_file);
 }

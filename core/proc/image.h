@@ -13,15 +13,20 @@
 /* So many pages before the code are looked at for the header. */
 #define EP_IMAGE_PAGES 1024
 
+/* Code of an image: target addresses, and where it is in the file that the image is. */
+struct ep_image_code {
+	uint64_t start, end, file_off;
+};
+
 /*
  * The image whose code is at [start, end) of a process, as a file in memory: what its segments have that are not
  * writable, which is read once, its dynamic section with addresses as in the file, and no section headers. Nobody
  * can change it any more. It has no device; its inode and times are a hash of its contents, so that equal images are one.
  * It counts as a copy (core/proc/copies.h) until its descriptor is closed.
  *
- * 0, with where the code is in the file; -ENODATA there is no such image; -E2BIG; -EFAULT, -ESRCH, -EAGAIN, -ENOMEM
+ * 0, with what of [start, end) is code: all of it, or one segment where more of the image is executable memory; -ENODATA there is no such image; -E2BIG; -EFAULT, -ESRCH, -EAGAIN, -ENOMEM
  * and others of memory and descriptors.
  */
-int ep_proc_copy_image(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_file *ret_file, uint64_t *ret_file_off);
+int ep_proc_copy_image(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_file *ret_file, struct ep_image_code *ret_code);
 
 #endif

@@ -594,6 +594,8 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 	if (sample->copy_bytes && !ep_process_is_settled(process))
 		ep_processes_hurry(processes, process);
 	ep_process_languages_on_sample(process, sample->event.time_ns);
+	if (sample->flags & EP_SAMPLE_RAW)
+		ep_moved_text_on_sample(processes, process, sample->event.time_ns);
 	if (sample->flags & EP_SAMPLE_REFRESH)
 		ep_process_languages_refresh(process);
 }

@@ -180,10 +180,4 @@ const struct ep_executables_stats *ep_executables_stats(struct ep_executables *e
 int ep_executable_find_va(const struct ep_executable *executable, uint64_t file_off,
 			  uint64_t *ret_va);
 
-/* Memory that was given a name (memfd_create): the kernel shows it as "/memfd:NAME (deleted)". */
-static inline bool ep_is_memfd_path(const char *path)
-{
-	return path && strncmp(path, "/memfd:", strlen("/memfd:")) == 0;
-}
-
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/moved_text.h"
+#include "core/base/clock.h"
 #include "core/plugin/job.h"
 #include "core/proc/image.h"
+#include "core/proc/maps.h"
 #include "core/proc/memory.h"
 #include "core/process/internal.h"
 
@@ -16,6 +18,8 @@
 #define MAX_BETWEEN 4
 /* At most so many mappings of a program are searched for an image of no file: a JIT has any number of mappings. */
 #define MAX_IMAGES 16
+/* From the first sample in code of no file to one look at such memory, and from each to the next. */
+static const uint64_t looks_ns[] = {50 * EP_NS_PER_MS, EP_NS_PER_SEC, 10 * EP_NS_PER_SEC};
 /* Code that was described is looked for in memory of no file: so much of it, of so many files. */
 #define MIN_COPY_BYTES 65536
 #define MAX_DESCRIBED  4
@@ -32,6 +36,7 @@ struct comparison {
 	bool is_equal;
 	bool may_be_image; /* if it is of no file that is mapped */
 	struct ep_proc_file image; /* fd -1: it is none */
+	struct ep_image_code code; /* of it, in the place */
 };
 
 static bool has_piece(const struct comparison *c, uint64_t off)
@@ -60,12 +65,19 @@ static void run_comparison(void *arg)
 
 	c->is_equal = c->fd >= 0 && has_all_pieces(c);
 	if (!c->is_equal && c->may_be_image)
-		(void)ep_proc_copy_image((pid_t)c->program.pid, c->start, c->end, &c->image, &c->file_off);
+		(void)ep_proc_copy_image((pid_t)c->program.pid, c->start, c->end, &c->image, &c->code);
+}
+
+/* A file of memory alone (memfd), in which somebody has put something else than an ELF file. */
+static bool is_memory(const struct ep_executable *executable)
+{
+	return executable->state == EP_EXECUTABLE_FAILED && !executable->unopened &&
+	       ep_is_memfd_path(executable->path);
 }
 
 static bool is_anonymous(const struct ep_place_in_memory *place)
 {
-	return !place->executable && place->state == EP_PLACE_KNOWN;
+	return place->state == EP_PLACE_KNOWN && (!place->executable || is_memory(place->executable));
 }
 
 static void close_files(struct comparison *c)
@@ -87,11 +99,25 @@ static struct ep_executable *take_answer(struct comparison *c)
 	return ep_executables_get(executables, (pid_t)c->program.pid, &mapping, &c->image, ep_clock_mono_ns());
 }
 
+/* The reference is taken. Where the code is a part of the place, what is beside it stays as it is. */
+static void put_executable(struct ep_process *process, const struct ep_place_in_memory *place,
+			   struct ep_executable *executable, const struct ep_image_code *code)
+{
+	struct ep_place_in_memory part = *place;
+
+	part.start = code->start;
+	part.end = code->end;
+	part.file_off = code->file_off;
+	part.executable = executable;
+	(void)ep_places_insert(&process->places, part);
+}
+
 static void apply_comparison(struct comparison *c)
 {
 	struct ep_processes *processes = c->processes;
 	struct ep_process *process = ep_table_find_live(&processes->table, (pid_t)c->program.pid);
 	struct ep_executable *executable;
+	struct ep_image_code code = {.start = c->start, .end = c->end, .file_off = c->file_off};
 	struct ep_place_in_memory *place;
 
 	processes->comparisons--;
@@ -102,14 +128,15 @@ static void apply_comparison(struct comparison *c)
 	if (!place || place->start != c->start || place->end != c->end || !is_anonymous(place))
 		return;
 	executable = take_answer(c);
+	if (!c->is_equal)
+		code = c->code;
 	/* Where something was done to it meanwhile, it is looked at once more: it may have been filled. */
 	if (executable || place->time_ns == c->time_ns) {
 		place->is_compared |= c->is_equal || c->was_file;
 		place->is_searched |= c->may_be_image;
 	}
 	if (executable) {
-		place->executable = executable;
-		place->file_off = c->file_off;
+		put_executable(process, place, executable, &code);
 		process->remapped = true;
 		processes->stats.moved_texts += c->is_equal;
 		processes->stats.images += !c->is_equal;
@@ -289,7 +316,8 @@ static bool compare_place(struct ep_processes *processes, struct ep_process *pro
 
 static bool may_be_text(const struct ep_place_in_memory *place)
 {
-	return is_anonymous(place) && !place->is_memfd && place->end - place->start >= EP_PAGE_BYTES;
+	return is_anonymous(place) && !(place->is_memfd && !place->executable) &&
+	       place->end - place->start >= EP_PAGE_BYTES;
 }
 
 /* First what may be a file's: a JIT has many places that are nothing. */
@@ -324,6 +352,40 @@ bool ep_moved_text_may_have_changed(struct ep_place_in_memory *place)
 	return may;
 }
 
+void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *process, uint64_t time_ns)
+{
+	struct ep_place_in_memory *place;
+	bool any = false;
+
+	if (process->n_looks == EP_LEN(looks_ns) || process->is_comparing || time_ns < process->look_ns)
+		return;
+	if (!process->look_ns) {
+		process->look_ns = time_ns + looks_ns[0];
+		return;
+	}
+	if (++process->n_looks < EP_LEN(looks_ns))
+		process->look_ns = time_ns + looks_ns[process->n_looks];
+	process->n_images = 0;
+	ep_vec_each (&process->places, place)
+		any |= ep_moved_text_may_have_changed(place);
+	if (any)
+		ep_processes_mark(processes, process);
+}
+
+/* A part of a place is what it was. */
+static void keep_part(struct ep_vec *places, const struct ep_place_in_memory *was)
+{
+	struct ep_place_in_memory *place = ep_places_find(places, was->start), part = *was;
+
+	if (!place || !is_anonymous(place) || was->end > place->end ||
+	    (was->start == place->start && was->end == place->end))
+		return;
+	place->is_searched = true;
+	part.time_ns = place->time_ns;
+	(void)ep_executable_ref(part.executable);
+	(void)ep_places_insert(places, part);
+}
+
 void ep_moved_text_keep(struct ep_vec *places, const struct ep_vec *old)
 {
 	struct ep_place_in_memory *place;
@@ -335,7 +397,14 @@ void ep_moved_text_keep(struct ep_vec *places, const struct ep_vec *old)
 			continue;
 		place->is_compared = was->is_compared;
 		place->is_searched = was->is_searched;
+		if (is_anonymous(was))
+			continue;
+		ep_executable_unref(place->executable);
 		place->executable = ep_executable_ref(was->executable);
 		place->file_off = was->file_off;
+	}
+	ep_vec_each (old, place) {
+		if (place->executable && place->is_searched && !is_anonymous(place))
+			keep_part(places, place);
 	}
 }

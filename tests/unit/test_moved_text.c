@@ -272,6 +272,85 @@ WORLD_TEST(an_image_that_is_filled_later_is_seen_when_the_kernel_tells)
 	munmap(image, IMAGE_PAGES * PAGE);
 }
 
+/* All of it is executable, as packers may leave it. It is still so when the process is read anew. */
+WORLD_TEST(code_of_an_image_is_a_part_of_a_place)
+{
+	uint8_t *image = make_image();
+	struct ep_program child = world_child();
+	const struct ep_place_in_memory *code, *rest;
+	struct ep_place_in_memory again;
+	struct ep_vec places;
+
+	if (!image)
+		skip();
+	world_exec(w, world_now(), child, "child");
+	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)image, IMAGE_PAGES * PAGE);
+	world_settle(w);
+	code = world_place(w, child, (uintptr_t)image);
+	assert_non_null(code->executable);
+	assert_true(code->end < (uintptr_t)image + IMAGE_PAGES * PAGE);
+	rest = world_place(w, child, code->end);
+	assert_null(rest->executable);
+	assert_int_equal(rest->end, (uintptr_t)image + IMAGE_PAGES * PAGE);
+	again = *rest;
+	again.start = code->start;
+	again.is_searched = again.is_compared = false;
+	ep_places_init(&places);
+	assert_int_equal(ep_places_insert(&places, again), 0);
+	ep_moved_text_keep(&places, &world_process(w, child)->places);
+	assert_int_equal(places.len, 2);
+	assert_ptr_equal(ep_places_find(&places, code->start)->executable, code->executable);
+	assert_int_equal(ep_places_find(&places, code->start)->end, code->end);
+	assert_null(ep_places_find(&places, code->end)->executable);
+	ep_places_clear(&places);
+	munmap(image, IMAGE_PAGES * PAGE);
+}
+
+static void sample_raw(struct world *w, struct ep_program program, uint64_t time_ns)
+{
+	world_sample_with(w, time_ns, program, EP_SAMPLE_RAW, 0);
+	world_settle(w);
+}
+
+/* The kernel tells of nothing if memory is mapped writable and executable from the first. */
+WORLD_TEST(an_image_that_is_filled_later_is_seen_when_its_code_is_sampled)
+{
+	uint64_t now_ns = world_now();
+	uint8_t *image = make_image();
+	struct ep_program child;
+
+	if (!image)
+		skip();
+	image[0] = 0;
+	child = start_image(w, image);
+	image[0] = 0x7f;
+	sample_raw(w, child, now_ns);
+	sample_raw(w, child, now_ns + 49 * EP_NS_PER_MS);
+	assert_null(world_place(w, child, (uintptr_t)image)->executable);
+	sample_raw(w, child, now_ns + 51 * EP_NS_PER_MS);
+	assert_non_null(world_place(w, child, (uintptr_t)image)->executable);
+	munmap(image, IMAGE_PAGES * PAGE);
+}
+
+WORLD_TEST(memory_is_looked_at_once_more_three_times)
+{
+	uint64_t now_ns = world_now();
+	uint8_t *image = make_image();
+	struct ep_program child;
+
+	if (!image)
+		skip();
+	image[0] = 0;
+	child = start_image(w, image);
+	for (unsigned int i = 0; i < 5; i++)
+		sample_raw(w, child, now_ns + i * 20 * EP_NS_PER_SEC);
+	assert_int_equal(world_process(w, child)->n_looks, 3);
+	image[0] = 0x7f;
+	sample_raw(w, child, now_ns + 200 * EP_NS_PER_SEC);
+	assert_null(world_place(w, child, (uintptr_t)image)->executable);
+	munmap(image, IMAGE_PAGES * PAGE);
+}
+
 /* A JIT has any number of places without a file. */
 WORLD_TEST(so_many_places_of_a_program_are_looked_at)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lays out an ELF file in memory of no file, as packers and loaders of their own do, and runs it from its entry:
- * packed SECONDS FILE.
+ * packed SECONDS FILE [WAY]. WAY: "rwx", all of it is writable and executable from the first; "memfd", each of its
+ * executable segments is in a file of memory of its own.
  */
 #include "zoo.h"
 
 #include <elf.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,8 +33,28 @@ static const char *read_file(const char *path)
 	return data;
 }
 
-static void *unpack(const char *file)
+/* A segment's pages anew, from a file that has nothing else. */
+static void map_memfd(char *start, uint64_t bytes, int prot)
 {
+	int fd = memfd_create("packed", 0);
+
+	if (fd < 0 || write(fd, start, bytes) != (ssize_t)bytes ||
+	    mmap(start, bytes, prot, MAP_PRIVATE | MAP_FIXED, fd, 0) != start)
+		exit(1);
+	close(fd);
+}
+
+static void protect(char *start, uint64_t bytes, uint32_t flags, const char *way)
+{
+	if (strcmp(way, "memfd") == 0 && flags & PF_X)
+		map_memfd(start, bytes, protection(flags));
+	else if (mprotect(start, bytes, protection(flags)) != 0)
+		exit(1);
+}
+
+static void *unpack(const char *file, const char *way)
+{
+	bool is_rwx = strcmp(way, "rwx") == 0;
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)file;
 	const Elf64_Phdr *loads = (const Elf64_Phdr *)(file + header->e_phoff);
 	uint64_t bytes = 0;
@@ -42,26 +64,25 @@ static void *unpack(const char *file)
 		if (loads[i].p_type == PT_LOAD)
 			bytes = loads[i].p_vaddr + loads[i].p_memsz;
 	}
-	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE | (is_rwx ? PROT_EXEC : 0), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (base == MAP_FAILED)
 		exit(1);
 	for (int i = 0; i < header->e_phnum; i++) {
 		if (loads[i].p_type == PT_LOAD)
 			memcpy(base + loads[i].p_vaddr, file + loads[i].p_offset, loads[i].p_filesz);
 	}
-	for (int i = 0; i < header->e_phnum; i++) {
+	for (int i = 0; i < header->e_phnum && !is_rwx; i++) {
 		uint64_t start = loads[i].p_vaddr & -PAGE_BYTES;
 
-		if (loads[i].p_type == PT_LOAD &&
-		    mprotect(base + start, loads[i].p_vaddr + loads[i].p_memsz - start, protection(loads[i].p_flags)) != 0)
-			exit(1);
+		if (loads[i].p_type == PT_LOAD)
+			protect(base + start, loads[i].p_vaddr + loads[i].p_memsz - start, loads[i].p_flags, way);
 	}
 	return base + header->e_entry;
 }
 
 int main(int argc, char **argv)
 {
-	void (*outer)(void) = argc > 2 ? (void (*)(void))unpack(read_file(argv[2])) : NULL;
+	void (*outer)(void) = argc > 2 ? (void (*)(void))unpack(read_file(argv[2]), argc > 3 ? argv[3] : "") : NULL;
 
 	if (!outer)
 		return 1;
