@@ -11,7 +11,8 @@
 void ep_pages_give_back(const void *data, size_t bytes)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t start = EP_ALIGN_UP((uintptr_t)data, page), end = EP_ALIGN_DOWN((uintptr_t)data + bytes, page);
+	uintptr_t start = EP_ALIGN_UP((uintptr_t)data, page),
+		  end = EP_ALIGN_DOWN((uintptr_t)data + bytes, page);
 
 	if (start < end)
 		(void)madvise((void *)start, end - start, MADV_PAGEOUT);

@@ -18,7 +18,11 @@
 #define MAX_BETWEEN 4
 /* At most so many mappings of a program are searched for an image of no file: a JIT has any number of mappings. */
 #define MAX_IMAGES 16
-/* From the first sample in code of no file to one look at such memory, and from each to the next. */
+/* One that is being laid out is looked at again after 10 ms, and after twice as long each time. */
+#define WAIT_NS	  (10 * EP_NS_PER_MS)
+#define MAX_WAITS 5
+/* From the first sample in code of no file to one look at such memory, and from each to the next.
+ */
 static const uint64_t looks_ns[] = {50 * EP_NS_PER_MS, EP_NS_PER_SEC, 10 * EP_NS_PER_SEC};
 /* Code that was described is looked for in memory of no file: so much of it, of so many files. */
 #define MIN_COPY_BYTES 65536
@@ -37,6 +41,10 @@ struct comparison {
 	bool may_be_image; /* if it is of no file that is mapped */
 	struct ep_proc_file image; /* fd -1: it is none */
 	struct ep_image_code code; /* of it, in the place */
+	bool is_unfinished;	   /* it is being laid out */
+	unsigned int n_waits;
+	struct ep_timeout again;
+	LIST_ENTRY(comparison) waiting;
 };
 
 static bool has_piece(const struct comparison *c, uint64_t off)
@@ -65,7 +73,9 @@ static void run_comparison(void *arg)
 
 	c->is_equal = c->fd >= 0 && has_all_pieces(c);
 	if (!c->is_equal && c->may_be_image)
-		(void)ep_proc_copy_image((pid_t)c->program.pid, c->start, c->end, &c->image, &c->code);
+		c->is_unfinished =
+			ep_proc_copy_image((pid_t)c->program.pid, c->start, c->end,
+					   c->n_waits == MAX_WAITS, &c->image, &c->code) == -EBUSY;
 }
 
 /* A file of memory alone (memfd), in which somebody has put something else than an ELF file. */
@@ -77,7 +87,8 @@ static bool is_memory(const struct ep_executable *executable)
 
 static bool is_anonymous(const struct ep_place_in_memory *place)
 {
-	return place->state == EP_PLACE_KNOWN && (!place->executable || is_memory(place->executable));
+	return place->state == EP_PLACE_KNOWN &&
+	       (!place->executable || is_memory(place->executable));
 }
 
 static void close_files(struct comparison *c)
@@ -99,7 +110,8 @@ static struct ep_executable *take_answer(struct comparison *c)
 	return ep_executables_get(executables, (pid_t)c->program.pid, &mapping, &c->image, ep_clock_mono_ns());
 }
 
-/* The reference is taken. Where the code is a part of the place, what is beside it stays as it is. */
+/* The reference is taken. Where the code is a part of the place, what is beside it stays as it is.
+ */
 static void put_executable(struct ep_process *process, const struct ep_place_in_memory *place,
 			   struct ep_executable *executable, const struct ep_image_code *code)
 {
@@ -144,13 +156,59 @@ static void apply_comparison(struct comparison *c)
 	ep_processes_mark(processes, process); /* there may be more of them */
 }
 
+static void free_comparison(struct comparison *c)
+{
+	close_files(c);
+	free(c);
+}
+
+static void finish_comparison(void *arg);
+
+static void look_again(void *arg)
+{
+	struct comparison *c = arg;
+
+	LIST_REMOVE(c, waiting);
+	if (ep_job_run(c->processes->options.loop, run_comparison, finish_comparison, c) == 0)
+		return;
+	apply_comparison(c);
+	free_comparison(c);
+}
+
+static void wait_for_image(struct comparison *c)
+{
+	struct ep_processes *processes = c->processes;
+
+	c->is_unfinished = false;
+	c->again = (struct ep_timeout){.run = look_again, .arg = c};
+	LIST_INSERT_HEAD(&processes->waiting_comparisons, c, waiting);
+	ep_timer_set(processes->options.timer, &c->again,
+		     ep_clock_mono_ns() + (WAIT_NS << c->n_waits));
+	c->n_waits++;
+}
+
 static void finish_comparison(void *arg)
 {
 	struct comparison *c = arg;
 
+	if (c->is_unfinished && !c->processes->stopped) {
+		wait_for_image(c);
+		return;
+	}
 	apply_comparison(c);
-	close_files(c);
-	free(c);
+	free_comparison(c);
+}
+
+void ep_moved_text_stop(struct ep_processes *processes)
+{
+	struct comparison *c;
+
+	while ((c = LIST_FIRST(&processes->waiting_comparisons)) != NULL) {
+		LIST_REMOVE(c, waiting);
+		ep_timer_unset(processes->options.timer, &c->again);
+		processes->comparisons--;
+		free_comparison(c);
+	}
 }
 
 /* Where the file has what was at this place; -ENODATA: `known` is of no file whose text was there. */
@@ -225,8 +283,7 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 	};
 	if ((executable && c->fd < 0) ||
 	    ep_job_run(processes->options.loop, run_comparison, finish_comparison, c) < 0) {
-		close_files(c);
-		free(c);
+		free_comparison(c);
 		return;
 	}
 	process->n_images += c->may_be_image;
@@ -234,7 +291,8 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 	processes->comparisons++;
 }
 
-/* Code that was described, of a few files: what a copy of it would be, and the pages that it takes. */
+/* Code that was described, of a few files: what a copy of it would be, and the pages that it takes.
+ */
 struct described {
 	struct {
 		struct text text;
@@ -282,7 +340,8 @@ static void find_described(struct described *described, const struct ep_vec *pla
 	ep_vec_each (places, place) {
 		const struct ep_executable *executable = place->executable;
 
-		if (executable && executable->described_end - executable->described_va >= MIN_COPY_BYTES &&
+		if (executable &&
+		    executable->described_end - executable->described_va >= MIN_COPY_BYTES &&
 		    executable->state == EP_EXECUTABLE_READY && executable->file.fd >= 0 &&
 		    described->n < MAX_DESCRIBED && !is_noted(described, executable))
 			note_described(described, executable);
@@ -352,12 +411,14 @@ bool ep_moved_text_may_have_changed(struct ep_place_in_memory *place)
 	return may;
 }
 
-void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *process, uint64_t time_ns)
+void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *process,
+			     uint64_t time_ns)
 {
 	struct ep_place_in_memory *place;
 	bool any = false;
 
-	if (process->n_looks == EP_LEN(looks_ns) || process->is_comparing || time_ns < process->look_ns)
+	if (process->n_looks == EP_LEN(looks_ns) || process->is_comparing ||
+	    time_ns < process->look_ns)
 		return;
 	if (!process->look_ns) {
 		process->look_ns = time_ns + looks_ns[0];

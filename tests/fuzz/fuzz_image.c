@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct ep_proc_file file;
 		struct stat st;
 
-		if (ep_proc_copy_image(getpid(), start, end, &file, &code) < 0)
+		if (ep_proc_copy_image(getpid(), start, end, i % 2, &file, &code) < 0)
 			continue;
 		assert(fstat(file.fd, &st) == 0 && (uint64_t)st.st_size == file.bytes && file.bytes <= EP_IMAGE_BYTES);
 		assert(code.file_off <= file.bytes + UINT64_MAX / 4 && code.file_off % PAGE == 0 && file.inode != 0);

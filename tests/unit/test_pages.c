@@ -20,7 +20,8 @@ static unsigned int count_mapped(const uint8_t *start, unsigned int n)
 	unsigned int mapped = 0;
 
 	assert_true(fd >= 0 && n <= N_PAGES);
-	assert_int_equal(pread(fd, words, n * sizeof(*words), (off_t)((uintptr_t)start / PAGE * sizeof(*words))),
+	assert_int_equal(pread(fd, words, n * sizeof(*words),
+			       (off_t)((uintptr_t)start / PAGE * sizeof(*words))),
 			 n * sizeof(*words));
 	for (unsigned int i = 0; i < n; i++)
 		mapped += words[i] >> 63;
@@ -53,7 +54,8 @@ static void check_bytes(const uint8_t *data)
 
 EP_TEST(whole_pages_of_a_file_go_and_come_back)
 {
-	static const char path[] = "test_pages.tmp"; /* in the build's directory, which is of a real file system */
+	static const char path[] =
+		"test_pages.tmp"; /* in the build's directory, which is of a real file system */
 	uint8_t *data;
 
 	if (sysconf(_SC_PAGESIZE) != PAGE)
@@ -62,7 +64,8 @@ EP_TEST(whole_pages_of_a_file_go_and_come_back)
 	check_bytes(data);
 	assert_int_equal(count_mapped(data, N_PAGES), N_PAGES);
 	ep_pages_give_back(data + 1, N_PAGES * PAGE - 2);
-	assert_true(count_mapped(data, 1) == 1 && count_mapped(data + (N_PAGES - 1) * PAGE, 1) == 1);
+	assert_true(count_mapped(data, 1) == 1 &&
+		    count_mapped(data + (N_PAGES - 1) * PAGE, 1) == 1);
 	/* What else the kernel does with them meanwhile is its business: most have gone. */
 	assert_in_range(count_mapped(data + PAGE, N_PAGES - 2), 0, N_PAGES / 4);
 	check_bytes(data);
@@ -72,7 +75,8 @@ EP_TEST(whole_pages_of_a_file_go_and_come_back)
 
 EP_TEST(memory_of_no_file_keeps_its_bytes)
 {
-	uint8_t *data = mmap(NULL, N_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *data = mmap(NULL, N_PAGES * PAGE, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(data != MAP_FAILED);
 	for (unsigned int i = 0; i < N_PAGES; i++)
