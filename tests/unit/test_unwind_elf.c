@@ -194,12 +194,26 @@ static Elf64_Shdr eh_frame_section(uint8_t *bytes)
 	return (Elf64_Shdr){0};
 }
 
-/* Nothing of a chain is believed when an entry of it is not as it must be. */
+/* The entry before the one of length 0. */
+static uint8_t *last_entry(uint8_t *bytes)
+{
+	Elf64_Shdr section = eh_frame_section(bytes);
+	uint8_t *entry = bytes + section.sh_offset, *last = entry;
+	uint32_t len;
+
+	while (memcpy(&len, entry, sizeof(len)), len != 0) {
+		last = entry;
+		entry += 4 + len;
+	}
+	return last;
+}
+
+/* Nothing of a chain is believed when an entry of it is not as it must be: here its last one. */
 EP_TEST(a_chain_with_a_wrong_entry_is_no_eh_frame)
 {
 	static const struct {
 		const char *what;
-		uint32_t off; /* in the second entry, an FDE */
+		uint32_t off; /* in an FDE */
 		uint32_t value;
 	} rows[] = {
 		{"an id that leads to no CIE", 4, 8},
@@ -211,19 +225,9 @@ EP_TEST(a_chain_with_a_wrong_entry_is_no_eh_frame)
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
 		size_t n;
-		uint8_t *bytes = read_self(&n), *second;
-		Elf64_Shdr section = eh_frame_section(bytes);
-		uint64_t last;
-		uint32_t len;
+		uint8_t *bytes = read_self(&n);
 
-		second = bytes + section.sh_offset;
-		memcpy(&len, second, sizeof(len));
-		second += 4 + len;
-		memcpy(second + rows[i].off, &rows[i].value, sizeof(rows[i].value));
-		/* What follows it is a chain of its own where there is another CIE: none of that
-		 * may hold either. */
-		last = section.sh_offset + section.sh_size - 4;
-		bytes[last] = 1;
+		memcpy(last_entry(bytes) + rows[i].off, &rows[i].value, sizeof(rows[i].value));
 		drop_sections(bytes);
 		eh_frame_phdr(bytes)->p_type = PT_NULL;
 		if (build_memory(bytes, n)->stats.sources & 3)
