@@ -15,7 +15,12 @@
 /* Tail calls of a walk that is over before the next tick is due. */
 #define SHORT_WALK 3
 
-/* Where frame pointers lead to from the stack that is copied; 0: they do not leave it. */
+/*
+ * Where frame pointers lead to from the stack that is copied; 0: they do not leave it. The first may
+ * be elsewhere already: the leaf has none of its own, and its caller came from another stack
+ * ("From one stack to another" in docs/stack-deltas.md). It may as well be any number, which leads
+ * to a piece of memory that no rule looks at, or to none.
+ */
 static __always_inline __u64 find_other_stack(const struct ep_copy *copy)
 {
 	__u64 base = copy->regs[EP_REG_SP] & ~(__u64)(EP_COPY_PAGE_BYTES - 1);
@@ -26,7 +31,7 @@ static __always_inline __u64 find_other_stack(const struct ep_copy *copy)
 	/* 24 rounds of about 20 instructions. */
 	for (__u32 i = 0; i < MAX_LINKS; i++) {
 		if (fp - base >= EP_COPY_PAGES * EP_COPY_PAGE_BYTES)
-			return i ? fp : 0;
+			return fp;
 		if (bpf_probe_read_user(link, sizeof(link), (void *)fp) || !link[1])
 			return 0;
 		fp = link[0];

@@ -2,6 +2,7 @@
 #include "core/bpf/programs.h"
 #include "core/bpf/loads.h"
 #include "core/base/log.h"
+#include "core/base/pages.h"
 #include "core/bpf/cpus.h"
 #include "core/bpf/descriptors.h"
 #include "core/bpf/loaded.h"
@@ -398,6 +399,7 @@ int ep_bpf_lengthen_runs(struct ep_bpf *bpf)
 		if (r == 0 || r == -EPERM || r == -EACCES || r == -ENOMEM || r == -ECANCELED)
 			break;
 	}
+	ep_pages_give_back(core_bpf_object, sizeof(core_bpf_object));
 	return r;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/bpf/unwinder_program.h"
 #include "core/base/log.h"
+#include "core/base/pages.h"
 #include "core/bpf/descriptors.h"
 #include "core/bpf/language_maps.h"
 #include "core/bpf/programs.h"
@@ -185,6 +186,7 @@ static int load_any(struct ep_unwinder_program *program, const struct ep_bpf *bp
 			break;
 		frames /= 2;
 	} while (frames > least);
+	ep_pages_give_back(options->image->object, options->image->object_bytes);
 	if (r < 0)
 		explain(log, r, reason);
 	return r;

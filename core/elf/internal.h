@@ -28,6 +28,8 @@ struct ep_elf {
 
 /* Of a file that has none: what program headers and the dynamic section tell. 0, -ENOMEM. */
 int ep_elf_make_sections(struct ep_elf *elf);
+/* Where .eh_frame is, if nothing of the file tells: by what it is. 0, -ENODATA, -ENOMEM. Reads segments whole. */
+int ep_elf_search_eh_frame(const struct ep_elf *elf, uint64_t *ret_va, uint64_t *ret_bytes);
 
 /*
  * Zeroed memory for `bytes` bytes, taken from the budget of `work`, which may be NULL: small from the heap, large

@@ -5,6 +5,7 @@
  * they have elsewhere. Whoever looks for .eh_frame or .dynsym need not know.
  *
  *	PT_GNU_EH_FRAME ──► .eh_frame_hdr ──► .eh_frame, up to the end of its segment: it ends by itself
+ *	without it .eh_frame is looked for (eh_frame.c)
  *	PT_DYNAMIC ──► DT_SYMTAB, DT_STRTAB, DT_GNU_HASH (or DT_HASH, which both tell how many symbols there are)
  *	PT_LOAD, executable ──► .text, of which there may be several
  */
@@ -73,11 +74,15 @@ static void make_eh_frame(struct ep_elf *elf)
 {
 	static const uint8_t usual[] = {1, 0x1b};
 	struct ep_elf_segment hdr;
+	uint64_t va, bytes;
 	uint8_t head[8];
 	int32_t distance;
 
-	if (ep_elf_find_segment(elf, PT_GNU_EH_FRAME, &hdr) < 0)
+	if (ep_elf_find_segment(elf, PT_GNU_EH_FRAME, &hdr) < 0) {
+		if (ep_elf_search_eh_frame(elf, &va, &bytes) == 0)
+			make(elf, EH_FRAME, ".eh_frame", SHT_PROGBITS, va, bytes);
 		return;
+	}
 	make(elf, EH_FRAME_HDR, ".eh_frame_hdr", SHT_PROGBITS, hdr.va, hdr.file_bytes);
 	if (ep_elf_read_at(elf, hdr.file_off, head, sizeof(head)) < 0 || memcmp(head, usual, sizeof(usual)) != 0)
 		return;

@@ -4,6 +4,7 @@
  * headers its BPF program was built. No kernel is asked.
  */
 #include "core/base/log.h"
+#include "core/base/pages.h"
 #include "core/elf/file.h"
 #include "core/plugin/unwinder.h"
 #include "ebpf-profiler/bpf/self.h"
@@ -49,6 +50,8 @@ static int check_bpf_abi(const struct ep_plugin *plugin, const struct ep_bpf_ima
 	uint32_t abi = 0;
 	int r = read_bpf_abi(image, &abi);
 
+	/* Most languages never run: their programs are not read again. */
+	ep_pages_give_back(image->object, image->object_bytes);
 	if (r < 0 && r != -ENOMEM)
 		r = -EBADMSG;
 	if (r < 0)

@@ -85,50 +85,118 @@ static int read_headers(struct image *image, uint64_t base)
 	return image->bytes > EP_IMAGE_BYTES || total > EP_IMAGE_BYTES ? -E2BIG : 0;
 }
 
-/* The code at [start, end) is in one of its executable segments: where that is in the file. */
-static bool has_code(const struct image *image, uint64_t start, uint64_t end, uint64_t *ret_file_off)
+/* What of [start, end) is in one of its executable segments, the first: memory of more of them may
+ * be executable. */
+static bool find_code(const struct image *image, uint64_t start, uint64_t end,
+		      struct ep_image_code *ret_code)
 {
 	for (size_t i = 0; i < image->header.e_phnum; i++) {
 		const Elf64_Phdr *load = &image->phdrs[i];
 		uint64_t at = image->bias + first_page(load);
 		uint64_t bytes = EP_ALIGN_UP(load->p_vaddr + load->p_memsz, PAGE_BYTES) - first_page(load);
 
-		if (load->p_type != PT_LOAD || !(load->p_flags & PF_X) || start < at || start - at >= bytes ||
-		    end - start > bytes - (start - at))
+		uint64_t first = EP_MAX(start, at), last = EP_MIN(end, at + bytes);
+
+		if (load->p_type != PT_LOAD || !(load->p_flags & PF_X) || at + bytes < at ||
+		    first >= last)
 			continue;
-		*ret_file_off = EP_ALIGN_DOWN(load->p_offset, PAGE_BYTES) + (start - at);
+		*ret_code = (struct ep_image_code){
+			.start = first,
+			.end = last,
+			.file_off = EP_ALIGN_DOWN(load->p_offset, PAGE_BYTES) + (first - at),
+		};
 		return true;
 	}
 	return false;
 }
 
 /* A file's header is none of ours: its code may be on the way into memory of no file (core/process/moved_text.h). */
-static bool is_of_no_file(pid_t pid, uint64_t base, uint64_t code)
+static bool is_of_no_file(const struct ep_maps *maps, uint64_t base, uint64_t code)
 {
-	ep_cleanup(ep_maps_fini) struct ep_maps maps;
 	const struct ep_mapping *mapping;
 	uint64_t addr = base;
 
-	ep_maps_init(&maps, MAX_MAPPINGS);
-	if (ep_maps_read(&maps, pid, EP_MAPS_ALL) < 0)
-		return false;
 	while (addr <= code) {
-		mapping = ep_maps_find(&maps, addr);
-		if (!mapping || mapping->kind != EP_MAPPING_ANON)
+		mapping = ep_maps_find(maps, addr);
+		if (!mapping ||
+		    (mapping->kind != EP_MAPPING_ANON && !ep_is_memfd_path(mapping->path)))
 			return false;
 		addr = mapping->end;
 	}
 	return true;
 }
 
+static bool is_read_only(const struct ep_maps *maps, uint64_t addr)
+{
+	const struct ep_mapping *mapping = ep_maps_find(maps, addr);
+
+	return mapping && mapping->prot & EP_PROT_READ && !(mapping->prot & EP_PROT_WRITE);
+}
+
+/*
+ * Memory is reserved without any right, written to, and read only then. Where code stays writable,
+ * nobody can tell.
+ */
+static bool is_finished(const struct image *image, const struct ep_maps *maps, uint64_t code)
+{
+	if (!is_read_only(maps, code))
+		return true;
+	for (size_t i = 0; i < image->header.e_phnum; i++) {
+		const Elf64_Phdr *load = &image->phdrs[i];
+		uint64_t addr = image->bias + load->p_vaddr;
+
+		if (load->p_type == PT_LOAD && !(load->p_flags & PF_W) && load->p_filesz > 0 &&
+		    (!is_read_only(maps, addr) || !is_read_only(maps, addr + load->p_filesz - 1)))
+			return false;
+	}
+	return true;
+}
+
+/* The dynamic section, which is in a segment that stays writable, says where symbols are. True if
+ * there is none. */
+static bool has_dynamic(const struct image *image)
+{
+	const Elf64_Phdr *dynamic = NULL;
+	unsigned int n_tables = 0;
+	Elf64_Dyn entry;
+
+	for (size_t i = 0; i < image->header.e_phnum; i++) {
+		if (image->phdrs[i].p_type == PT_DYNAMIC)
+			dynamic = &image->phdrs[i];
+	}
+	for (uint64_t i = 0;
+	     dynamic && i < EP_MIN(dynamic->p_filesz / sizeof(entry), (uint64_t)MAX_DYNAMIC); i++) {
+		if (ep_memory_read(image->pid, image->bias + dynamic->p_vaddr + i * sizeof(entry),
+				   &entry, sizeof(entry)) < 0 ||
+		    entry.d_tag == DT_NULL)
+			break;
+		n_tables += entry.d_tag == DT_SYMTAB || entry.d_tag == DT_STRTAB;
+	}
+	return !dynamic || n_tables == 2;
+}
+
+static int check_memory(const struct image *image, uint64_t base, uint64_t code,
+			bool unfinished_too)
+{
+	ep_cleanup(ep_maps_fini) struct ep_maps maps;
+
+	ep_maps_init(&maps, MAX_MAPPINGS);
+	if (ep_maps_read(&maps, image->pid, EP_MAPS_ALL) < 0 || !is_of_no_file(&maps, base, code))
+		return -ENODATA;
+	return unfinished_too || (is_finished(image, &maps, code) && has_dynamic(image)) ? 0
+											 : -EBUSY;
+}
+
 /* The nearest header before the code: up to where nothing can be read. */
-static int find_image(struct image *image, uint64_t start, uint64_t end, uint64_t *ret_file_off)
+static int find_image(struct image *image, uint64_t start, uint64_t end, bool unfinished_too,
+		      struct ep_image_code *ret_code)
 {
 	for (uint64_t i = 0; i <= EP_IMAGE_PAGES && i * PAGE_BYTES <= start; i++) {
 		int r = read_headers(image, start - i * PAGE_BYTES);
 
-		if (r == 0 && has_code(image, start, end, ret_file_off))
-			return is_of_no_file(image->pid, start - i * PAGE_BYTES, start) ? 0 : -ENODATA;
+		if (r == 0 && find_code(image, start, end, ret_code))
+			return check_memory(image, start - i * PAGE_BYTES, ret_code->start,
+					    unfinished_too);
 		if (r < 0 && r != -ENODATA)
 			return r == -EFAULT ? -ENODATA : r;
 	}
@@ -277,7 +345,8 @@ static int copy(struct image *image, struct ep_proc_file *ret_file)
 	return r;
 }
 
-int ep_proc_copy_image(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_file *ret_file, uint64_t *ret_file_off)
+int ep_proc_copy_image(pid_t pid, uint64_t start, uint64_t end, bool unfinished_too,
+		       struct ep_proc_file *ret_file, struct ep_image_code *ret_code)
 {
 	ep_autofree struct image *image = calloc(1, sizeof(*image));
 	int r;
@@ -285,6 +354,8 @@ int ep_proc_copy_image(pid_t pid, uint64_t start, uint64_t end, struct ep_proc_f
 	if (!image)
 		return -ENOMEM;
 	image->pid = pid;
-	r = find_image(image, start, end, ret_file_off);
-	return r < 0 ? r : copy(image, ret_file);
+	r = find_image(image, start, end, unfinished_too, ret_code);
+	if (r == 0)
+		r = copy(image, ret_file);
+	return r == -EFAULT && !unfinished_too ? -EBUSY : r;
 }

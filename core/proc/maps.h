@@ -20,6 +20,7 @@
 
 #include "core/base/vec.h"
 
+#include <string.h>
 #include <sys/types.h>
 
 enum ep_mapping_kind {
@@ -89,6 +90,12 @@ int ep_maps_parse(struct ep_maps *maps, const char *data, size_t bytes, enum ep_
 
 /* One line without its newline. Fills all but the decoding of newlines. 0, -EBADMSG. */
 int ep_maps_parse_line(const char *line, size_t bytes, struct ep_mapping *ret_mapping);
+
+/* Memory that was given a name (memfd_create): the kernel shows it as "/memfd:NAME (deleted)". */
+static inline bool ep_is_memfd_path(const char *path)
+{
+	return path && strncmp(path, "/memfd:", strlen("/memfd:")) == 0;
+}
 
 /* The mapping that holds `addr`, or NULL. */
 const struct ep_mapping *ep_maps_find(const struct ep_maps *maps, uint64_t addr);

@@ -69,6 +69,18 @@ static int put_table(struct ep_analysis *analysis, const struct ep_unwind_table 
 	return r;
 }
 
+/* They ascend. */
+static void read_extent(struct ep_analysis *analysis, const struct ep_vec *rows)
+{
+	const struct ep_code_row *last;
+
+	if (!rows->len)
+		return;
+	last = ep_vec_at(rows, struct ep_code_row, rows->len - 1);
+	analysis->described_va = ep_vec_at(rows, struct ep_code_row, 0)->va;
+	analysis->described_end = last->va + last->bytes;
+}
+
 static void make_table(struct ep_analysis *analysis, struct ep_elf *elf, const char *root)
 {
 	ep_cleanup(ep_description_fini) struct ep_description description;
@@ -79,6 +91,7 @@ static void make_table(struct ep_analysis *analysis, struct ep_elf *elf, const c
 	ep_description_init(&description);
 	analysis->is_described = ep_claims_describe(analysis->claims, analysis->n_claims, elf, root,
 						    path, &description);
+	read_extent(analysis, &description.rows);
 	r = ep_analysis_build_table(elf, root, path, &description.rows, &table);
 	if (r == 0)
 		r = put_table(analysis, table);

@@ -43,6 +43,7 @@ struct ep_analysis {
 	size_t n_claims;
 	bool is_described; /* by all of them; if not, another time may tell more */
 	struct ep_described_symbols *described; /* a reference; NULL: no symbols were */
+	uint64_t described_va, described_end; /* of all rows; both 0: there were none */
 };
 
 void ep_analysis_run(struct ep_analysis *analysis);

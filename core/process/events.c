@@ -611,6 +611,15 @@ static bool may_lack_language(struct ep_process *process, const struct ep_sample
 	       ep_sample_has_raw_code(sample, bytes);
 }
 
+/* From the first on that has code of no file: samples of known stacks come without their frames. */
+static bool may_run_moved_text(const struct ep_process *process, const struct ep_sample *sample,
+			       size_t bytes)
+{
+	return process->state != EP_PROCESS_ENDED &&
+	       (process->look_ns || sample->flags & EP_SAMPLE_RAW ||
+		(sample->event.type == EP_EVENT_TRACE && ep_sample_has_raw_code(sample, bytes)));
+}
+
 void ep_processes_on_sample(struct ep_processes *processes, const struct ep_sample *sample,
 			    size_t bytes)
 {
@@ -620,6 +629,8 @@ void ep_processes_on_sample(struct ep_processes *processes, const struct ep_samp
 		process = meet(processes, sample);
 	if (process)
 		look(processes, process, sample);
+	if (process && may_run_moved_text(process, sample, bytes))
+		ep_moved_text_on_sample(processes, process, sample->event.time_ns);
 	if (sample->event.type == EP_EVENT_TRACE &&
 	    (sample->copy_bytes || sample->flags & EP_SAMPLE_RAW ||
 	     (process && may_lack_language(process, sample, bytes))))

@@ -258,6 +258,8 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 		analysis->n_claims = 0;
 	}
 	take_described(executables, executable, analysis);
+	executable->described_va = analysis->described_va;
+	executable->described_end = analysis->described_end;
 	executable->state = analysis->result < 0 ? EP_EXECUTABLE_FAILED : EP_EXECUTABLE_READY;
 	executable->unopened = analysis->result == -ECANCELED ||
 			       (analysis->result < 0 && !analysis->opened);

@@ -69,6 +69,8 @@ struct ep_executable {
 	struct ep_claim *claims[EP_MAX_CLAIMS]; /* references: languages that run in it */
 	size_t n_claims;
 	struct ep_described_symbols *described; /* that its file does not have; NULL: none */
+	/* Code that a language has described: all of it is in there. Both 0: none. */
+	uint64_t described_va, described_end;
 	uint64_t idle_since_ns; /* monotonic; 0 while refs > 0 */
 	struct ep_executables *owner; /* of the list of those that nobody maps, whose files are open yet */
 	TAILQ_ENTRY(ep_executable) idle;
@@ -177,11 +179,5 @@ const struct ep_executables_stats *ep_executables_stats(struct ep_executables *e
 /* ELF virtual address of a mapping's start. 0, or -ENODATA when no segment covers it. */
 int ep_executable_find_va(const struct ep_executable *executable, uint64_t file_off,
 			  uint64_t *ret_va);
-
-/* Memory that was given a name (memfd_create): the kernel shows it as "/memfd:NAME (deleted)". */
-static inline bool ep_is_memfd_path(const char *path)
-{
-	return path && strncmp(path, "/memfd:", strlen("/memfd:")) == 0;
-}
 
 #endif

@@ -53,6 +53,7 @@ struct ep_processes {
 	LIST_HEAD(, ep_process) heirs; /* of places whose files are looked at for their parents */
 	size_t n_places, max_places; /* of all programs, see struct ep_process; EP_MAX_PLACES */
 	size_t comparisons;	 /* of places with texts of files: moved_text.h */
+	LIST_HEAD(, comparison) waiting_comparisons; /* for an image that is being laid out */
 	bool changed;		 /* samples that wait may be passed on */
 	bool stopped;
 	/* Live processes whose exits may have been missed: so often all are to be looked at yet,

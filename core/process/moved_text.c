@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/moved_text.h"
+#include "core/base/clock.h"
 #include "core/plugin/job.h"
 #include "core/proc/image.h"
+#include "core/proc/maps.h"
 #include "core/proc/memory.h"
 #include "core/process/internal.h"
 
@@ -16,11 +18,21 @@
 #define MAX_BETWEEN 4
 /* At most so many mappings of a program are searched for an image of no file: a JIT has any number of mappings. */
 #define MAX_IMAGES 16
+/* One that is being laid out is looked at again after 10 ms, and after twice as long each time. */
+#define WAIT_NS	  (10 * EP_NS_PER_MS)
+#define MAX_WAITS 5
+/* From the first sample in code of no file to one look at such memory, and from each to the next.
+ */
+static const uint64_t looks_ns[] = {50 * EP_NS_PER_MS, EP_NS_PER_SEC, 10 * EP_NS_PER_SEC};
+/* Code that was described is looked for in memory of no file: so much of it, of so many files. */
+#define MIN_COPY_BYTES 65536
+#define MAX_DESCRIBED  4
 
 struct comparison {
 	struct ep_processes *processes;
 	struct ep_program program;
 	uint64_t start, end, file_off;
+	uint64_t from, bytes; /* from start on: what is compared, which may be a part */
 	uint64_t time_ns; /* of the mapping */
 	uint32_t executable;
 	int fd; /* the file, of its own; -1: none is near */
@@ -28,6 +40,11 @@ struct comparison {
 	bool is_equal;
 	bool may_be_image; /* if it is of no file that is mapped */
 	struct ep_proc_file image; /* fd -1: it is none */
+	struct ep_image_code code; /* of it, in the place */
+	bool is_unfinished;	   /* it is being laid out */
+	unsigned int n_waits;
+	struct ep_timeout again;
+	LIST_ENTRY(comparison) waiting;
 };
 
 static bool has_piece(const struct comparison *c, uint64_t off)
@@ -41,13 +58,13 @@ static bool has_piece(const struct comparison *c, uint64_t off)
 
 static bool has_all_pieces(const struct comparison *c)
 {
-	uint64_t last_off = c->end - c->start - PIECE_BYTES;
+	uint64_t last_off = c->bytes - PIECE_BYTES;
 
 	for (uint64_t i = 0; i < N_PIECES; i++) {
-		if (!has_piece(c, last_off / (N_PIECES - 1) * i))
+		if (!has_piece(c, c->from + last_off / (N_PIECES - 1) * i))
 			return false;
 	}
-	return has_piece(c, last_off);
+	return has_piece(c, c->from + last_off);
 }
 
 static void run_comparison(void *arg)
@@ -56,12 +73,22 @@ static void run_comparison(void *arg)
 
 	c->is_equal = c->fd >= 0 && has_all_pieces(c);
 	if (!c->is_equal && c->may_be_image)
-		(void)ep_proc_copy_image((pid_t)c->program.pid, c->start, c->end, &c->image, &c->file_off);
+		c->is_unfinished =
+			ep_proc_copy_image((pid_t)c->program.pid, c->start, c->end,
+					   c->n_waits == MAX_WAITS, &c->image, &c->code) == -EBUSY;
+}
+
+/* A file of memory alone (memfd), in which somebody has put something else than an ELF file. */
+static bool is_memory(const struct ep_executable *executable)
+{
+	return executable->state == EP_EXECUTABLE_FAILED && !executable->unopened &&
+	       ep_is_memfd_path(executable->path);
 }
 
 static bool is_anonymous(const struct ep_place_in_memory *place)
 {
-	return !place->executable && place->state == EP_PLACE_KNOWN;
+	return place->state == EP_PLACE_KNOWN &&
+	       (!place->executable || is_memory(place->executable));
 }
 
 static void close_files(struct comparison *c)
@@ -83,11 +110,26 @@ static struct ep_executable *take_answer(struct comparison *c)
 	return ep_executables_get(executables, (pid_t)c->program.pid, &mapping, &c->image, ep_clock_mono_ns());
 }
 
+/* The reference is taken. Where the code is a part of the place, what is beside it stays as it is.
+ */
+static void put_executable(struct ep_process *process, const struct ep_place_in_memory *place,
+			   struct ep_executable *executable, const struct ep_image_code *code)
+{
+	struct ep_place_in_memory part = *place;
+
+	part.start = code->start;
+	part.end = code->end;
+	part.file_off = code->file_off;
+	part.executable = executable;
+	(void)ep_places_insert(&process->places, part);
+}
+
 static void apply_comparison(struct comparison *c)
 {
 	struct ep_processes *processes = c->processes;
 	struct ep_process *process = ep_table_find_live(&processes->table, (pid_t)c->program.pid);
 	struct ep_executable *executable;
+	struct ep_image_code code = {.start = c->start, .end = c->end, .file_off = c->file_off};
 	struct ep_place_in_memory *place;
 
 	processes->comparisons--;
@@ -98,14 +140,15 @@ static void apply_comparison(struct comparison *c)
 	if (!place || place->start != c->start || place->end != c->end || !is_anonymous(place))
 		return;
 	executable = take_answer(c);
+	if (!c->is_equal)
+		code = c->code;
 	/* Where something was done to it meanwhile, it is looked at once more: it may have been filled. */
 	if (executable || place->time_ns == c->time_ns) {
 		place->is_compared |= c->is_equal || c->was_file;
 		place->is_searched |= c->may_be_image;
 	}
 	if (executable) {
-		place->executable = executable;
-		place->file_off = c->file_off;
+		put_executable(process, place, executable, &code);
 		process->remapped = true;
 		processes->stats.moved_texts += c->is_equal;
 		processes->stats.images += !c->is_equal;
@@ -113,13 +156,59 @@ static void apply_comparison(struct comparison *c)
 	ep_processes_mark(processes, process); /* there may be more of them */
 }
 
+static void free_comparison(struct comparison *c)
+{
+	close_files(c);
+	free(c);
+}
+
+static void finish_comparison(void *arg);
+
+static void look_again(void *arg)
+{
+	struct comparison *c = arg;
+
+	LIST_REMOVE(c, waiting);
+	if (ep_job_run(c->processes->options.loop, run_comparison, finish_comparison, c) == 0)
+		return;
+	apply_comparison(c);
+	free_comparison(c);
+}
+
+static void wait_for_image(struct comparison *c)
+{
+	struct ep_processes *processes = c->processes;
+
+	c->is_unfinished = false;
+	c->again = (struct ep_timeout){.run = look_again, .arg = c};
+	LIST_INSERT_HEAD(&processes->waiting_comparisons, c, waiting);
+	ep_timer_set(processes->options.timer, &c->again,
+		     ep_clock_mono_ns() + (WAIT_NS << c->n_waits));
+	c->n_waits++;
+}
+
 static void finish_comparison(void *arg)
 {
 	struct comparison *c = arg;
 
+	if (c->is_unfinished && !c->processes->stopped) {
+		wait_for_image(c);
+		return;
+	}
 	apply_comparison(c);
-	close_files(c);
-	free(c);
+	free_comparison(c);
+}
+
+void ep_moved_text_stop(struct ep_processes *processes)
+{
+	struct comparison *c;
+
+	while ((c = LIST_FIRST(&processes->waiting_comparisons)) != NULL) {
+		LIST_REMOVE(c, waiting);
+		ep_timer_unset(processes->options.timer, &c->again);
+		processes->comparisons--;
+		free_comparison(c);
+	}
 }
 
 /* Where the file has what was at this place; -ENODATA: `known` is of no file whose text was there. */
@@ -162,11 +251,17 @@ static const struct ep_place_in_memory *find_file(const struct ep_vec *places, s
 	return NULL;
 }
 
-/* `executable` NULL: no file is near. */
+/* What a place may be: `bytes` of a file, from `from` in it on. */
+struct text {
+	const struct ep_executable *executable; /* NULL: of no file */
+	uint64_t file_off; /* of the place's start */
+	uint64_t from, bytes;
+};
+
 static void start_comparison(struct ep_processes *processes, struct ep_process *process,
-			     const struct ep_place_in_memory *place, const struct ep_executable *executable,
-			     uint64_t file_off)
+			     const struct ep_place_in_memory *place, const struct text *text)
 {
+	const struct ep_executable *executable = text->executable;
 	struct comparison *c = calloc(1, sizeof(*c));
 
 	if (!c)
@@ -177,7 +272,9 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 		.start = place->start,
 		.end = place->end,
 		.time_ns = place->time_ns,
-		.file_off = file_off,
+		.file_off = text->file_off,
+		.from = text->from,
+		.bytes = text->bytes,
 		.executable = executable ? executable->id : 0,
 		.fd = executable ? fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0) : -1,
 		.was_file = executable != NULL,
@@ -186,8 +283,7 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 	};
 	if ((executable && c->fd < 0) ||
 	    ep_job_run(processes->options.loop, run_comparison, finish_comparison, c) < 0) {
-		close_files(c);
-		free(c);
+		free_comparison(c);
 		return;
 	}
 	process->n_images += c->may_be_image;
@@ -195,17 +291,82 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 	processes->comparisons++;
 }
 
+/* Code that was described, of a few files: what a copy of it would be, and the pages that it takes.
+ */
+struct described {
+	struct {
+		struct text text;
+		uint64_t page_bytes;
+	} codes[MAX_DESCRIBED];
+	size_t n;
+};
+
+static bool is_noted(const struct described *described, const struct ep_executable *executable)
+{
+	for (size_t i = 0; i < described->n; i++) {
+		if (described->codes[i].text.executable == executable)
+			return true;
+	}
+	return false;
+}
+
+/* It lies in one segment, as any code that can be copied as a whole. */
+static void note_described(struct described *described, const struct ep_executable *executable)
+{
+	uint64_t va = executable->described_va, end = executable->described_end;
+	uint64_t page = EP_ALIGN_DOWN(va, EP_PAGE_BYTES);
+
+	for (size_t i = 0; i < executable->n_segments; i++) {
+		const struct ep_elf_segment *segment = &executable->segments[i];
+
+		if (page < segment->va || end - segment->va > segment->file_bytes)
+			continue;
+		described->codes[described->n].page_bytes = EP_ALIGN_UP(end, EP_PAGE_BYTES) - page;
+		described->codes[described->n++].text = (struct text){
+			.executable = executable,
+			.file_off = segment->file_off + (page - segment->va),
+			.from = va - page,
+			.bytes = end - va,
+		};
+		return;
+	}
+}
+
+static void find_described(struct described *described, const struct ep_vec *places)
+{
+	const struct ep_place_in_memory *place;
+
+	described->n = 0;
+	ep_vec_each (places, place) {
+		const struct ep_executable *executable = place->executable;
+
+		if (executable &&
+		    executable->described_end - executable->described_va >= MIN_COPY_BYTES &&
+		    executable->state == EP_EXECUTABLE_READY && executable->file.fd >= 0 &&
+		    described->n < MAX_DESCRIBED && !is_noted(described, executable))
+			note_described(described, executable);
+	}
+}
+
 /* True when it is being compared with a file's text. */
-static bool compare_place(struct ep_processes *processes, struct ep_process *process, size_t i)
+static bool compare_place(struct ep_processes *processes, struct ep_process *process, size_t i,
+			  const struct described *described)
 {
 	const struct ep_vec *places = &process->places;
 	const struct ep_place_in_memory *place = ep_vec_at(places, struct ep_place_in_memory, i);
 	const struct ep_place_in_memory *files[] = {find_file(places, i, -1), find_file(places, i, 1)};
-	uint64_t file_off;
+	struct text text = {.bytes = place->end - place->start};
 
 	for (size_t k = 0; k < EP_LEN(files); k++) {
-		if (files[k] && find_text(files[k], place, &file_off) == 0) {
-			start_comparison(processes, process, place, files[k]->executable, file_off);
+		if (files[k] && find_text(files[k], place, &text.file_off) == 0) {
+			text.executable = files[k]->executable;
+			start_comparison(processes, process, place, &text);
+			return process->is_comparing;
+		}
+	}
+	for (size_t k = 0; k < described->n; k++) {
+		if (described->codes[k].page_bytes == place->end - place->start) {
+			start_comparison(processes, process, place, &described->codes[k].text);
 			return process->is_comparing;
 		}
 	}
@@ -214,7 +375,8 @@ static bool compare_place(struct ep_processes *processes, struct ep_process *pro
 
 static bool may_be_text(const struct ep_place_in_memory *place)
 {
-	return is_anonymous(place) && !place->is_memfd && place->end - place->start >= EP_PAGE_BYTES;
+	return is_anonymous(place) && !(place->is_memfd && !place->executable) &&
+	       place->end - place->start >= EP_PAGE_BYTES;
 }
 
 /* First what may be a file's: a JIT has many places that are nothing. */
@@ -222,20 +384,22 @@ void ep_moved_text_look(struct ep_processes *processes, struct ep_process *proce
 {
 	const struct ep_vec *places = &process->places;
 	const struct ep_place_in_memory *place, *unsearched = NULL;
+	struct described described;
 
 	if (process->is_comparing)
 		return;
+	find_described(&described, places);
 	for (size_t i = 0; i < places->len; i++) {
 		place = ep_vec_at(places, struct ep_place_in_memory, i);
 		if (!may_be_text(place))
 			continue;
-		if (!place->is_compared && compare_place(processes, process, i))
+		if (!place->is_compared && compare_place(processes, process, i, &described))
 			return;
 		if (!unsearched && !place->is_searched)
 			unsearched = place;
 	}
 	if (unsearched && process->n_images < MAX_IMAGES)
-		start_comparison(processes, process, unsearched, NULL, 0);
+		start_comparison(processes, process, unsearched, &(struct text){0});
 }
 
 bool ep_moved_text_may_have_changed(struct ep_place_in_memory *place)
@@ -245,6 +409,42 @@ bool ep_moved_text_may_have_changed(struct ep_place_in_memory *place)
 	if (may)
 		place->is_compared = place->is_searched = false;
 	return may;
+}
+
+void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *process,
+			     uint64_t time_ns)
+{
+	struct ep_place_in_memory *place;
+	bool any = false;
+
+	if (process->n_looks == EP_LEN(looks_ns) || process->is_comparing ||
+	    time_ns < process->look_ns)
+		return;
+	if (!process->look_ns) {
+		process->look_ns = time_ns + looks_ns[0];
+		return;
+	}
+	if (++process->n_looks < EP_LEN(looks_ns))
+		process->look_ns = time_ns + looks_ns[process->n_looks];
+	process->n_images = 0;
+	ep_vec_each (&process->places, place)
+		any |= ep_moved_text_may_have_changed(place);
+	if (any)
+		ep_processes_mark(processes, process);
+}
+
+/* A part of a place is what it was. */
+static void keep_part(struct ep_vec *places, const struct ep_place_in_memory *was)
+{
+	struct ep_place_in_memory *place = ep_places_find(places, was->start), part = *was;
+
+	if (!place || !is_anonymous(place) || was->end > place->end ||
+	    (was->start == place->start && was->end == place->end))
+		return;
+	place->is_searched = true;
+	part.time_ns = place->time_ns;
+	(void)ep_executable_ref(part.executable);
+	(void)ep_places_insert(places, part);
 }
 
 void ep_moved_text_keep(struct ep_vec *places, const struct ep_vec *old)
@@ -258,7 +458,14 @@ void ep_moved_text_keep(struct ep_vec *places, const struct ep_vec *old)
 			continue;
 		place->is_compared = was->is_compared;
 		place->is_searched = was->is_searched;
+		if (is_anonymous(was))
+			continue;
+		ep_executable_unref(place->executable);
 		place->executable = ep_executable_ref(was->executable);
 		place->file_off = was->file_off;
+	}
+	ep_vec_each (old, place) {
+		if (place->executable && place->is_searched && !is_anonymous(place))
+			keep_part(places, place);
 	}
 }

@@ -4,8 +4,13 @@
  * Node.js with --use-largepages, HHVM, ClickHouse, Intel's iodlr. What is still mapped of the file tells where its text
  * belongs; where the memory has the same bytes it is that text.
  *
+ * Code of a file that a language has described may be copied to any address: a runtime maps its builtins once more, near to
+ * what it generates, and copies them where they are in no file any more. Memory of as many pages, with the same bytes,
+ * is that code.
+ *
  * And ELF images in memory of no file, as packers and loaders of their own leave them: such an image is copied once, and
- * is an executable from then on (core/proc/image.h). Loop's thread only.
+ * is an executable from then on (core/proc/image.h); while it is being laid out, a look at it waits. Memory of a file of its own that is no ELF file (memfd) counts as
+ * memory of no file. Loop's thread only.
  */
 #ifndef EP_PROCESS_MOVED_TEXT_H
 #define EP_PROCESS_MOVED_TEXT_H
@@ -13,6 +18,7 @@
 #include "core/base/vec.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ep_place_in_memory;
 struct ep_process;
@@ -20,6 +26,13 @@ struct ep_processes;
 
 /* Looks for such places of a process, and has a worker look at one; when it is one, the process is marked. O(places). */
 void ep_moved_text_look(struct ep_processes *processes, struct ep_process *process);
+/*
+ * A sample of a program that runs code of no file. Memory that is mapped writable and executable from the first may be filled at any time,
+ * which nobody tells of: all such places are looked at once more, some times in the life of a program.
+ */
+void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *process, uint64_t time_ns);
+/* Those that wait are forgotten. */
+void ep_moved_text_stop(struct ep_processes *processes);
 /* The kernel has told of the same mapping again: its protection has changed, so it may have been filled by now. */
 bool ep_moved_text_may_have_changed(struct ep_place_in_memory *place);
 /* `places` were read anew: what was known of the same memory still holds. */

@@ -73,6 +73,8 @@ struct ep_process {
 	size_t pending_at;    /* see ep_places_are_pending */
 	bool is_comparing;    /* moved_text.h: one of its places with a file's text */
 	uint8_t n_images;     /* so many of its places were looked at for an image of no file */
+	uint8_t n_looks;      /* so often all of them were looked at once more */
+	uint64_t look_ns;     /* the next time, if code of no file is sampled; 0: it was not yet */
 	bool is_asking;	      /* files are being looked at for it */
 	bool is_heir;	      /* of such places of its parent's: in a list of those */
 	LIST_ENTRY(ep_process) heir;

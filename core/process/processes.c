@@ -4,6 +4,7 @@
 #include "core/base/log.h"
 #include "core/proc/process.h"
 #include "core/process/internal.h"
+#include "core/process/moved_text.h"
 #include "core/walk/walk.h"
 
 #include <errno.h>
@@ -343,6 +344,7 @@ void ep_processes_stop(struct ep_processes *processes)
 	processes->room.stopped = true;
 	ep_reads_stop(&processes->reads);
 	ep_files_stop(&processes->files);
+	ep_moved_text_stop(processes);
 	ep_executables_stop(processes->executables);
 	uv_close((uv_handle_t *)&processes->before_poll, NULL);
 	uv_close((uv_handle_t *)&processes->after_poll, NULL);

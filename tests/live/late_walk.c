@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies of stacks as this kernel and BPF make them, walked late: BPF is told of no process at all,
- * so that each sample of this one stops at its first user frame. A thread burns CPU DEPTH calls deep
- * below a function that the C library calls; each of its stacks must have all of them, and come to
- * the root. A second thread is in system calls, whose samples have the kernel's part as well.
+ * so that each sample of this one stops at its first user frame. A thread burns CPU DEPTH calls
+ * deep below a function that the C library calls; each of its stacks must have all of them, and
+ * come to the root. A second thread is in system calls, whose samples have the kernel's part as
+ * well. A third one runs on a stack other than its own, in functions without a frame pointer: its
+ * stacks come to the root too, since a piece of the other stack is copied.
  *
  * Status: 0 right, 1 not, 77 no privileges.
  */
@@ -25,7 +27,7 @@
 #define MAX_ROUNDS   2000 /* of 10 ms */
 #define MIN_COMPLETE 99	 /* per cent */
 
-static atomic_int is_done;
+static atomic_int is_done, elsewhere_tid;
 /* Where the code of go_deep, which has a section of its own, begins and ends: from the linker. */
 extern const char __start_deep_code[], __stop_deep_code[];
 
@@ -35,6 +37,7 @@ static struct test {
 	size_t n_rows;
 	struct ep_vec out;
 	unsigned int n_samples, n_copies, n_complete, n_deep, n_other, n_kernel;
+	unsigned int n_elsewhere, n_elsewhere_complete;
 	unsigned int errors[EP_ERROR_COUNT];
 } test;
 
@@ -74,6 +77,38 @@ static void *call_kernel(void *arg)
 	return NULL;
 }
 
+/* call_on(stack top, function): as psm's rust_psm_on_stack; the caller's stack is found by rbp. */
+void call_on(void *top, void (*function)(void));
+__asm__(".text\n.p2align 4\n.type call_on, @function\ncall_on:\n"
+	".cfi_startproc\n"
+	"push %rbp\n"
+	".cfi_def_cfa %rsp, 16\n"
+	".cfi_offset %rbp, -16\n"
+	"mov %rsp, %rbp\n"
+	".cfi_def_cfa_register %rbp\n"
+	"mov %rdi, %rsp\n"
+	"call *%rsi\n"
+	"mov %rbp, %rsp\n"
+	"pop %rbp\n"
+	".cfi_def_cfa %rsp, 8\n"
+	"ret\n"
+	".cfi_endproc\n.size call_on, .-call_on\n");
+
+OWN_KEEP static void spin_elsewhere(void)
+{
+	while (!atomic_load(&is_done))
+		;
+}
+
+static void *run_elsewhere(void *arg)
+{
+	static char stack[1 << 16] __attribute__((aligned(16)));
+
+	atomic_store(&elsewhere_tid, gettid());
+	call_on(stack + sizeof(stack), spin_elsewhere);
+	return NULL;
+}
+
 /* Frames that are in go_deep. */
 static unsigned int count_deep(const struct ep_sample *sample)
 {
@@ -101,6 +136,10 @@ static void look_at(const struct ep_sample *sample)
 	test.n_deep += sample->error == 0 && deep == DEPTH;
 	test.n_other += deep > 0 && deep < DEPTH;
 	test.n_kernel += sample->error == 0 && sample->n_kernel > 0;
+	if (sample->tid == (uint32_t)atomic_load(&elsewhere_tid)) {
+		test.n_elsewhere++;
+		test.n_elsewhere_complete += sample->error == 0;
+	}
 }
 
 static int on_event(void *arg, void *event, size_t bytes)
@@ -125,20 +164,21 @@ static int on_event(void *arg, void *event, size_t bytes)
 
 static bool has_enough(void)
 {
-	return test.n_deep >= SAMPLES && test.n_kernel >= SAMPLES;
+	return test.n_deep >= SAMPLES && test.n_kernel >= SAMPLES && test.n_elsewhere >= SAMPLES;
 }
 
 static int sample_threads(struct ep_bpf *bpf, struct ep_events *events)
 {
 	struct ring_buffer *ring =
 		ring_buffer__new(ep_bpf_map_fd(bpf, "ep_ring"), on_event, NULL, NULL);
-	pthread_t threads[2];
+	pthread_t threads[3];
 	int r = ring ? ep_events_start(events) : -ENOMEM;
 
 	if (r < 0)
 		return r;
 	pthread_create(&threads[0], NULL, burn, NULL);
 	pthread_create(&threads[1], NULL, call_kernel, NULL);
+	pthread_create(&threads[2], NULL, run_elsewhere, NULL);
 	for (int i = 0; i < MAX_ROUNDS && !has_enough(); i++) {
 		usleep(10000);
 		(void)ring_buffer__consume(ring);
@@ -147,6 +187,7 @@ static int sample_threads(struct ep_bpf *bpf, struct ep_events *events)
 	atomic_store(&is_done, 1);
 	pthread_join(threads[0], NULL);
 	pthread_join(threads[1], NULL);
+	pthread_join(threads[2], NULL);
 	ring_buffer__free(ring);
 	return 0;
 }
@@ -180,6 +221,8 @@ static int judge(void)
 	       "kernel stack; %u with fewer calls\n",
 	       test.n_samples, test.n_copies, test.n_complete, test.n_deep, DEPTH, test.n_kernel,
 	       test.n_other);
+	printf("%u on another stack, %u of them complete\n", test.n_elsewhere,
+	       test.n_elsewhere_complete);
 	for (size_t i = 1; i < EP_LEN(test.errors); i++) {
 		if (test.errors[i])
 			printf("error %zu: %u\n", i, test.errors[i]);
@@ -187,6 +230,7 @@ static int judge(void)
 	/* On its way down and up the thread is not as deep. */
 	return !has_enough() || test.n_copies < test.n_samples * MIN_COMPLETE / 100 ||
 	       test.n_complete < test.n_copies * MIN_COMPLETE / 100 ||
+	       test.n_elsewhere_complete < test.n_elsewhere * MIN_COMPLETE / 100 ||
 	       test.n_other > test.n_samples / 100;
 }
 

@@ -62,8 +62,16 @@ static int copy_code(const struct memory *memory, struct ep_proc_file *ret_file,
 {
 	uint64_t code = (uintptr_t)memory->base + PAGE;
 
+	struct ep_image_code found = {0};
+	int r;
+
 	*ret_file = (struct ep_proc_file){.fd = -1};
-	return ep_proc_copy_image(getpid(), code, code + PAGE, ret_file, ret_off);
+	r = ep_proc_copy_image(getpid(), code, code + PAGE, true, ret_file, &found);
+	if (r == 0) {
+		assert_true(found.start == code && found.end == code + PAGE);
+		*ret_off = found.file_off;
+	}
+	return r;
 }
 
 EP_TEST(image_of_the_kernel_is_its_file)
@@ -73,6 +81,7 @@ EP_TEST(image_of_the_kernel_is_its_file)
 	uint8_t text[64], in_file[64], id[EP_ELF_BUILD_ID_MAX];
 	struct ep_elf_segment segment;
 	struct ep_proc_file file;
+	struct ep_image_code code;
 	struct memory memory;
 	uint64_t off = 1, start;
 
@@ -86,7 +95,8 @@ EP_TEST(image_of_the_kernel_is_its_file)
 			memcpy(memory.base, vdso, memory.phdrs[i].p_filesz);
 	}
 	start = (uintptr_t)memory.base;
-	assert_int_equal(ep_proc_copy_image(getpid(), start, start + PAGE, &file, &off), 0);
+	assert_int_equal(ep_proc_copy_image(getpid(), start, start + PAGE, true, &file, &code), 0);
+	off = code.file_off;
 	assert_int_equal(off, 0);
 	assert_int_equal(ep_elf_open_fd(file.fd, &elf), 0);
 	assert_int_equal(ep_elf_exec_segments(elf, &segment, 1), 1);
@@ -293,5 +303,69 @@ EP_TEST(header_is_looked_for_up_to_what_cannot_be_read)
 	make_image(&memory);
 	assert_int_equal(mprotect(memory.base, PAGE, PROT_NONE), 0);
 	assert_int_equal(copy_code(&memory, &file, &off), -ENODATA);
+	unmap_memory(&memory);
+}
+
+/* A packer may leave all of it writable and executable: the segment that is code is code, no more.
+ */
+EP_TEST(code_in_memory_that_is_all_executable_is_one_segment)
+{
+	struct ep_image_code code = {0};
+	struct ep_proc_file file = {.fd = -1};
+	struct memory memory;
+	uint64_t base;
+
+	make_image(&memory);
+	base = (uintptr_t)memory.base;
+	assert_int_equal(ep_proc_copy_image(getpid(), base, base + 3 * PAGE, true, &file, &code), 0);
+	assert_int_equal(code.start, base + PAGE);
+	assert_int_equal(code.end, base + 2 * PAGE);
+	assert_int_equal(code.file_off, PAGE);
+	ep_proc_file_close(&file);
+	/* Where no segment that is code is, there is none. */
+	assert_int_equal(
+		ep_proc_copy_image(getpid(), base + 2 * PAGE, base + 3 * PAGE, true, &file, &code),
+		-ENODATA);
+	unmap_memory(&memory);
+}
+
+/* A packer unpacks one segment after the other, and takes the right to write from each then. */
+EP_TEST(an_image_is_none_while_it_is_laid_out)
+{
+	struct ep_image_code found = {0};
+	struct ep_proc_file file = {.fd = -1};
+	struct memory memory;
+	uint64_t code;
+
+	make_image(&memory);
+	code = (uintptr_t)memory.base + PAGE;
+	assert_int_equal(mprotect(memory.base + PAGE, PAGE, PROT_READ), 0);
+	assert_int_equal(ep_proc_copy_image(getpid(), code, code + PAGE, false, &file, &found),
+			 -EBUSY);
+	assert_int_equal(ep_proc_copy_image(getpid(), code, code + PAGE, true, &file, &found), 0);
+	ep_proc_file_close(&file);
+	assert_int_equal(mprotect(memory.base, PAGE, PROT_READ), 0);
+	assert_int_equal(ep_proc_copy_image(getpid(), code, code + PAGE, false, &file, &found), 0);
+	ep_proc_file_close(&file);
+	unmap_memory(&memory);
+}
+
+/* Or it has not even mapped all of them. */
+EP_TEST(an_image_is_none_while_a_part_cannot_be_read)
+{
+	struct ep_image_code found = {0};
+	struct ep_proc_file file = {.fd = -1};
+	struct memory memory;
+	uint64_t code;
+
+	make_image(&memory);
+	memory.phdrs[2].p_flags = PF_R;
+	code = (uintptr_t)memory.base + PAGE;
+	assert_int_equal(mprotect(memory.base, 2 * PAGE, PROT_READ), 0);
+	assert_int_equal(mprotect(memory.base + 2 * PAGE, PAGE, PROT_NONE), 0);
+	assert_int_equal(ep_proc_copy_image(getpid(), code, code + PAGE, false, &file, &found),
+			 -EBUSY);
+	assert_int_equal(ep_proc_copy_image(getpid(), code, code + PAGE, true, &file, &found),
+			 -EFAULT);
 	unmap_memory(&memory);
 }

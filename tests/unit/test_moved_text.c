@@ -126,6 +126,83 @@ WORLD_TEST(other_bytes_are_no_text)
 	assert_int_equal(w->processes->stats.moved_texts, 0);
 }
 
+/* --- code that was described ------------------------------------------------------------------ */
+
+#define CODE_PAGES 17
+#define CODE_BYTES (CODE_PAGES * PAGE - 100) /* its last page has other bytes behind it */
+
+/* As much of our text as that, at another address; what is behind the code in its last page is not copied. */
+static uint8_t *copy_code(void)
+{
+	uint8_t *code = mmap(NULL, CODE_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd = open(own_path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(code != MAP_FAILED);
+	assert_int_equal(pread(fd, code, CODE_BYTES, (off_t)text_off), CODE_BYTES);
+	close(fd);
+	return code;
+}
+
+/* A language has described the code that begins with our text. */
+static struct ep_program start_described(struct world *w)
+{
+	struct ep_program child = world_child();
+	struct ep_executable *executable;
+
+	world_exec(w, world_now(), child, "child");
+	map_page(w, child.pid, 0);
+	world_settle(w);
+	executable = place_of(w, child, 0)->executable;
+	assert_non_null(executable);
+	assert_int_equal(ep_executable_find_va(executable, text_off, &executable->described_va), 0);
+	executable->described_end = executable->described_va + CODE_BYTES;
+	return child;
+}
+
+static struct ep_place_in_memory *map_code(struct world *w, struct ep_program child, const uint8_t *code,
+					   uint64_t n_pages)
+{
+	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)code, n_pages * PAGE);
+	world_settle(w);
+	return world_place(w, child, (uintptr_t)code);
+}
+
+WORLD_TEST(a_copy_of_described_code_is_the_files_wherever_it_is)
+{
+	uint8_t *code = copy_code();
+	struct ep_program child = start_described(w);
+	const struct ep_place_in_memory *place = map_code(w, child, code, CODE_PAGES);
+
+	assert_non_null(place->executable);
+	assert_ptr_equal(place->executable, place_of(w, child, 0)->executable);
+	assert_int_equal(place->file_off, text_off);
+	assert_int_equal(w->processes->stats.moved_texts, 1);
+	munmap(code, CODE_PAGES * PAGE);
+}
+
+WORLD_TEST(what_is_not_all_of_it_is_no_copy)
+{
+	uint8_t *code = copy_code();
+	struct ep_program child = start_described(w);
+
+	assert_null(map_code(w, child, code, CODE_PAGES - 1)->executable);
+	code[CODE_BYTES - 1]++;
+	assert_null(map_code(w, child, code, CODE_PAGES)->executable);
+	assert_int_equal(w->processes->stats.moved_texts, 0);
+	munmap(code, CODE_PAGES * PAGE);
+}
+
+WORLD_TEST(little_code_is_looked_for_nowhere)
+{
+	uint8_t *code = copy_code();
+	struct ep_program child = start_described(w);
+	struct ep_executable *executable = place_of(w, child, 0)->executable;
+
+	executable->described_end = executable->described_va + PAGE;
+	assert_null(map_code(w, child, code, 1)->executable);
+	munmap(code, CODE_PAGES * PAGE);
+}
+
 /* --- images of no file ----------------------------------------------------------------------- */
 
 #define IMAGE_PAGES 16
@@ -192,6 +269,85 @@ WORLD_TEST(an_image_that_is_filled_later_is_seen_when_the_kernel_tells)
 	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)image, PAGE);
 	world_settle(w);
 	assert_non_null(world_place(w, child, (uintptr_t)image)->executable);
+	munmap(image, IMAGE_PAGES * PAGE);
+}
+
+/* All of it is executable, as packers may leave it. It is still so when the process is read anew. */
+WORLD_TEST(code_of_an_image_is_a_part_of_a_place)
+{
+	uint8_t *image = make_image();
+	struct ep_program child = world_child();
+	const struct ep_place_in_memory *code, *rest;
+	struct ep_place_in_memory again;
+	struct ep_vec places;
+
+	if (!image)
+		skip();
+	world_exec(w, world_now(), child, "child");
+	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)image, IMAGE_PAGES * PAGE);
+	world_settle(w);
+	code = world_place(w, child, (uintptr_t)image);
+	assert_non_null(code->executable);
+	assert_true(code->end < (uintptr_t)image + IMAGE_PAGES * PAGE);
+	rest = world_place(w, child, code->end);
+	assert_null(rest->executable);
+	assert_int_equal(rest->end, (uintptr_t)image + IMAGE_PAGES * PAGE);
+	again = *rest;
+	again.start = code->start;
+	again.is_searched = again.is_compared = false;
+	ep_places_init(&places);
+	assert_int_equal(ep_places_insert(&places, again), 0);
+	ep_moved_text_keep(&places, &world_process(w, child)->places);
+	assert_int_equal(places.len, 2);
+	assert_ptr_equal(ep_places_find(&places, code->start)->executable, code->executable);
+	assert_int_equal(ep_places_find(&places, code->start)->end, code->end);
+	assert_null(ep_places_find(&places, code->end)->executable);
+	ep_places_clear(&places);
+	munmap(image, IMAGE_PAGES * PAGE);
+}
+
+static void sample_raw(struct world *w, struct ep_program program, uint64_t time_ns)
+{
+	world_sample_with(w, time_ns, program, EP_SAMPLE_RAW, 0);
+	world_settle(w);
+}
+
+/* The kernel tells of nothing if memory is mapped writable and executable from the first. */
+WORLD_TEST(an_image_that_is_filled_later_is_seen_when_its_code_is_sampled)
+{
+	uint64_t now_ns = world_now();
+	uint8_t *image = make_image();
+	struct ep_program child;
+
+	if (!image)
+		skip();
+	image[0] = 0;
+	child = start_image(w, image);
+	image[0] = 0x7f;
+	sample_raw(w, child, now_ns);
+	sample_raw(w, child, now_ns + 49 * EP_NS_PER_MS);
+	assert_null(world_place(w, child, (uintptr_t)image)->executable);
+	sample_raw(w, child, now_ns + 51 * EP_NS_PER_MS);
+	assert_non_null(world_place(w, child, (uintptr_t)image)->executable);
+	munmap(image, IMAGE_PAGES * PAGE);
+}
+
+WORLD_TEST(memory_is_looked_at_once_more_three_times)
+{
+	uint64_t now_ns = world_now();
+	uint8_t *image = make_image();
+	struct ep_program child;
+
+	if (!image)
+		skip();
+	image[0] = 0;
+	child = start_image(w, image);
+	for (unsigned int i = 0; i < 5; i++)
+		sample_raw(w, child, now_ns + i * 20 * EP_NS_PER_SEC);
+	assert_int_equal(world_process(w, child)->n_looks, 3);
+	image[0] = 0x7f;
+	sample_raw(w, child, now_ns + 200 * EP_NS_PER_SEC);
+	assert_null(world_place(w, child, (uintptr_t)image)->executable);
 	munmap(image, IMAGE_PAGES * PAGE);
 }
 

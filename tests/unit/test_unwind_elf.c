@@ -165,6 +165,76 @@ EP_TEST(without_section_headers_the_table_is_equal)
 	assert_true(tables_equal(whole, stripped));
 }
 
+/* As gcc links static programs: .eh_frame is found by what it is. */
+EP_TEST(without_any_word_of_eh_frame_the_table_is_equal)
+{
+	size_t n;
+	uint8_t *bytes = read_self(&n);
+	struct ep_unwind_table *whole = build_memory(bytes, n), *searched;
+
+	drop_sections(bytes);
+	eh_frame_phdr(bytes)->p_type = PT_NULL;
+	searched = build_memory(bytes, n);
+	assert_int_equal(searched->stats.sources & 3, EP_UNWIND_EH_FRAME);
+	assert_true(tables_equal(whole, searched));
+}
+
+/* Where .eh_frame begins in the file, by its sections. */
+static Elf64_Shdr eh_frame_section(uint8_t *bytes)
+{
+	const Elf64_Ehdr *ehdr = (const Elf64_Ehdr *)(void *)bytes;
+	const Elf64_Shdr *sections = (const Elf64_Shdr *)(void *)(bytes + ehdr->e_shoff);
+	const char *names = (const char *)bytes + sections[ehdr->e_shstrndx].sh_offset;
+
+	for (int i = 0; i < ehdr->e_shnum; i++) {
+		if (strcmp(names + sections[i].sh_name, ".eh_frame") == 0)
+			return sections[i];
+	}
+	fail_msg("no .eh_frame");
+	return (Elf64_Shdr){0};
+}
+
+/* The entry before the one of length 0. */
+static uint8_t *last_entry(uint8_t *bytes)
+{
+	Elf64_Shdr section = eh_frame_section(bytes);
+	uint8_t *entry = bytes + section.sh_offset, *last = entry;
+	uint32_t len;
+
+	while (memcpy(&len, entry, sizeof(len)), len != 0) {
+		last = entry;
+		entry += 4 + len;
+	}
+	return last;
+}
+
+/* Nothing of a chain is believed when an entry of it is not as it must be: here its last one. */
+EP_TEST(a_chain_with_a_wrong_entry_is_no_eh_frame)
+{
+	static const struct {
+		const char *what;
+		uint32_t off; /* in an FDE */
+		uint32_t value;
+	} rows[] = {
+		{"an id that leads to no CIE", 4, 8},
+		{"code that is nowhere", 8, 0x40000000},
+		{"a function without code", 12, 0},
+		{"a length that is no multiple of 4", 0, 17},
+		{"a length beyond the segment", 0, 0x7ffffff0},
+	};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		size_t n;
+		uint8_t *bytes = read_self(&n);
+
+		memcpy(last_entry(bytes) + rows[i].off, &rows[i].value, sizeof(rows[i].value));
+		drop_sections(bytes);
+		eh_frame_phdr(bytes)->p_type = PT_NULL;
+		if (build_memory(bytes, n)->stats.sources & 3)
+			fail_msg("%s", rows[i].what);
+	}
+}
+
 /* A linker's table that points to other FDEs than it says is found out, and not used. */
 EP_TEST(a_lying_eh_frame_hdr_is_not_believed)
 {
@@ -284,7 +354,9 @@ EP_TEST(text_without_cfi_has_an_empty_table)
 	uint8_t *bytes = read_self(&n);
 	Elf64_Ehdr *ehdr = (Elf64_Ehdr *)(void *)bytes;
 	struct ep_unwind_table *table;
+	Elf64_Shdr section = eh_frame_section(bytes);
 
+	memset(bytes + section.sh_offset, 0, section.sh_size);
 	eh_frame_phdr(bytes)->p_type = PT_NULL;
 	drop_sections(bytes);
 	table = build_memory(bytes, n);

@@ -12,6 +12,7 @@ import calls
 import nodes
 import language
 
+UNNAMED_MOST = 0.02      # of the samples: those of a moment in which V8 makes or moves code
 OUTSIDE = ("timed",)     # half of its time is in the loop that its timers are in, and in no function of its own
 IN_CONTAINER = ("closures", "turns64", "deep500", "wasm", "asyncs")
 
@@ -35,9 +36,18 @@ class Nodes(language.Check):
 
     def judge(self, run, samples):
         said = calls.Said(run.text)
+        self.unnamed = sum(any(map(self.is_unnamed, sample.frames)) for sample in samples) / len(samples)
         seen = {sample.labels.get("tid") for sample in samples}     # None: its numbers are not the profile's
         return calls.Judge(said, calls.Truth(), said.threads if seen & set(said.threads) else None,
                            "--lazy" in run.case.words)
+
+    @staticmethod
+    def is_unnamed(frame):
+        return not frame.file and bool(nodes.NO_NAME.fullmatch(frame.name))
+
+    def lacking(self, case, judge):
+        if nodes.major(case.runtime) >= nodes.EMBEDDED and self.unnamed > UNNAMED_MOST:
+            yield f"{self.unnamed:.1%} of the samples have V8's code without a name"
 
     def may_lack(self, case, scenario, _why):
         return scenario in nodes.may_lack(case.runtime, self.addon) or scenario == "wasm" and case.label in nodes.WITHOUT_WASM

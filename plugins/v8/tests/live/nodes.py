@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes and what they run for the live tests: found, built, profiled."""
 import os
+import re
 import shutil
 import subprocess
 
@@ -25,7 +26,11 @@ FLAGS = {   # of runs; label: options; what a Node does not take is a skip
     "regexp_interpreted": ["--regexp-interpret-all"],
     "wasm_baseline": ["--liftoff", "--no-wasm-tier-up"],
     "wasm_optimized": ["--no-liftoff"],
+    "large_pages": ["--use-largepages=on"],     # builtins are copied out of the file
 }
+# A frame of V8's code whose function could not be read: docs/v8.md.
+NO_NAME = re.compile(r"\((function|code|builtin)\)")
+EMBEDDED = 12                           # of this major number on, builtins are in the file, and have names
 SLOW_SECONDS = 4
 SLOW = ("jitless", "interpreted", "no_opt", "always_opt", "always_turbofan")
 WITHOUT_WASM = ("jitless",)     # Node's documentation, "--jitless"; newer ones interpret it

@@ -26,8 +26,6 @@ CACHE = "/var/tmp/ebpf-profiler-runtimes/.npm/real"
 PACKAGES = ["typescript@5.9.3", "rollup@4.68.7", "fastify@4.29.1", "express@4.22.3", "esbuild-wasm@0.28.2",
             "sql.js@1.16.0", "npm@10.9.9"]
 PROGRAMS = os.path.join(calls.PROGRAMS, "real")
-# A frame of V8's code whose function could not be read: docs/v8.md.
-NO_NAME = re.compile(r"\((function|code|builtin)\)")
 WASM_NO_NAME = "wasm (function)"
 WASM = re.compile(r"wasm .|\((js-to-wasm|wasm-to-js)\)")
 
@@ -139,7 +137,7 @@ class Real(programs.Programs):
         """"" for what is neither JavaScript nor WebAssembly."""
         if frame.file:
             return ""
-        if NO_NAME.fullmatch(frame.name):
+        if nodes.NO_NAME.fullmatch(frame.name):
             return "no name"
         if frame.name == WASM_NO_NAME:
             return "wasm no name"
