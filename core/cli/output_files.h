@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files of one `record`, `convert` or `top`: named, checked, opened as exporters, finished.
- *Without -o there is one, profile-NAME-TIME with the extension of -f, else of the page, in the
- *current directory.
+ * Without -o there is one, profile-NAME-TIME with the extension of -f, else of the page, in the
+ * current directory.
  *
  *	ep_output_files_name    before work starts: are they free to be written?
  *	ep_output_files_open    their exporters, numbers 0.. of `outputs`

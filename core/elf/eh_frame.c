@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * .eh_frame of a file without section headers and without PT_GNU_EH_FRAME: what gcc links
- *statically has none, since its own start-up code tells libgcc where .eh_frame is (crtbeginT.o,
- *frame_dummy). It is found by what it is: a chain of entries, the first of them a CIE, the last of
- *length 0, all between the borders of a segment that is not writable.
+ * .eh_frame of a file without section headers and without PT_GNU_EH_FRAME. What gcc links statically
+ * has none, since its own start-up code tells libgcc where .eh_frame is (crtbeginT.o, frame_dummy).
+ * It is found by what it is: a chain of entries, the first of them a CIE, the last of length 0, all
+ * between the borders of a segment that is not writable.
  *
- *	entry	| length, a multiple of 4 | id | ...
- *	CIE	  id 0 | version 1 | "z" and of R, P, L, S, B | code alignment 1 | data alignment -8
- *| return address 16 | length of what follows | for each letter its data: R is 0x1b, pcrel sdata4
- *	FDE	  id: distance to a CIE of this chain | first address | bytes: in executable
- *segments
+ *	entry	length, a multiple of 4 | id | ...
+ *	CIE	id 0 | version 1 | "z" and of R, P, L, S, B | code alignment 1 | data alignment -8 |
+ *		return address 16 | length of what follows | for each letter its data: R is 0x1b,
+ *		pcrel sdata4
+ *	FDE	id: distance to a CIE of this chain | first address | bytes: in executable segments
  *
  * So gcc and clang write it for x86-64. Whatever is not so is not believed, as a whole: MIN_FDES
- *entries in a row that agree by chance do not exist.
+ * entries in a row that agree by chance do not exist.
  */
 #include "core/elf/internal.h"
 
@@ -87,8 +87,8 @@ static bool has_usual_pointers(const char *letters, const uint8_t *data, size_t 
 /* An entry whose id is 0, at `off`; it is `len` bytes after its length. */
 static bool is_cie(const struct search *search, size_t off, uint32_t len)
 {
-	static const uint8_t aligned[] = {1, 0x78,
-					  16}; /* code and data alignment, return address */
+	/* code and data alignment, return address */
+	static const uint8_t aligned[] = {1, 0x78, 16};
 	const uint8_t *body = search->data + off + 8, *end = search->data + off + 4 + len,
 		      *letters = body + 1, *at;
 
@@ -226,8 +226,7 @@ int ep_elf_search_eh_frame(const struct ep_elf *elf, uint64_t *ret_va, uint64_t 
 			.data = bytes.data,
 			.bytes = bytes.bytes,
 			.va = segment->p_vaddr,
-			.steps = bytes.bytes /
-				 MIN_ENTRY, /* as many as the longest chain there can be */
+			.steps = bytes.bytes / MIN_ENTRY, /* of the longest chain there can be */
 		};
 		r = search_segment(search, ret_va, ret_bytes) ? 0 : -ENODATA;
 	}

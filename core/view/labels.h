@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of functions for people, where one name is that of several: `(anonymous)`, `<module>`,
- *`search` of two files. A function is its name, its file and its first line; one whose name is its
- *own is shown by that, the others as "search (a.py:12)".
+ * `search` of two files. A function is its name, its file and its first line; one whose name is its
+ * own is shown by that, the others as "search (a.py:12)".
  *
  *	ep_labels_init(&labels);
  *	ep_labels_learn(&labels, 0, batch);		of all that is to be shown together
  *	ep_labels_draw(&labels, batch, &labelled);	labelled.batch has these names
  *
  * Two sides that are compared learn apart: there a label says as little as tells the functions of
- *each side apart, so that a function whose line or directory has changed is still the same one.
+ * each side apart, so that a function whose line or directory has changed is still the same one.
  *
  * What is kept is hashes: two names whose hashes are equal would have a place that they do not
- *need.
+ * need.
  */
 #ifndef EP_VIEW_LABELS_H
 #define EP_VIEW_LABELS_H

@@ -9,13 +9,13 @@
  *	ep_movers_compare(movers);			then rows, most moved first
  *
  * Amounts are sums of weights; how certain they are follows from counts. Each function is compared
- *by what it takes itself and by what it takes with all it calls; functions of equal name are one,
- *and recursion counts once. Where samples of a function come in bursts, its intervals are wider
- *(bursts.h). The intervals hold together: the probability that chance makes a mover of any function
- *is at most `alpha`. Functions that have too few samples in both to be ever found different do not
- *count among those compared (Tarone, "A modified Bonferroni method for discrete data", Biometrics
- *46, 1990), and those that are in the same stacks, as a program's main and what calls it, are one
- *comparison.
+ * by what it takes itself and by what it takes with all it calls; functions of equal name are one,
+ * and recursion counts once. Where samples of a function come in bursts, its intervals are wider
+ * (bursts.h). The intervals hold together: the probability that chance makes a mover of any function
+ * is at most `alpha`. Functions that have too few samples in both to be ever found different do not
+ * count among those compared (Tarone, "A modified Bonferroni method for discrete data", Biometrics
+ * 46, 1990), and those that are in the same stacks, as a program's main and what calls it, are one
+ * comparison.
  */
 #ifndef EP_VIEW_MOVERS_H
 #define EP_VIEW_MOVERS_H

@@ -7,7 +7,7 @@
  *
  * and the map of each object, and of that. Not kept are sources and tables of positions, which are
  * long, and a class's other functions, which tell its name: what is named by this has neither line
- *nor class.
+ * nor class.
  *
  * Each step keeps one object, and what that refers to waits. A function is kept once, by its
  * cookie; a Script and a map once, since they live as long as their functions. Names and scopes are

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions whose shares of the CPU time are known, called in turn until so much CPU time is used;
- *`dearer` has a fifth of it, and so much per cent more work than that.
+ * `dearer` has a fifth of it, and so much per cent more work than that.
  *
  *	dearer SECONDS PERCENT
  *
  * or a fixed amount of work: so many rounds of so many steps, of which `dearer` has so many
- *thousandths and the others 950 together.
+ * thousandths and the others 950 together.
  *
  *	dearer --work ROUNDS STEPS THOUSANDTHS
  */

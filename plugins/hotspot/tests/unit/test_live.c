@@ -3,11 +3,12 @@
  * The plugin over a running JVM. Started by live.py with the process's id and
  *
  *	early		it has just been started, with -Xint. The plugin attaches as soon as it can,
- *and then once more, as if the file were stripped. dense, sparse	it has started, with
- *DebugNonSafepoints or without. All compiled methods are read, and each of their debug points is
- *named as a return address and as an interrupted one; so are all methods of all of them as
- *interpreted frames. Nothing may fail, names must be text, lines must be there where the class
- *library has them.
+ *			and then once more, as if the file were stripped
+ *	dense, sparse	it has started, with DebugNonSafepoints or without. All compiled methods are
+ *			read, and each of their debug points is named as a return address and as an
+ *			interrupted one; so are all methods of all of them as interpreted frames.
+ *			Nothing may fail, names must be text, lines must be there where the class
+ *			library has them
  *
  * Prints what was seen.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The walk of CPython's frames (python_unwind.bpf.c), compiled for user space: what no recorded
- *process has. The structures are made up, with members about where 3.14 has them. A stack is
- *compared as text, a frame a line:
+ * process has. The structures are made up, with members about where 3.14 has them. A stack is
+ * compared as text, a frame a line:
  *
  *	CODE at OFFSET [entry]		code: a number; offset: of the instruction, in bytes
  */
