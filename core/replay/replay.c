@@ -60,9 +60,10 @@ static int make_executables(struct ep_replay *replay)
 		struct ep_executable *executable = &replay->executables[i];
 
 		executable->id = i + 1;
-		executable->state = EP_EXECUTABLE_READY;
 		executable->n_segments =
 			EP_MIN(recorded->segments.len, EP_LEN(executable->segments));
+		/* What is no ELF file, as a runtime's image, a language may say is its own. */
+		executable->state = executable->n_segments ? EP_EXECUTABLE_READY : EP_EXECUTABLE_FAILED;
 		if (executable->n_segments > 0)
 			memcpy(executable->segments, recorded->segments.data,
 			       executable->n_segments * sizeof(executable->segments[0]));
