@@ -571,6 +571,20 @@ static class Scenarios
 		return kept.Length + Leaf.Spin(n);
 	}
 
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Same(int n) => n;
+
+	static readonly Func<int, long> same = Same;
+
+	/* A delegate of a static method is called through a stub that moves its arguments: most of the time is there. */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Stubs(int n)
+	{
+		long sum = 0;
+
+		for (int i = 0; i < 100 * n; i++)
+			sum += same(i);
+		return sum;
+	}
+
 	[MethodImpl(MethodImplOptions.NoInlining)] public static long Nothing(int n)
 	{
 		Leaf.Part();
@@ -846,7 +860,7 @@ static class Program
 	/* Run when they are asked for. */
 	static readonly (string Name, Func<int, long> Run)[] others =
 	{
-		("churn", Churn.Run), ("trip", Aside.Crowd.Run), ("steps", Steps), ("shares", Shares.Run),
+		("churn", Churn.Run), ("trip", Aside.Crowd.Run), ("steps", Steps), ("shares", Shares.Run), ("stubs", Scenarios.Stubs),
 	};
 
 	/* All of them with little work each, and few collections, for who executes them one instruction at a time. */
