@@ -32,6 +32,7 @@
 #include <uv.h>
 
 #define NATIVE_MS     100 /* of what was called, at most: an exception does not return there */
+#define MAX_NATIVE    2000000
 #define MAX_STRETCHES 20000
 #define MAX_PAUSE_US  20000
 #define BEHIND_CALL   1
@@ -52,6 +53,7 @@ struct run {
 	struct calls calls;
 	struct walker *walker;
 	struct report *report;
+	size_t native;		/* instructions of native code */
 	size_t judged, unknown; /* unknown: called before the stretch began */
 };
 
@@ -207,6 +209,7 @@ static int step_stretch(struct run *run)
 		enum range_kind kind = ranges_find(run->ranges, run->tracee.regs.rip);
 
 		native = kind == RANGE_NATIVE ? native + 1 : 0;
+		run->native += kind == RANGE_NATIVE;
 		managed += kind != RANGE_NATIVE;
 		r = native > run->options.native ? skip_native(run) : step_one(run, kind);
 	}
@@ -220,7 +223,8 @@ static int step_all(struct run *run)
 	unsigned int random = 1;
 	int r = 0;
 
-	for (unsigned int i = 0; r == 0 && i < MAX_STRETCHES && run->judged < run->options.judged;
+	for (unsigned int i = 0; r == 0 && i < MAX_STRETCHES && run->judged < run->options.judged &&
+				 run->native < MAX_NATIVE;
 	     i++) {
 		random = random * 1103515245 + 12345;
 		r = tracee_continue(&run->tracee, 100 + (random >> 16) % MAX_PAUSE_US);
