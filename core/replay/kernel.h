@@ -54,7 +54,8 @@ int ep_kernel_update(struct ep_kernel *kernel, const char *map, const void *key,
 int ep_kernel_add_chunk(void *kernel, uint32_t index, void **ret_memory);
 void ep_kernel_remove_chunk(void *kernel, uint32_t index, void *memory);
 
-/* Is called at each tail call: a language may take frames back later, which are in no event then. */
+/* Is called at each tail call: a language may take frames back later, which are in no event then.
+ */
 typedef void ep_kernel_see(void *arg);
 void ep_kernel_on_tail_call(struct ep_kernel *kernel, ep_kernel_see *see, void *arg);
 

@@ -63,7 +63,8 @@ static int make_executables(struct ep_replay *replay)
 		executable->n_segments =
 			EP_MIN(recorded->segments.len, EP_LEN(executable->segments));
 		/* What is no ELF file, as a runtime's image, a language may say is its own. */
-		executable->state = executable->n_segments ? EP_EXECUTABLE_READY : EP_EXECUTABLE_FAILED;
+		executable->state =
+			executable->n_segments ? EP_EXECUTABLE_READY : EP_EXECUTABLE_FAILED;
 		if (executable->n_segments > 0)
 			memcpy(executable->segments, recorded->segments.data,
 			       executable->n_segments * sizeof(executable->segments[0]));
@@ -263,7 +264,8 @@ static int keep_stack_text(struct ep_replay *replay, const struct ep_vec *event)
 {
 	const struct ep_sample *sample = event->data;
 
-	return keep_words_text(replay, (const uint64_t *)(sample + 1) + sample->n_kernel, sample->n_words);
+	return keep_words_text(replay, (const uint64_t *)(sample + 1) + sample->n_kernel,
+			       sample->n_words);
 }
 
 /* While it is walked: a language may take frames back, and their rules led on. */

@@ -3,14 +3,15 @@
  * Memory that cannot be read, one piece after the other: each read of a run from attach to the last
  * name fails once, then each page of the fixture is taken away (of very many reads or pages each
  * second, third, .., and of these the caller may want a part); from each read of those that name
- * frames on the process says something else; at last attaching fails when all has been said. What must hold of every stack:
+ * frames on the process says something else; at last attaching fails when all has been said. What
+ * must hold of every stack:
  *
- * 1. Its native frames are the first ones of the stack without faults, unless no frame of a language is
- *    left: what it hides of its runtime is there then. Where a language takes frames back that it has
- *    led through, an incomplete stack may end in these. Behind a read that failed
- *    only frames found by frame pointer may differ, and they are marked. (A frame that a language
- *    marks says less than one it does not: where attaching failed they are equal but for that.
- *    Code in no file that its language could not unwind is one more frame.)
+ * 1. Its native frames are the first ones of the stack without faults, unless no frame of a
+ * language is left: what it hides of its runtime is there then. Where a language takes frames back
+ * that it has led through, an incomplete stack may end in these. Behind a read that failed only
+ * frames found by frame pointer may differ, and they are marked. (A frame that a language marks
+ * says less than one it does not: where attaching failed they are equal but for that. Code in no
+ * file that its language could not unwind is one more frame.)
  * 2. Fewer of them: the sample says that it is incomplete.
  * 3. The frames of a language are among those of the stack without faults, in that order; of one
  *    that could not be read whole only the address it begins with, of what it runs, or there is one
@@ -19,8 +20,8 @@
  *    says that it is not sure what is behind it; none at all: native frames stand there.
  * 4. What is printed of a language's frame is a line of the stack without faults, or has a "?", or
  *    it is such a line with another place, and a mark says so: "[...]" behind its system name; or
- *    such a line without its place, or without the class in front of the function's name: where that
- *    cannot be read a name is better than none.
+ *    such a line without its place, or without the class in front of the function's name: where
+ * that cannot be read a name is better than none.
  * 5. There is no frame of a language whose attach did not return 0, whatever it said before; nor of
  *    one whose refresh says that its layout is not known or its process is gone: it is detached.
  */
@@ -144,8 +145,9 @@ static const char *check_native(const struct faults *f, const struct ep_vec *who
 		if (!wanted || !is_same_native(frame, wanted))
 			return "a native frame that is not there without the fault";
 	}
-	return !frame && wanted && !sample_of(&f->event)->error ? "native frames are missing, and nothing says so" :
-								  NULL;
+	return !frame && wanted && !sample_of(&f->event)->error
+		       ? "native frames are missing, and nothing says so"
+		       : NULL;
 }
 
 static const char *check_language(const struct faults *f, const struct ep_vec *whole)
@@ -171,15 +173,15 @@ static const char *check_language(const struct faults *f, const struct ep_vec *w
 		is_flagged |= EP_FRAME_FLAGS(*frame) != EP_FRAME_FLAGS(*wanted);
 	}
 	n = count_language(&f->event) - more;
-	return n > 0 && !is_flagged && n < count_language(whole) && !sample_of(&f->event)->error ?
-		       "a language's frames are missing, and nothing says so" :
-		       NULL;
+	return n > 0 && !is_flagged && n < count_language(whole) && !sample_of(&f->event)->error
+		       ? "a language's frames are missing, and nothing says so"
+		       : NULL;
 }
 
 static void check_stack(struct faults *f, size_t i)
 {
-	const char *(*const checks[])(const struct faults *f, const struct ep_vec *whole) = {check_native,
-											     check_language};
+	const char *(*const checks[])(const struct faults *f,
+				      const struct ep_vec *whole) = {check_native, check_language};
 	bool may_be_seen = sample_of(&f->event)->error && f->seen[i].len > 0;
 
 	for (size_t c = 0; c < EP_LEN(checks); c++) {
@@ -238,8 +240,8 @@ static bool has_all(const struct ep_record *rec, const struct ep_vec *event)
 	const struct ep_sample *sample = sample_of(event);
 
 	return rec->sample.n_words >= sample->n_words &&
-	       memcmp(rec->words + sample->n_kernel, (const uint64_t *)(sample + 1) + sample->n_kernel,
-		      8 * sample->n_words) == 0;
+	       memcmp(rec->words + sample->n_kernel,
+		      (const uint64_t *)(sample + 1) + sample->n_kernel, 8 * sample->n_words) == 0;
 }
 
 /* An event is a record's first bytes. What was taken back is kept, once. */
@@ -254,7 +256,9 @@ static void see_record(void *arg)
 		return;
 	}
 	seen->len = 0;
-	if (ep_vec_append(seen, rec, sizeof(rec->sample) + 8 * (rec->sample.n_kernel + rec->sample.n_words)) < 0)
+	if (ep_vec_append(seen, rec,
+			  sizeof(rec->sample) + 8 * (rec->sample.n_kernel + rec->sample.n_words)) <
+	    0)
 		seen->len = 0;
 }
 

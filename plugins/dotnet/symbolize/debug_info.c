@@ -228,7 +228,9 @@ int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_de
 int dotnet_debug_is_rich(const struct dotnet_reader *reader, const struct dotnet_debug_info *info)
 {
 	uint8_t flags = 0;
-	int r = info->addr && info->has_flags ? memory_read(&reader->memory, info->addr, &flags, sizeof(flags)) : 0;
+	int r = info->addr && info->has_flags
+			? memory_read(&reader->memory, info->addr, &flags, sizeof(flags))
+			: 0;
 
 	return r < 0 ? r : (flags & HAS_RICH) != 0;
 }

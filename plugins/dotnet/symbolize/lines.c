@@ -217,7 +217,8 @@ int dotnet_lines_find(const struct dotnet_lines *lines, uint64_t module, bool ke
 
 bool dotnet_lines_are_absent(const struct dotnet_lines *lines, uint64_t module)
 {
-	const struct dotnet_pdb_place *place = names_cache_kept(lines->cache, DOTNET_KIND_PLACE, module, 0, NULL);
+	const struct dotnet_pdb_place *place =
+		names_cache_kept(lines->cache, DOTNET_KIND_PLACE, module, 0, NULL);
 	const struct pdb_item *pdb;
 	uint64_t key[3] = {0};
 

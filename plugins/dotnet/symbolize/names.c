@@ -348,12 +348,14 @@ static int find_offsets(struct dotnet_names *names, const struct code *code, uin
 	return r;
 }
 
-/* Most code is of assemblies without PDB, as the runtime's own, and has no record of what is inlined. */
+/* Most code is of assemblies without PDB, as the runtime's own, and has no record of what is
+ * inlined. */
 static bool says_offsets(struct dotnet_names *names, struct code *code)
 {
 	int r;
 
-	if (!code->is_kept || (code->module && !dotnet_lines_are_absent(&names->lines, code->module)))
+	if (!code->is_kept ||
+	    (code->module && !dotnet_lines_are_absent(&names->lines, code->module)))
 		return true;
 	if (code->rich == RICH_UNKNOWN) {
 		r = dotnet_debug_is_rich(&names->reader, &code->debug);

@@ -352,10 +352,12 @@ EP_TEST_WITH(memory_of_no_range_is_a_stub_that_managed_code_called, begin, NULL)
 	assert_int_equal(REC->sample.n_frames, 0);
 }
 
-/* What native code calls a method by has that one's return address at rsp, at each of its instructions. */
+/* What native code calls a method by has that one's return address at rsp, at each of its
+ * instructions. */
 EP_TEST_EACH(an_entry_of_no_range_is_known_by_its_bytes, int, i, 4)
 {
-	static const uint8_t entry[] = {0x49, 0xba, 0, 0, 0, 0, 0, 0, 0, 0, 0x48, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0x48, 0xff, 0xe0};
+	static const uint8_t entry[] = {0x49, 0xba, 0, 0, 0, 0, 0, 0, 0,    0,	  0x48, 0xb8,
+					0,    0,    0, 0, 0, 0, 0, 0, 0x48, 0xff, 0xe0};
 	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
 	static uint8_t code[64];
 	const uint64_t at = 0x123456000ull, after = at + sizeof(code) - 8;

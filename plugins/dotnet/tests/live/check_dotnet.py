@@ -78,7 +78,7 @@ SETTINGS = {    # of the runtime: label, variables
     "churn": {},    # memory of code that is another's a moment later
     "trip": {},     # many threads, and collections: return addresses that were replaced
 }
-CPU_COUNTS = 1000000    # for a second that a program measured: it is no count of samples, and has no margin
+CPU_COUNTS = 1000000    # for a second that a program measured: it has no margin
 FEWEST_MADE, FEWEST_TRIPS = 50, 5   # fewer say nothing; an idle machine has 27 to 194 in the trip
 
 
@@ -294,7 +294,8 @@ def why_not_shared(samples, said):
         for name in {frame.name for frame in sample.frames} & counts.keys():
             counts[name] += sample.count
     known = {name: seconds * CPU_COUNTS for name, seconds in said.items()}
-    print("  " + ", ".join(f"{name.rpartition('.')[2]} {counts[name]} samples, {seconds:.2f} s" for name, seconds in said.items()))
+    print("  " + ", ".join(f"{name.rpartition('.')[2]} {counts[name]} samples, {seconds:.2f} s"
+                           for name, seconds in said.items()))
     return list(shares.problems(counts, known))
 
 

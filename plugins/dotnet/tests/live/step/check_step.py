@@ -4,9 +4,10 @@
 
     check_step.py --step step_dotnet --plugins DIR [--full] [--only REGEX] [-n N] [--examples N]
 
-All scenarios of the burner, with little work each. By default a short form on one release, with the runtime's tiers
-and in one run judged by the frame pointer alone, which must be found wrong; --full: 20 000 instructions on 8, 9 and 10,
-of each tier, and through exceptions. A run fails below 99.99 % of right callers. Exit status 77: no program, or no right to trace.
+All scenarios of the burner, with little work each. By default a short form on one release, with the
+runtime's tiers and in one run judged by the frame pointer alone, which must be found wrong; --full:
+20 000 instructions on 8, 9 and 10, of each tier, and through exceptions. A run fails below 99.99 %
+of right callers. Exit status 77: no program, or no right to trace.
 """
 import argparse
 import os
@@ -26,7 +27,8 @@ JUDGED, FEW = 20000, 4000
 WARM_CPU_SECONDS = 3.0
 WARM_SECONDS = 60
 # Tier 0 is not left, but for on-stack replacement, which comes at once.
-OSR = {"DOTNET_TC_CallCounting": "0", "DOTNET_OSR_HitLimit": "1", "DOTNET_TC_OnStackReplacement_InitialCounter": "2"}
+OSR = {"DOTNET_TC_CallCounting": "0", "DOTNET_OSR_HitLimit": "1",
+       "DOTNET_TC_OnStackReplacement_InitialCounter": "2"}
 SETTINGS = {
     "default": {},
     "osr": OSR,
@@ -36,7 +38,7 @@ SETTINGS = {
     "no_wx": {"DOTNET_EnableWriteXorExecute": "0"},
 }
 FORMS = "10", "8_alone", "9_alone"
-# Native code is stepped, too, through which the runtime enters funclets, and code of on-stack replacement.
+# Native code is stepped, too, through which the runtime enters funclets, and on-stack replacement.
 FUNCLETS = "funclets", ["-t", "400000", "-n", "4000"]
 POINTER = "pointer"     # a run that must fail: rbp alone is wrong in this code
 
@@ -46,7 +48,8 @@ def cases(options):
     forms, labels = (FORMS, SETTINGS) if options.full else (FORMS[:1], ("default",))
     found = [(f"step_{form}_{label}", form, SETTINGS[label], FUNCLETS[1] if label == "osr" else [])
              for form in forms for label in labels]
-    found += [(f"step_{form}_{FUNCLETS[0]}", form, {}, FUNCLETS[1]) for form in forms if options.full]
+    if options.full:
+        found += [(f"step_{form}_{FUNCLETS[0]}", form, {}, FUNCLETS[1]) for form in forms]
     found.append((f"step_{FORMS[0]}_{POINTER}", FORMS[0], {}, ["-f", "-e", "0"]))
     return [case for case in found if re.search(options.only, case[0])]
 
@@ -54,13 +57,14 @@ def cases(options):
 def warm(process):
     """Until it has used so much CPU time: by then it has compiled what it calls."""
     end = time.monotonic() + WARM_SECONDS
-    while time.monotonic() < end and process.poll() is None and runs_cpu(process.pid) < WARM_CPU_SECONDS:
+    while (time.monotonic() < end and process.poll() is None
+           and cpu_seconds(process.pid) < WARM_CPU_SECONDS):
         time.sleep(0.05)
     if process.poll() is not None:
         raise runs.Failed(f"the program has ended: {process.returncode}")
 
 
-def runs_cpu(pid):
+def cpu_seconds(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii") as file:
         words = file.read().rpartition(") ")[2].split()
     return sum(map(int, words[11:13])) / os.sysconf("SC_CLK_TCK")
@@ -69,14 +73,17 @@ def runs_cpu(pid):
 def run_one(options, form, settings, more, directory):
     """Raises Skipped, Failed."""
     program = check_dotnet.program(form, options.full)
-    env = {**runs.environment("DOTNET_", "CORECLR_"), **settings, "DOTNET_NOLOGO": "1", "DOTNET_PerfMapEnabled": "3",
-           "DOTNET_PerfMapJitDumpPath": directory, "DOTNET_PerfMapShowOptimizationTiers": "1"}
-    with subprocess.Popen([program, "600", "20", "steps"], env=env, stdout=subprocess.DEVNULL) as process:
+    env = {**runs.environment("DOTNET_", "CORECLR_"), **settings, "DOTNET_NOLOGO": "1",
+           "DOTNET_PerfMapEnabled": "3", "DOTNET_PerfMapJitDumpPath": directory,
+           "DOTNET_PerfMapShowOptimizationTiers": "1"}
+    command = [program, "600", "20", "steps"]
+    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL) as process:
         try:
             warm(process)
-            done = subprocess.run([options.step, "-p", str(process.pid), "-P", options.plugins, "-b", PERCENT,
-                                   "-m", f"{directory}/perf-{process.pid}.map", "-n", str(options.n),
-                                   "-e", str(options.examples), *more], check=False, timeout=600)
+            step = [options.step, "-p", str(process.pid), "-P", options.plugins, "-b", PERCENT,
+                    "-m", f"{directory}/perf-{process.pid}.map", "-n", str(options.n),
+                    "-e", str(options.examples), *more]
+            done = subprocess.run(step, check=False, timeout=600)
         finally:
             process.kill()
     if done.returncode not in (0, 1):
@@ -91,7 +98,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--step", required=True)
     parser.add_argument("--plugins", required=True)
-    parser.add_argument("--full", action="store_true", default=bool(os.environ.get("EBPF_PROFILER_TEST_FULL")))
+    parser.add_argument("--full", action="store_true",
+                        default=bool(os.environ.get("EBPF_PROFILER_TEST_FULL")))
     parser.add_argument("--only", default="")
     parser.add_argument("-n", type=int)
     parser.add_argument("--examples", type=int, default=3)
