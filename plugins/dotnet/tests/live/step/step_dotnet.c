@@ -16,6 +16,7 @@
  */
 #include "plugins/dotnet/dotnet_shared.h"
 #include "plugins/dotnet/tests/live/step/step.h"
+#include "plugins/shared/x86/decode.h"
 
 #include "core/base/log.h"
 #include "core/base/util.h"
@@ -160,6 +161,17 @@ static int take_sample(struct run *run, enum range_kind kind, const uint8_t *cod
 
 /* --- the loop */
 
+/* A string instruction, which is stepped once for each of its turns: to after it. */
+static int finish_string(struct run *run, const uint8_t *code)
+{
+	struct user_regs_struct *regs = &run->tracee.regs;
+	struct x86_insn insn;
+
+	if ((code[0] != 0xf2 && code[0] != 0xf3) || x86_decode(code, STEP_CODE_BYTES, &insn))
+		return 0;
+	return tracee_run_to(&run->tracee, regs->rip + insn.bytes, regs->rsp, 0, NATIVE_MS);
+}
+
 static int step_one(struct run *run, enum range_kind kind)
 {
 	const struct user_regs_struct before = run->tracee.regs;
@@ -171,6 +183,8 @@ static int step_one(struct run *run, enum range_kind kind)
 		r = take_sample(run, kind, code);
 	if (r == 0)
 		r = tracee_step(&run->tracee); /* 1: a signal's handler is next */
+	if (r == 0 && run->tracee.regs.rip == before.rip)
+		r = finish_string(run, code);
 	return r < 0 ? r : calls_step(&run->calls, &run->tracee, &before, code);
 }
 
