@@ -70,8 +70,25 @@ def cpu_seconds(pid):
     return sum(map(int, words[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
+TOO_FEW = 3     # status of step_dotnet; none was wrong
+
+
 def run_one(options, form, settings, more, directory):
     """Raises Skipped, Failed."""
+    status = step_once(options, form, settings, more, directory)
+    if status == TOO_FEW:
+        print("  once more: the thread waited")
+        status = step_once(options, form, settings, more, directory)
+    if status not in (0, 1):
+        raise runs.Failed("too few were judged" if status == TOO_FEW else f"exit status {status}")
+    if "-f" in more and status == 0:
+        raise runs.Failed("the judge did not see that callers by the frame pointer are wrong")
+    if "-f" not in more and status:
+        raise runs.Failed(f"fewer than {PERCENT} % are right")
+
+
+def step_once(options, form, settings, more, directory):
+    """The status of step_dotnet. Raises Skipped, Failed."""
     program = check_dotnet.program(form, options.full)
     env = {**runs.environment("DOTNET_", "CORECLR_"), **settings, "DOTNET_NOLOGO": "1",
            "DOTNET_PerfMapEnabled": "3", "DOTNET_PerfMapJitDumpPath": directory,
@@ -86,12 +103,7 @@ def run_one(options, form, settings, more, directory):
             done = subprocess.run(step, check=False, timeout=600)
         finally:
             process.kill()
-    if done.returncode not in (0, 1):
-        raise runs.Failed(f"exit status {done.returncode}")
-    if "-f" in more and done.returncode == 0:
-        raise runs.Failed("the judge did not see that callers by the frame pointer are wrong")
-    if "-f" not in more and done.returncode:
-        raise runs.Failed(f"fewer than {PERCENT} % are right, or too few were judged")
+    return done.returncode
 
 
 def main():
