@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * step_dotnet -p PID -P PLUGINS -m MAP [-n JUDGED] [-s STRETCH] [-t NATIVE] [-e EXAMPLES] [-b
- *PERCENT] [-f]
+ * step_dotnet -p PID -P PLUGINS -m MAP [-n JUDGED] [-s STRETCH] [-t NATIVE] [-e EXAMPLES]
+ *	       [-b PERCENT] [-f]
  *
  *	-P	directory of the plugin
  *	-m	the runtime's map of its code
  *	-n	instructions whose caller is known, to be judged
- *	-s	instructions of managed code in a stretch; between two the thread runs freely for a
- *moment -t	instructions of native code in a row: to throw an exception takes 100 000; then it
- *runs to where it returns -b	how many percent must be right
- *	-f	judges the callers that the frame pointer leads to, in place of the walk's: the bar
- *		must not be met
+ *	-s	instructions of managed code in a stretch
+ *	-t	instructions of native code in a row: to throw an exception takes 100 000
+ *	-b	how many percent must be right
+ *	-f	judges the callers that the frame pointer leads to, in place of the walk's: too few
+ *		must be right
  *
- * Native code is not judged. Status: 0 enough are right, 1 not, 2 it could not be done, 3 too few
- * were judged: a thread that is stopped again and again may wait for long.
+ * Between two stretches the thread runs freely for a moment. After so much native code it runs to
+ * where that returns. Native code is not judged. Status: 0 enough are right, 1 not, 2 it could not
+ * be done, 3 too few were judged: a thread that is stopped again and again may wait for long.
  */
 #include "plugins/dotnet/dotnet_shared.h"
 #include "plugins/dotnet/tests/live/step/step.h"
