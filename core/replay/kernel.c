@@ -274,6 +274,12 @@ static void run_programs(struct ep_kernel *kernel)
 	}
 }
 
+void ep_kernel_on_tail_call(struct ep_kernel *kernel, ep_kernel_see *see, void *arg)
+{
+	kernel->see = see;
+	kernel->see_arg = arg;
+}
+
 int ep_kernel_run(struct ep_kernel *kernel, const struct ep_replay_thread *thread,
 		  struct ep_vec *event)
 {

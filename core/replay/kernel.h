@@ -54,6 +54,11 @@ int ep_kernel_update(struct ep_kernel *kernel, const char *map, const void *key,
 int ep_kernel_add_chunk(void *kernel, uint32_t index, void **ret_memory);
 void ep_kernel_remove_chunk(void *kernel, uint32_t index, void *memory);
 
+/* Is called at each tail call: a language may take frames back later, which are in no event then.
+ */
+typedef void ep_kernel_see(void *arg);
+void ep_kernel_on_tail_call(struct ep_kernel *kernel, ep_kernel_see *see, void *arg);
+
 /*
  * Samples a thread: runs ep_entry and what it jumps to. `event` (bytes) gets what the ring got.
  * 0; -ENODATA: nothing came; -EIO: a program did what a kernel would have refused (`trouble` says).

@@ -84,6 +84,8 @@ static int set_next(uint32_t slot)
 		return -ENOENT;
 	if (ep_kernel_current->tail_calls >= EP_KERNEL_MAX_TAIL_CALLS)
 		return -E2BIG;
+	if (ep_kernel_current->see)
+		ep_kernel_current->see(ep_kernel_current->see_arg);
 	ep_kernel_current->tail_calls++;
 	ep_kernel_current->next = *program;
 	return 0;

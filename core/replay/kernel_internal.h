@@ -97,6 +97,8 @@ struct ep_kernel {
 	jmp_buf next_program;
 	struct ep_kernel_program next;
 	uint32_t tail_calls;
+	ep_kernel_see *see; /* NULL: nobody looks */
+	void *see_arg;
 	struct bpf_perf_event_data ctx;
 	uint32_t task_flags; /* of each task; 0 but in tests */
 	struct ep_kernel_task task;

@@ -60,9 +60,11 @@ static int make_executables(struct ep_replay *replay)
 		struct ep_executable *executable = &replay->executables[i];
 
 		executable->id = i + 1;
-		executable->state = EP_EXECUTABLE_READY;
 		executable->n_segments =
 			EP_MIN(recorded->segments.len, EP_LEN(executable->segments));
+		/* What is no ELF file, as a runtime's image, a language may say is its own. */
+		executable->state =
+			executable->n_segments ? EP_EXECUTABLE_READY : EP_EXECUTABLE_FAILED;
 		if (executable->n_segments > 0)
 			memcpy(executable->segments, recorded->segments.data,
 			       executable->n_segments * sizeof(executable->segments[0]));
@@ -243,17 +245,15 @@ static int keep_range_text(struct ep_replay *replay, uint32_t executable, uint64
 }
 
 /* The text pages of a stack's native frames: where a look-up was, with and without the minus 1. */
-static int keep_stack_text(struct ep_replay *replay, const struct ep_vec *event)
+static int keep_words_text(struct ep_replay *replay, const uint64_t *words, uint32_t n_words)
 {
-	const struct ep_sample *sample = event->data;
-	const uint64_t *words = (const uint64_t *)(sample + 1) + sample->n_kernel;
 	const struct ep_row *row;
 	bool has_enter = false;
 	int r = 0;
 
 	ep_vec_each (&replay->set.rows, row)
 		has_enter |= row->executable & EP_ROW_ENTER ? true : false;
-	for (uint32_t at = 0; r == 0 && at < sample->n_words; at += 1 + EP_FRAME_WORDS(words[at])) {
+	for (uint32_t at = 0; r == 0 && at < n_words; at += 1 + EP_FRAME_WORDS(words[at])) {
 		uint32_t id = EP_FRAME_AUX(words[at]);
 
 		if (EP_FRAME_KIND(words[at]) != EP_FRAME_NATIVE || id == 0 ||
@@ -268,15 +268,38 @@ static int keep_stack_text(struct ep_replay *replay, const struct ep_vec *event)
 	return r;
 }
 
+static int keep_stack_text(struct ep_replay *replay, const struct ep_vec *event)
+{
+	const struct ep_sample *sample = event->data;
+
+	return keep_words_text(replay, (const uint64_t *)(sample + 1) + sample->n_kernel,
+			       sample->n_words);
+}
+
+/* While it is walked: a language may take frames back, and their rules led on. */
+static void keep_text_so_far(void *arg)
+{
+	struct ep_replay *replay = arg;
+	const struct ep_record *rec = ep_kernel_entry(replay->kernel, "ep_records", 0);
+	uint32_t n_kernel = rec ? rec->sample.n_kernel : 0, n_words = rec ? rec->sample.n_words : 0;
+
+	if (n_kernel <= EP_RECORD_WORDS && n_words <= EP_RECORD_WORDS - n_kernel)
+		(void)keep_words_text(replay, (const uint64_t *)rec->words + n_kernel, n_words);
+}
+
 int ep_replay_walk(struct ep_replay *replay, size_t i, struct ep_vec *event)
 {
 	const struct ep_replay_thread *thread =
 		ep_vec_at(&replay->fixture->threads, struct ep_replay_thread, i);
 	int r = replay->untold ? ep_replay_publish(replay) : 0;
 
+	bool keeps = replay->source && !replay->source->read;
+
+	if (keeps)
+		ep_kernel_on_tail_call(replay->kernel, keep_text_so_far, replay);
 	if (r == 0)
 		r = ep_kernel_run(replay->kernel, thread, event);
-	if (r == 0 && replay->source && !replay->source->read)
+	if (r == 0 && keeps)
 		r = keep_stack_text(replay, event);
 	return r;
 }

@@ -44,7 +44,7 @@ static int see_method(void *arg, uint64_t start)
 		return 1;
 	if (dotnet_header_of_start(looking->reader, start, &header) == 0 &&
 	    dotnet_debug_of_header(looking->reader, header, &debug) == 0)
-		looking->n_rich += dotnet_debug_is_rich(looking->reader, &debug);
+		looking->n_rich += dotnet_debug_is_rich(looking->reader, &debug) == 1;
 	if (dotnet_method_of_start(looking->reader, start, &addr) == 0 &&
 	    dotnet_method_read(looking->reader, addr, &method) == 0 && method.kind != DOTNET_METHOD_DYNAMIC)
 		see_module(looking, method.module);

@@ -61,6 +61,8 @@ static __always_inline void step_leaf(const struct dotnet_walk *w)
 		fail(w, DOTNET_ERROR_CODE);
 	} else if (find_stub_caller(w, 1)) {
 		be_stub(w, DOTNET_STUB_NO_RANGE);
+	} else if (is_entry(w) && find_native_caller(w)) {
+		be_stub(w, DOTNET_STUB_NO_RANGE);
 	}
 }
 

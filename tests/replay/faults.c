@@ -3,13 +3,15 @@
  * Memory that cannot be read, one piece after the other: each read of a run from attach to the last
  * name fails once, then each page of the fixture is taken away (of very many reads or pages each
  * second, third, .., and of these the caller may want a part); from each read of those that name
- * frames on the process says something else; at last attaching fails when all has been said. What must hold of every stack:
+ * frames on the process says something else; at last attaching fails when all has been said. What
+ * must hold of every stack:
  *
- * 1. Its native frames are the first ones of the stack without faults, unless no frame of a language is
- *    left: what it hides of its runtime is there then. Behind a read that failed
- *    only frames found by frame pointer may differ, and they are marked. (A frame that a language
- *    marks says less than one it does not: where attaching failed they are equal but for that.
- *    Code in no file that its language could not unwind is one more frame.)
+ * 1. Its native frames are the first ones of the stack without faults, unless no frame of a
+ * language is left: what it hides of its runtime is there then. Where a language takes frames back
+ * that it has led through, an incomplete stack may end in these. Behind a read that failed only
+ * frames found by frame pointer may differ, and they are marked. (A frame that a language marks
+ * says less than one it does not: where attaching failed they are equal but for that. Code in no
+ * file that its language could not unwind is one more frame.)
  * 2. Fewer of them: the sample says that it is incomplete.
  * 3. The frames of a language are among those of the stack without faults, in that order; of one
  *    that could not be read whole only the address it begins with, of what it runs, or there is one
@@ -18,8 +20,8 @@
  *    says that it is not sure what is behind it; none at all: native frames stand there.
  * 4. What is printed of a language's frame is a line of the stack without faults, or has a "?", or
  *    it is such a line with another place, and a mark says so: "[...]" behind its system name; or
- *    such a line without its place, or without the class in front of the function's name: where that
- *    cannot be read a name is better than none.
+ *    such a line without its place, or without the class in front of the function's name: where
+ * that cannot be read a name is better than none.
  * 5. There is no frame of a language whose attach did not return 0, whatever it said before; nor of
  *    one whose refresh says that its layout is not known or its process is gone: it is detached.
  */
@@ -44,6 +46,8 @@ struct faults {
 	const char *path;
 	unsigned int every; /* of the faults only each such one */
 	struct ep_vec *events; /* without faults: one for each thread */
+	struct ep_vec *seen;   /* the same before frames were taken back */
+	struct ep_vec *seeing; /* of these, while a stack is walked without faults */
 	struct ep_vec text;
 	struct ep_vec event, faulty_text;
 	char what[64]; /* the fault in hand */
@@ -54,6 +58,11 @@ static void complain(struct faults *f, uint32_t tid, const char *why)
 {
 	if (f->complaints++ < MAX_COMPLAINTS)
 		fprintf(stderr, "%s: %s: thread %u: %s\n", f->path, f->what, tid, why);
+}
+
+static uint32_t tid_of(const struct faults *f, size_t i)
+{
+	return ep_vec_at(&f->replay->fixture->threads, struct ep_replay_thread, i)->tid;
 }
 
 /* --- frames of an event ---------------------------------------------------------------------- */
@@ -115,14 +124,15 @@ static uint32_t count_language(const struct ep_vec *event)
 	return n;
 }
 
-static void check_native(struct faults *f, const struct ep_vec *whole, uint32_t tid)
+/* What is wrong, or NULL. */
+static const char *check_native(const struct faults *f, const struct ep_vec *whole)
 {
 	uint32_t at = 0, whole_at = 0;
 	const uint64_t *frame, *wanted;
 
 	/* A language may take frames away that its runtime's rules lead through. */
 	if (count_language(&f->event) == 0 && count_language(whole) > 0)
-		return;
+		return NULL;
 	for (;;) {
 		wanted = next_frame(whole, true, &whole_at);
 		/* Code of a JIT that its language could not unwind is shown by its address. */
@@ -132,16 +142,15 @@ static void check_native(struct faults *f, const struct ep_vec *whole, uint32_t 
 			 !(wanted && is_same_native(frame, wanted)));
 		if (!frame || (EP_FRAME_FLAGS(*frame) & EP_FRAME_POINTER_WALK))
 			break;
-		if (!wanted || !is_same_native(frame, wanted)) {
-			complain(f, tid, "a native frame that is not there without the fault");
-			return;
-		}
+		if (!wanted || !is_same_native(frame, wanted))
+			return "a native frame that is not there without the fault";
 	}
-	if (!frame && wanted && !sample_of(&f->event)->error)
-		complain(f, tid, "native frames are missing, and nothing says so");
+	return !frame && wanted && !sample_of(&f->event)->error
+		       ? "native frames are missing, and nothing says so"
+		       : NULL;
 }
 
-static void check_language(struct faults *f, const struct ep_vec *whole, uint32_t tid)
+static const char *check_language(const struct faults *f, const struct ep_vec *whole)
 {
 	uint32_t at = 0, whole_at = 0, n, more = 0;
 	const uint64_t *frame, *wanted;
@@ -159,15 +168,30 @@ static void check_language(struct faults *f, const struct ep_vec *whole, uint32_
 			more++;
 			continue;
 		}
-		if (!wanted) {
-			complain(f, tid, "a language's frame that is not there without the fault");
-			return;
-		}
+		if (!wanted)
+			return "a language's frame that is not there without the fault";
 		is_flagged |= EP_FRAME_FLAGS(*frame) != EP_FRAME_FLAGS(*wanted);
 	}
 	n = count_language(&f->event) - more;
-	if (n > 0 && !is_flagged && n < count_language(whole) && !sample_of(&f->event)->error)
-		complain(f, tid, "a language's frames are missing, and nothing says so");
+	return n > 0 && !is_flagged && n < count_language(whole) && !sample_of(&f->event)->error
+		       ? "a language's frames are missing, and nothing says so"
+		       : NULL;
+}
+
+static void check_stack(struct faults *f, size_t i)
+{
+	const char *(*const checks[])(const struct faults *f,
+				      const struct ep_vec *whole) = {check_native, check_language};
+	bool may_be_seen = sample_of(&f->event)->error && f->seen[i].len > 0;
+
+	for (size_t c = 0; c < EP_LEN(checks); c++) {
+		const char *why = checks[c](f, &f->events[i]);
+
+		if (why && may_be_seen)
+			why = checks[c](f, &f->seen[i]);
+		if (why)
+			complain(f, tid_of(f, i), why);
+	}
 }
 
 static void check_text(struct faults *f)
@@ -188,11 +212,6 @@ static void check_text(struct faults *f)
 
 /* --- runs ------------------------------------------------------------------------------------ */
 
-static uint32_t tid_of(const struct faults *f, size_t i)
-{
-	return ep_vec_at(&f->replay->fixture->threads, struct ep_replay_thread, i)->tid;
-}
-
 /* The fault is set. */
 static void try_fault(struct faults *f)
 {
@@ -207,13 +226,40 @@ static void try_fault(struct faults *f)
 			complain(f, tid_of(f, i), strerror(-r));
 			continue;
 		}
-		check_native(f, &f->events[i], tid_of(f, i));
-		check_language(f, &f->events[i], tid_of(f, i));
+		check_stack(f, i);
 	}
 	if (ep_replay_print(replay, &f->faulty_text) < 0)
 		complain(f, 0, "cannot be printed");
 	else
 		check_text(f);
+}
+
+/* Does a record still have all frames of an event? */
+static bool has_all(const struct ep_record *rec, const struct ep_vec *event)
+{
+	const struct ep_sample *sample = sample_of(event);
+
+	return rec->sample.n_words >= sample->n_words &&
+	       memcmp(rec->words + sample->n_kernel,
+		      (const uint64_t *)(sample + 1) + sample->n_kernel, 8 * sample->n_words) == 0;
+}
+
+/* An event is a record's first bytes. What was taken back is kept, once. */
+static void see_record(void *arg)
+{
+	struct faults *f = arg;
+	const struct ep_record *rec = ep_kernel_entry(f->replay->replay->kernel, "ep_records", 0);
+	struct ep_vec *seen = f->seeing;
+
+	if (seen->len > 0 && !has_all(rec, seen)) {
+		ep_kernel_on_tail_call(f->replay->replay->kernel, NULL, NULL);
+		return;
+	}
+	seen->len = 0;
+	if (ep_vec_append(seen, rec,
+			  sizeof(rec->sample) + 8 * (rec->sample.n_kernel + rec->sample.n_words)) <
+	    0)
+		seen->len = 0;
 }
 
 /* The run that faults are put into; *ret_reads are its reads. */
@@ -224,7 +270,11 @@ static int run_without(struct faults *f, uint64_t *ret_reads)
 
 	for (size_t i = 0; r == 0 && i < f->replay->fixture->threads.len; i++) {
 		ep_vec_init(&f->events[i], 1, MAX_EVENT_BYTES);
+		ep_vec_init(&f->seen[i], 1, MAX_EVENT_BYTES);
+		f->seeing = &f->seen[i];
+		ep_kernel_on_tail_call(replay->kernel, see_record, f);
 		r = ep_replay_walk(replay, i, &f->events[i]);
+		ep_kernel_on_tail_call(replay->kernel, NULL, NULL);
 	}
 	if (r == 0)
 		r = ep_replay_print(replay, &f->text);
@@ -400,7 +450,8 @@ int replay_faults(const char *path, const struct replay *replay, unsigned int ev
 	int r;
 
 	f.events = calloc(n_threads + 1, sizeof(*f.events));
-	if (!f.events)
+	f.seen = calloc(n_threads + 1, sizeof(*f.seen));
+	if (!f.events || !f.seen)
 		return 1;
 	ep_vec_init(&f.text, 1, MAX_TEXT_BYTES);
 	ep_vec_init(&f.faulty_text, 1, MAX_TEXT_BYTES);
@@ -420,6 +471,9 @@ int replay_faults(const char *path, const struct replay *replay, unsigned int ev
 	}
 	for (size_t i = 0; i < n_threads; i++)
 		ep_vec_fini(&f.events[i]);
+	for (size_t i = 0; i < n_threads; i++)
+		ep_vec_fini(&f.seen[i]);
+	free(f.seen);
 	free(f.events);
 	ep_vec_fini(&f.text);
 	ep_vec_fini(&f.faulty_text);

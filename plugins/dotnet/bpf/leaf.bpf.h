@@ -151,6 +151,26 @@ static __always_inline bool find_stub_caller(const struct dotnet_walk *w, __u64 
 	return false;
 }
 
+/*
+ * What native code calls a method by, in no range (8: UMEntryThunkCode, vm/amd64/cgencpu.h,
+ * v8.0.0): mov r10, imm64; mov rax, imm64; jmp rax with REX.W. It was interrupted at one of these.
+ */
+#define ENTRY_MOVE_BYTES 10
+#define ENTRY_BYTES	 24
+static __always_inline bool is_entry(const struct dotnet_walk *w)
+{
+	const __u64 *words = (const __u64 *)w->s->code;
+
+	for (__u64 i = 0; i < 3; i++) {
+		if (!bpf_probe_read_user(w->s->code, ENTRY_BYTES,
+					 (void *)(w->rec->walk.pc - ENTRY_MOVE_BYTES * i)) &&
+		    (words[0] & 0xffff) == 0xba49 && (words[1] >> 16 & 0xffff) == 0xb848 &&
+		    (words[2] >> 32 & 0xffffff) == 0xe0ff48)
+			return true;
+	}
+	return false;
+}
+
 /* Of a stub that native code called. */
 static __always_inline bool find_native_caller(const struct dotnet_walk *w)
 {

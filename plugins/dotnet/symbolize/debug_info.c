@@ -225,12 +225,14 @@ int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_de
 	return r;
 }
 
-bool dotnet_debug_is_rich(const struct dotnet_reader *reader, const struct dotnet_debug_info *info)
+int dotnet_debug_is_rich(const struct dotnet_reader *reader, const struct dotnet_debug_info *info)
 {
-	uint8_t flags;
+	uint8_t flags = 0;
+	int r = info->addr && info->has_flags
+			? memory_read(&reader->memory, info->addr, &flags, sizeof(flags))
+			: 0;
 
-	return info->addr && info->has_flags && memory_read(&reader->memory, info->addr, &flags, sizeof(flags)) == 0 &&
-	       flags & HAS_RICH;
+	return r < 0 ? r : (flags & HAS_RICH) != 0;
 }
 
 int dotnet_debug_of_header(const struct dotnet_reader *reader, uint64_t header, struct dotnet_debug_info *ret)

@@ -44,8 +44,8 @@ struct dotnet_il {
 int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_debug_info *info, uint32_t native,
 		      struct dotnet_il *ret, uint32_t *ret_n);
 
-/* Whether it has what was inlined. */
-bool dotnet_debug_is_rich(const struct dotnet_reader *reader, const struct dotnet_debug_info *info);
+/* 1: it has what was inlined; 0: not; -EFAULT, -ESRCH. */
+int dotnet_debug_is_rich(const struct dotnet_reader *reader, const struct dotnet_debug_info *info);
 
 /* Of JIT code, by its header. */
 int dotnet_debug_of_header(const struct dotnet_reader *reader, uint64_t header, struct dotnet_debug_info *ret);

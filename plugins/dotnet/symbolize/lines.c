@@ -215,6 +215,20 @@ int dotnet_lines_find(const struct dotnet_lines *lines, uint64_t module, bool ke
 	return r;
 }
 
+bool dotnet_lines_are_absent(const struct dotnet_lines *lines, uint64_t module)
+{
+	const struct dotnet_pdb_place *place =
+		names_cache_kept(lines->cache, DOTNET_KIND_PLACE, module, 0, NULL);
+	const struct pdb_item *pdb;
+	uint64_t key[3] = {0};
+
+	if (!place || !place->has_id)
+		return place != NULL;
+	memcpy(key, place->id, sizeof(place->id));
+	pdb = names_cache_peek(lines->cache, DOTNET_KIND_PDB, key[0], key[1], key[2]);
+	return pdb && !pdb->is_there;
+}
+
 int dotnet_lines_has_pdb(const struct dotnet_lines *lines, uint64_t module)
 {
 	struct dotnet_pdb_place place;

@@ -45,6 +45,9 @@ struct dotnet_lines {
 int dotnet_lines_find(const struct dotnet_lines *lines, uint64_t module, bool keeps, uint32_t rid, uint32_t il,
 		      struct dotnet_point *ret, struct names_function **ret_document);
 
+/* A module that is not collectible: it is known that it has no PDB. Nothing is read. */
+bool dotnet_lines_are_absent(const struct dotnet_lines *lines, uint64_t module);
+
 /* Whether a module's PDB is there. As above, and -ENODATA where the image says of none. */
 int dotnet_lines_has_pdb(const struct dotnet_lines *lines, uint64_t module);
 

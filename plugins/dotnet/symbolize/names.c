@@ -37,11 +37,19 @@ struct text {
 	char function[TEXT_BYTES], system[TEXT_BYTES];
 };
 
+/* Has its DebugInfo what is inlined? */
+enum rich {
+	RICH_UNKNOWN = 0,
+	RICH_NO,
+	RICH_YES,
+};
+
 /* What is remembered with a name: where its lines are. In the table of its item. */
 struct code {
 	uint64_t module; /* 0: it has no lines */
 	uint32_t rid;	 /* of the method */
 	bool is_kept;	 /* never freed */
+	uint8_t rich;	 /* enum rich */
 	uint32_t skipped; /* of an image: from the method's begin to the function's, a funclet */
 	struct dotnet_debug_info debug;
 };
@@ -309,9 +317,9 @@ struct told {
 	struct dotnet_point point;
 };
 
-static const struct code *code_of(const struct names_function *name)
+static struct code *code_of(struct names_function *name)
 {
-	return (const struct code *)name->table;
+	return (struct code *)name->table;
 }
 
 static void find_line(struct dotnet_names *names, struct told *told, uint32_t il)
@@ -340,13 +348,31 @@ static int find_offsets(struct dotnet_names *names, const struct code *code, uin
 	return r;
 }
 
+/* Most code is of assemblies without PDB, as the runtime's own, and has no record of what is
+ * inlined. */
+static bool says_offsets(struct dotnet_names *names, struct code *code)
+{
+	int r;
+
+	if (!code->is_kept ||
+	    (code->module && !dotnet_lines_are_absent(&names->lines, code->module)))
+		return true;
+	if (code->rich == RICH_UNKNOWN) {
+		r = dotnet_debug_is_rich(&names->reader, &code->debug);
+		if (r < 0)
+			return true;
+		code->rich = r ? RICH_YES : RICH_NO;
+	}
+	return code->rich == RICH_YES;
+}
+
 /* Innermost first; what was inlined and cannot be named is part of its caller. How many. */
 static uint32_t tell_code(struct dotnet_names *names, struct names_function *name, uint32_t off, struct told *told)
 {
-	const struct code *code = code_of(name);
+	struct code *code = code_of(name);
 	struct dotnet_il ils[1 + DOTNET_MAX_INLINED];
 	uint32_t n_ils, n = 0;
-	int r = find_offsets(names, code, off, ils, &n_ils);
+	int r = says_offsets(names, code) ? find_offsets(names, code, off, ils, &n_ils) : -ENODATA;
 
 	for (uint32_t i = 0; r == 0 && i + 1 < n_ils; i++) {
 		told[n] = (struct told){0};

@@ -352,6 +352,28 @@ EP_TEST_WITH(memory_of_no_range_is_a_stub_that_managed_code_called, begin, NULL)
 	assert_int_equal(REC->sample.n_frames, 0);
 }
 
+/* What native code calls a method by has that one's return address at rsp, at each of its
+ * instructions. */
+EP_TEST_EACH(an_entry_of_no_range_is_known_by_its_bytes, int, i, 4)
+{
+	static const uint8_t entry[] = {0x49, 0xba, 0, 0, 0, 0, 0, 0, 0,    0,	  0x48, 0xb8,
+					0,    0,    0, 0, 0, 0, 0, 0, 0x48, 0xff, 0xe0};
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+	static uint8_t code[64];
+	const uint64_t at = 0x123456000ull, after = at + sizeof(code) - 8;
+
+	begin(NULL);
+	memcpy(code, entry, sizeof(entry));
+	code[22] = i < 3 ? 0xe0 : 0xe1; /* jmp rcx */
+	memcpy(code + sizeof(code) - 8 - sizeof(call), call, sizeof(call));
+	fake_memory_add(&world.memory, at, code, sizeof(code));
+	begin_sample(at + 10 * (i % 3), true);
+	world_put(SP, after);
+	assert_int_equal(world_run(dotnet_unwind), EP_SLOT_NATIVE);
+	assert_int_equal(REC->sample.n_frames, i < 3);
+	assert_int_equal(WALK->pc, i < 3 ? after : at);
+}
+
 /* The check is the one that naming makes, of each kind of method. */
 EP_TEST_EACH(collectible_code_is_checked, int, i, 2)
 {

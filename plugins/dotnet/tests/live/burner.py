@@ -48,11 +48,11 @@ def own_names(names):
 class Said:
     """
     What the burner printed. stacks: {scenario: names, root first}; lines: {scenario: a set for each of them}; parts:
-    names of stacks that are not the leaf's.
+    names of stacks that are not the leaf's. shares: CPU seconds by method, of the scenario that has them.
     """
 
     def __init__(self, output):
-        self.stacks, self.lines, self.parts, self.cpu = {}, {}, set(), None
+        self.stacks, self.lines, self.parts, self.shares, self.cpu = {}, {}, set(), {}, None
         names = []
         for words in (line.split("\t") for line in output.splitlines()):
             if words[0] == "STACK":
@@ -65,6 +65,8 @@ class Said:
                     at.add(line)
             elif words[0] == "PART":
                 self.parts.add(tuple(own_names(words[2].split(";"))))
+            elif words[0] == "SHARE":
+                self.shares[words[1]] = float(words[2])
             elif words[0] == "CPU":
                 self.cpu = float(words[1])
 

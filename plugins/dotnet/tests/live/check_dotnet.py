@@ -28,6 +28,7 @@ import counting
 import perf_map
 import runs
 import runtimes
+import shares
 import stacks
 
 LOADED = r"dotnet: (longer unwinder loaded|no longer unwinder|unwinder loaded.* run$)"
@@ -71,11 +72,13 @@ SETTINGS = {    # of the runtime: label, variables
     "no_r2r": {"DOTNET_ReadyToRun": "0"},
     "no_wx": {"DOTNET_EnableWriteXorExecute": "0"},
     "rich": {"DOTNET_RichDebugInfo": "1"},
+    "shares": {},   # methods that measure their own CPU time
     "names": {},    # none is recorded: they are compared with the runtime's
     "no_pgo": {"DOTNET_TieredPGO": "0", "DOTNET_OSR_HitLimit": "1"},
     "churn": {},    # memory of code that is another's a moment later
     "trip": {},     # many threads, and collections: return addresses that were replaced
 }
+CPU_COUNTS = 1000000    # for a second that a program measured: it has no margin
 FEWEST_MADE, FEWEST_TRIPS = 50, 5   # fewer say nothing; an idle machine has 27 to 194 in the trip
 
 
@@ -112,14 +115,16 @@ def install(form, directory):
 
 
 def publish(form, directory, seconds):
-    """Raises Skipped."""
+    """Raises Skipped. Two tests may come here at once: the first one's is taken."""
     dotnet = shutil.which("dotnet")
     if not dotnet:
         raise runs.Skipped("skip: no dotnet here, and no EP_DOTNET_PROGRAMS")
-    with tempfile.TemporaryDirectory() as sources:
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(directory)) as work:
+        sources, made = os.path.join(work, "sources"), os.path.join(work, "made")
+        os.mkdir(sources)
         for path in burner.SOURCES:
             shutil.copy(path, sources)
-        command = [dotnet, "publish", "-c", "Release", "-o", directory + ".new", "-m:1", "-nodeReuse:false",
+        command = [dotnet, "publish", "-c", "Release", "-o", made, "-m:1", "-nodeReuse:false",
                    "-p:UseSharedCompilation=false", *{**FORMS, **MORE_FORMS}[form], "Burner.csproj"]
         settings = {"DOTNET_CLI_TELEMETRY_OPTOUT": "1", "DOTNET_NOLOGO": "1", "MSBUILDDISABLENODEREUSE": "1"}
         try:
@@ -127,11 +132,15 @@ def publish(form, directory, seconds):
                                   timeout=seconds, env={**os.environ, **settings}, stdin=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
             raise runs.Skipped(f"skip: dotnet publish took more than {seconds} s") from None
-    if done.returncode:
-        raise runs.Skipped("skip: dotnet publish: " + (done.stdout.strip().splitlines() or ["no word"])[-1])
-    if form in SHARED:
-        install(form, directory + ".new")
-    os.rename(directory + ".new", directory)
+        if done.returncode:
+            raise runs.Skipped("skip: dotnet publish: " + (done.stdout.strip().splitlines() or ["no word"])[-1])
+        if form in SHARED:
+            install(form, made)
+        try:
+            os.rename(made, directory)
+        except OSError:
+            if not os.path.isdir(directory):
+                raise
 
 
 def program(form, is_full=True):
@@ -142,7 +151,6 @@ def program(form, is_full=True):
         directory = given
     if not given and not os.path.exists(os.path.join(directory, burner.PROGRAM)):
         os.makedirs(os.path.dirname(directory), exist_ok=True)
-        shutil.rmtree(directory + ".new", ignore_errors=True)
         publish(form, directory, PUBLISH_SECONDS[is_full])
     path = os.path.join(directory, burner.PROGRAM)
     if not os.access(path, os.X_OK):
@@ -279,6 +287,27 @@ def judge_trip(samples, path):
         raise runs.Failed(f"only {n_trips} samples where a return address had been replaced")
 
 
+def why_not_shared(samples, said):
+    """said: CPU seconds by method. What is beyond the margin of counts, as text."""
+    counts = dict.fromkeys(said, 0)
+    for sample in samples:
+        for name in {frame.name for frame in sample.frames} & counts.keys():
+            counts[name] += sample.count
+    known = {name: seconds * CPU_COUNTS for name, seconds in said.items()}
+    print("  " + ", ".join(f"{name.rpartition('.')[2]} {counts[name]} samples, {seconds:.2f} s"
+                           for name, seconds in said.items()))
+    return list(shares.problems(counts, known))
+
+
+def judge_shares(samples, said):
+    """Raises Failed."""
+    problems = why_not_shared(samples, said)
+    if problems:
+        raise runs.Failed("; ".join(problems))
+    if sum(s.count for s in samples) < FEWEST:
+        raise runs.Failed("only few samples")
+
+
 def mapped_runtime(pid):
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
         paths = [words[5] for words in map(str.split, maps) if len(words) > 5]
@@ -324,11 +353,14 @@ def run_one(label, settings, path, options, directory):
     root = os.path.join(os.path.dirname(path), "root")
     if os.path.isdir(root):
         env["DOTNET_ROOT"] = root
-    if label in ("churn", "trip"):
+    if label in ("churn", "trip", "shares"):
         done = runs.record([path, str(options.seconds + 25), "50", label], profile, env, FREQUENCY, timeout=180, loaded=LOADED,
                            after=1.0, seconds=(4 if label == "churn" else 2) * options.seconds, is_told=True)
         samples = runs.process_of(stacks.read_profile(profile, stacks.LineProfile).samples, runs.is_starter)
-        judge_churn(samples) if label == "churn" else judge_trip(samples, path)
+        if label == "shares":
+            judge_shares(samples, burner.Said(done.stdout).shares)
+        else:
+            judge_churn(samples) if label == "churn" else judge_trip(samples, path)
         return
     if label == "start":
         done = runs.record([path, str(options.seconds), STARTED_DEPTH], profile, env, FREQUENCY, timeout=120)
@@ -344,7 +376,7 @@ def run_one(label, settings, path, options, directory):
 
 def cases(options):
     """(name, form, label)"""
-    forms, labels = (FORMS, SETTINGS) if options.full else ([DEFAULT], ("start", "default", "names"))
+    forms, labels = (FORMS, SETTINGS) if options.full else ([DEFAULT], ("start", "default", "shares", "names"))
     for form in [*forms, *(MORE_FORMS if options.full else ())]:
         for label in labels if form in forms else MORE_SETTINGS:
             name = f"dotnet_{form}_{label}"

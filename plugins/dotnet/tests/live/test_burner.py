@@ -87,6 +87,13 @@ class Burner(unittest.TestCase):
         for wrong in ([crowd[0], crowd[2]], crowd[2:], [crowd[0], *crowd]):
             self.assertTrue(check_dotnet.why_not_tripped(trip + wrong, "libcoreclr.so+0x20"))
 
+    def test_shares_are_those_of_known_cpu_times(self):
+        said = burner.Said("SHARE\tBurner.Shares.One\t1.5\nSHARE\tBurner.Shares.Three\t4.5\nCPU\t6.1\n").shares
+        one, three = ([stacks.Frame("memcpy", "libc.so.6"), stacks.Frame(name, "")] + ROOT for name in said)
+        self.assertEqual(check_dotnet.why_not_shared([stacks.Sample(one, 250, {}), stacks.Sample(three, 750, {}), stacks.Sample(ROOT, 99, {})], said), [])
+        for wrong in ([stacks.Sample(one, 500, {}), stacks.Sample(three, 500, {})], [stacks.Sample(three, 1000, {})], [stacks.Sample(ROOT, 9, {})]):
+            self.assertTrue(check_dotnet.why_not_shared(wrong, said))
+
     def test_names_are_compared_with_the_map_of_the_runtime(self):
         said = perf_map.said([
             "0x7f00 12 int64 [Burner] Burner.Box`1[System.__Canon]::Turn[int32](!!0,int32)[OptimizedTier1]\n",

@@ -5,6 +5,7 @@
 //	STACK	SCENARIO	FRAME;FRAME;...	root first, as System.Diagnostics.StackTrace has them at the leaf
 //	LINES	SCENARIO	LINE;LINE;...	of the same frames, 0: not known; again when the code was compiled again
 //	PART	SCENARIO	FRAME;FRAME;...	a stack that is not the leaf's: of who throws, say
+//	SHARE	METHOD	SECONDS		CPU time of its thread in what the method calls, of scenario shares
 //	CPU	SECONDS			what it has used, last
 //
 // Names are Namespace.Outer<T>.Inner.Method<U>, as they are written here. No method of it is inlined, but for what
@@ -570,6 +571,20 @@ static class Scenarios
 		return kept.Length + Leaf.Spin(n);
 	}
 
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Same(int n) => n;
+
+	static readonly Func<int, long> same = Same;
+
+	/* A delegate of a static method is called through a stub that moves its arguments: most of the time is there. */
+	[MethodImpl(MethodImplOptions.NoInlining)] public static long Stubs(int n)
+	{
+		long sum = 0;
+
+		for (int i = 0; i < 100 * n; i++)
+			sum += same(i);
+		return sum;
+	}
+
 	[MethodImpl(MethodImplOptions.NoInlining)] public static long Nothing(int n)
 	{
 		Leaf.Part();
@@ -772,9 +787,57 @@ static class Churn
 	}
 }
 
+/* Methods that take known shares of their thread's CPU time, in code of each kind: by its clock, whatever else runs. */
+static unsafe class Shares
+{
+	const long Part = 1000000;	// nanoseconds, of a turn
+
+	[DllImport("libc", EntryPoint = "clock_gettime")] static extern int Clock(int clock, long* time);
+
+	static long Used()
+	{
+		long* time = stackalloc long[2];
+
+		Clock(3, time);		// CLOCK_THREAD_CPUTIME_ID
+		return time[0] * 1000000000 + time[1];
+	}
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static void Loops(long end) { while (Used() < end) Leaf.Sink += Scenarios.Calls(200); }
+	[MethodImpl(MethodImplOptions.NoInlining)] static void Throws(long end) { while (Used() < end) Leaf.Sink += Thrown.Caught(50); }
+	[MethodImpl(MethodImplOptions.NoInlining)] static void Makes(long end) { while (Used() < end) Leaf.Sink += Scenarios.Garbage(1); }
+	[MethodImpl(MethodImplOptions.NoInlining)] static void Invokes(long end) { while (Used() < end) Leaf.Sink += Native.Call(20); }
+	[MethodImpl(MethodImplOptions.NoInlining)] static void Reflects(long end) { while (Used() < end) Leaf.Sink += Scenarios.Reflection(20); }
+	[MethodImpl(MethodImplOptions.NoInlining)] static void Texts(long end) { while (Used() < end) Leaf.Sink += $"{end:x}-{end / 7.0:f3}".Length; }
+
+	static readonly (string Name, int Parts, Action<long> Run)[] all =
+	{
+		("Loops", 6, Loops), ("Throws", 2, Throws), ("Makes", 4, Makes), ("Invokes", 3, Invokes), ("Reflects", 1, Reflects),
+		("Texts", 5, Texts),
+	};
+	static readonly long[] used = new long[all.Length];
+
+	public static long Run(int n)
+	{
+		for (int i = 0; i < all.Length; i++)
+		{
+			long before = Used();
+
+			all[i].Run(before + all[i].Parts * Part);
+			used[i] += Used() - before;
+		}
+		return n;
+	}
+
+	public static void Tell()
+	{
+		for (int i = 0; i < all.Length && used[i] > 0; i++)
+			Console.WriteLine(FormattableString.Invariant($"SHARE\tBurner.Shares.{all[i].Name}\t{used[i] / 1e9}"));
+	}
+}
+
 static class Program
 {
-	static (string Name, Func<int, long> Run)[] scenarios =
+	static readonly (string Name, Func<int, long> Run)[] all =
 	{
 		("calls", Scenarios.Calls), ("squares", Scenarios.Squares), ("circles", Scenarios.Circles),
 		("references", Scenarios.References), ("values", Scenarios.Values), ("methods", Scenarios.Methods),
@@ -792,8 +855,24 @@ static class Program
 		("tail_many", Scenarios.TailMany), ("context", Scenarios.Context),
 	};
 
+	static (string Name, Func<int, long> Run)[] scenarios = all;
+
 	/* Run when they are asked for. */
-	static readonly (string Name, Func<int, long> Run)[] others = { ("churn", Churn.Run), ("trip", Aside.Crowd.Run) };
+	static readonly (string Name, Func<int, long> Run)[] others =
+	{
+		("churn", Churn.Run), ("trip", Aside.Crowd.Run), ("steps", Steps), ("shares", Shares.Run), ("stubs", Scenarios.Stubs),
+	};
+
+	/* All of them with little work each, and few collections, for who executes them one instruction at a time. */
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Steps(int n)
+	{
+		long sum = 0;
+
+		Aside.Collector.Pause = 300;
+		foreach (var scenario in all)
+			sum += scenario.Run(12);
+		return sum + n;
+	}
 
 	[MethodImpl(MethodImplOptions.NoInlining)] static void Turn(Func<int, long> run, int n) => Leaf.Sink += run(n);
 
@@ -830,6 +909,7 @@ static class Program
 			isTold = true;
 		});
 		Loop(args.Length > 0 ? double.Parse(args[0], System.Globalization.CultureInfo.InvariantCulture) : 2);
+		Shares.Tell();
 		Console.WriteLine("CPU\t" + Process.GetCurrentProcess().TotalProcessorTime.TotalSeconds.ToString(
 			System.Globalization.CultureInfo.InvariantCulture));
 	}
@@ -842,6 +922,7 @@ namespace Aside
 
 static class Collector
 {
+	public static int Pause = 1;	// milliseconds
 	static Thread thread;
 
 	static void Run()
@@ -849,7 +930,7 @@ static class Collector
 		for (;;)
 		{
 			GC.Collect(0);
-			Thread.Sleep(1);
+			Thread.Sleep(Pause);
 		}
 	}
 

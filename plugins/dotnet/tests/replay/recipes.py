@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """How tests/replay/record starts the .NET programs of the fixtures: programs/Burner.cs, published by live/check_dotnet.py
-(or in EP_DOTNET_PROGRAMS), one scenario each. One of each kind of code. A catch or finally funclet is none: frames that
-a walk takes back leave no unwind rules in a fixture."""
+(or in EP_DOTNET_PROGRAMS), one scenario each. One of each kind of code."""
 import importlib
 import os
 import shutil
@@ -27,7 +26,10 @@ RECIPES = {     # form of publishing, scenario, settings of the runtime, what th
     "dotnet-10-tier1": ("10", "calls", NO_TIERS, r"\A" + SPIN + CALLS),
     "dotnet-10-osr": ("10", "calls", {}, r"\A" + SPIN + CALLS),
     "dotnet-10-r2r": ("10", "reflection", NO_TIERS, r"\A" + SPIN + r"(?:.*\n)*dotnet  System\.Reflection\."),
-    "dotnet-10-stub": ("10", "garbage", {}, r"\Adotnet  \[.*\n" + OWN % r"Scenarios\.Garbage" + TURN),
+    "dotnet-10-stub": ("10", "stubs", NO_TIERS, r"\Adotnet  \[.* stub\].*\n" + OWN % r"Scenarios\.Stubs" + TURN),
+    "dotnet-10-catch": ("10", "caught", NO_TIERS, r"\A" + SPIN + OWN % r"Thrown\.Caught" + TURN),
+    "dotnet-10-finally": ("10", "finally", {}, r"\A" + SPIN + OWN % r"Thrown\.Last" + OWN % r"Thrown\.Finally" + TURN),
+    "dotnet-8-catch": ("8_alone", "caught", {}, r"\A" + SPIN + OWN % r"Thrown\.Caught" + TURN),
     "dotnet-10-dynamic": ("10", "dynamic", {}, r"\A" + SPIN + r"dotnet  burner_dynamic  .*\n"),
     "dotnet-10-trip": ("10", "trip", NO_TIERS, [r"native  libcoreclr.*\n" + r"dotnet  Aside\.Crowd\.Middle.*\ndotnet  Aside\.Crowd\.Work.*\n"]),
     "dotnet-10-1000-deep": ("10", "deep", NO_TIERS, r"\A" + SPIN + "(?:" + OWN % r"Scenarios\.Down" + "){900,}"),

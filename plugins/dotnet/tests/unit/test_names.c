@@ -411,6 +411,25 @@ EP_TEST(a_pdb_that_is_replaced_is_read_anew)
 	dotnet_detach(instance);
 }
 
+/* Without a PDB, and with nothing inlined, another offset of a method reads nothing. */
+EP_TEST_EACH(offsets_without_lines_are_not_looked_up, uint8_t, is_rich, 2)
+{
+	const uint8_t flags = (uint8_t)(2 * is_rich);
+
+	begin_lines(10, "made.pdb");
+	made.host.beside_name = NULL;
+	assert_int_equal(name_at(0x10), 0);
+	made_put(&made, AT_NAME + 0x400, &flags, 1);
+	for (uint32_t i = 0; i < 2; i++) {
+		made.host.memory.n_reads = 0;
+		assert_int_equal(name_at(0x20 + 0x10 * i), 0);
+		assert_string_equal(made.host.function, "Made.Outer.Inner.Run");
+		assert_int_equal(made.host.line, 0);
+	}
+	assert_int_equal(made.host.memory.n_reads > 0, is_rich);
+	dotnet_detach(instance);
+}
+
 /* As large as all may be together. */
 static const struct dotnet_plain *put_large(void)
 {

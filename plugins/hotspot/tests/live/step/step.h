@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Single-steps a Java thread and walks its stack at every instruction, with the plugin's own program
- * (core/replay); what it says of the caller is compared with what the executed instructions say.
+ * (core/replay); what it says of the caller is compared with what the executed instructions say. The thread and the walk are
+ * tests/kit/step's.
  *
- *	tracee.c	the thread: stopped, stepped, run to an address
  *	blobs.c		what an address of the code cache is in, by the VM's tables alone
  *	shadow.c	who called whom, from calls, returns, pushes and pops
- *	walk.c		the walk, and which caller it shows
+ *	caller.c	which caller a walk shows
  *	report.c	samples, compared and counted
  *	step_hotspot.c	options, and the loop
  */
@@ -14,32 +14,12 @@
 #define HOTSPOT_STEP_H
 
 #include "core/base/vec.h"
+#include "tests/kit/step/step.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
-#include <sys/user.h>
 
-#define STEP_CODE_BYTES 16 /* an x86 instruction has at most 15 */
 #define STEP_NAME_BYTES 40
-
-/* --- tracee.c */
-
-struct tracee {
-	pid_t pid, tid;
-	int signal; /* that it gets when it goes on */
-	struct user_regs_struct regs;
-};
-
-/* 0; -ESRCH: it has ended; -ETIMEDOUT: it went on for longer than tracee_limit lets it. */
-int tracee_stop(struct tracee *tracee);
-int tracee_continue(struct tracee *tracee, unsigned int microseconds);
-/* One instruction, or the first of a signal's handler. A signal is kept for the next step: 1. */
-int tracee_step(struct tracee *tracee);
-/* Until pc is `addr` with this sp. */
-int tracee_run_to(struct tracee *tracee, uint64_t addr, uint64_t sp);
-void tracee_end(struct tracee *tracee);
-uint64_t tracee_word(const struct tracee *tracee, uint64_t addr); /* 0: cannot be read */
 
 /* --- blobs.c */
 
@@ -137,10 +117,9 @@ void shadow_returned(struct shadow *shadow);
 int shadow_moved(struct shadow *shadow, const struct user_regs_struct *before,
 		 const struct blob *blob);
 
-/* --- walk.c */
+/* --- caller.c */
 
-struct ep_replay;
-struct walker;
+struct java_walker;
 
 struct walked {
 	uint64_t caller; /* return address; 0: none was found */
@@ -151,9 +130,9 @@ struct walked {
 	bool is_seen;	/* the caller is where the walk was seen, not what a frame says */
 };
 
-int walker_new(pid_t pid, const char *plugins, struct walker **ret_walker);
-void walker_free(struct walker *walker);
-int walker_walk(struct walker *walker, const struct tracee *tracee, struct walked *ret);
+int java_walker_new(pid_t pid, const char *plugins, struct java_walker **ret_walker);
+void java_walker_free(struct java_walker *walker);
+int java_walker_walk(struct java_walker *walker, const struct tracee *tracee, struct walked *ret);
 
 /* --- report.c */
 

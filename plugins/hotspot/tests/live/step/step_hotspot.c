@@ -22,11 +22,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
 
 #include <uv.h>
 
 #define NATIVE_STEPS 400000 /* of a signal's handler, at most */
+#define NATIVE_MS    5000   /* of what was called, at most */
 #define MAX_OTHERS   20 /* so many times more than what counts */
 
 struct options {
@@ -43,7 +43,7 @@ struct run {
 	struct tracee tracee;
 	struct blobs *blobs;
 	struct shadow shadow;
-	struct walker *walker;
+	struct java_walker *walker;
 	struct report *report;
 	size_t counted;	 /* instructions of what the bar is for, whose caller is known, */
 	size_t anything; /* and of all code */
@@ -102,7 +102,7 @@ static int take_sample(struct run *run, const struct blob *blob, const uint8_t *
 	memcpy(sample.code, code, sizeof(sample.code));
 	if (top->where == SHADOW_AT_SLOT)
 		sample.now = tracee_word(&run->tracee, top->slot);
-	r = walker_walk(run->walker, &run->tracee, &sample.walked);
+	r = java_walker_walk(run->walker, &run->tracee, &sample.walked);
 	return r < 0 ? r : report_add(run->report, &sample);
 }
 
@@ -121,7 +121,7 @@ static int skip_native(struct run *run)
 	addr = shadow_caller(&run->shadow, top->caller)->addr;
 	if (!blobs_find(run->blobs, addr, &blob))
 		return 1;
-	r = tracee_run_to(&run->tracee, addr, top->slot + 8);
+	r = tracee_run_to(&run->tracee, addr, top->slot + 8, 0, NATIVE_MS);
 	if (r == -ETIMEDOUT)
 		return 1;
 	if (r == 0)
@@ -202,9 +202,9 @@ static int start(struct run *run)
 		return -EINVAL;
 	run->tracee = (struct tracee){.pid = run->options.pid, .tid = run->options.tid};
 	shadow_init(&run->shadow, &run->tracee, run->blobs);
-	r = walker_new(run->options.pid, run->options.plugins, &run->walker);
-	if (r == 0 && ptrace(PTRACE_SEIZE, run->options.tid, NULL, NULL) < 0)
-		r = -errno;
+	r = java_walker_new(run->options.pid, run->options.plugins, &run->walker);
+	if (r == 0)
+		r = tracee_seize(&run->tracee);
 	return r < 0 ? r : tracee_stop(&run->tracee);
 }
 
@@ -284,7 +284,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "step_hotspot: %s\n", ep_strerror(r));
 	r = r < 0 && (!run.report || report_len(run.report) == 0) ? 2 : finish(&run) | (r < 0);
 	shadow_fini(&run.shadow);
-	walker_free(run.walker);
+	java_walker_free(run.walker);
 	blobs_free(run.blobs);
 	report_free(run.report);
 	return r;

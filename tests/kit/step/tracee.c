@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/util.h"
 #include "core/proc/memory.h"
-#include "plugins/hotspot/tests/live/step/step.h"
+#include "tests/kit/step/step.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WAIT_SECONDS 5
+#define WAIT_MS 5000
 
-/* Intel SDM volume 3, 18.2.4: L0 enables breakpoint 0; its R/W0 and LEN0 are 0: an instruction's. */
+/* Intel SDM volume 3, 18.2.4: L0 enables breakpoint 0, L1 1; their R/W and LEN are 0: an
+ * instruction's. */
 #define DR7_EXECUTE_0 1ul
+#define DR7_EXECUTE_1 4ul
 
 static void poke_debug_register(const struct tracee *tracee, size_t n, uint64_t value)
 {
@@ -22,15 +26,17 @@ static void poke_debug_register(const struct tracee *tracee, size_t n, uint64_t 
 }
 
 /* SIGALRM has a handler that does nothing: waitpid comes back. */
-static int wait_stop(const struct tracee *tracee, int *ret_status)
+static int wait_stop(const struct tracee *tracee, unsigned int milliseconds, int *ret_status)
 {
+	struct itimerval time = {.it_value = {milliseconds / 1000, milliseconds % 1000 * 1000}},
+			 none = {0};
 	pid_t pid;
 
-	alarm(WAIT_SECONDS);
+	(void)setitimer(ITIMER_REAL, &time, NULL);
 	pid = waitpid(tracee->tid, ret_status, __WALL);
 	if (pid < 0)
 		return errno == EINTR ? -ETIMEDOUT : -ESRCH;
-	alarm(0);
+	(void)setitimer(ITIMER_REAL, &none, NULL);
 	return WIFSTOPPED(*ret_status) ? 0 : -ESRCH;
 }
 
@@ -45,17 +51,44 @@ static int signal_of(int status)
 	return status >> 16 || WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
 }
 
+/*
+ * Both threads on one CPU, before all others: each instruction takes two switches between them, and
+ * beside work each of these would be a wait for the others' turns. The other threads of the process
+ * have the other CPUs.
+ */
+static void hurry(pid_t tid, int cpu, int priority)
+{
+	struct sched_param first = {.sched_priority = priority};
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu < 0 ? 0 : cpu, &one);
+	(void)sched_setaffinity(tid, sizeof(one), &one);
+	(void)sched_setscheduler(tid, SCHED_FIFO, &first);
+}
+
+int tracee_seize(const struct tracee *tracee)
+{
+	int cpu = sched_getcpu();
+
+	if (ptrace(PTRACE_SEIZE, tracee->tid, NULL, NULL) < 0)
+		return -errno;
+	hurry(0, cpu, 2);
+	hurry(tracee->tid, cpu, 1);
+	return 0;
+}
+
 int tracee_stop(struct tracee *tracee)
 {
 	int status, r;
 
 	if (ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL) < 0)
 		return -ESRCH;
-	r = wait_stop(tracee, &status);
+	r = wait_stop(tracee, WAIT_MS, &status);
 	while (r == 0 && signal_of(status)) { /* the interrupt comes behind it */
 		if (ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)signal_of(status)) < 0)
 			return -ESRCH;
-		r = wait_stop(tracee, &status);
+		r = wait_stop(tracee, WAIT_MS, &status);
 	}
 	return r < 0 ? r : get_regs(tracee);
 }
@@ -78,7 +111,7 @@ int tracee_step(struct tracee *tracee)
 	if (ptrace(PTRACE_SINGLESTEP, tracee->tid, NULL, (void *)(intptr_t)tracee->signal) < 0)
 		return -ESRCH;
 	tracee->signal = 0;
-	r = wait_stop(tracee, &status);
+	r = wait_stop(tracee, WAIT_MS, &status);
 	if (r == 0)
 		r = get_regs(tracee);
 	if (r < 0)
@@ -87,27 +120,33 @@ int tracee_step(struct tracee *tracee)
 	return tracee->signal ? 1 : 0;
 }
 
-/* A breakpoint of the CPU: other threads run the same code, so no byte of it is changed. */
-int tracee_run_to(struct tracee *tracee, uint64_t addr, uint64_t sp)
+/* Breakpoints of the CPU: other threads run the same code, so no byte of it is changed. */
+int tracee_run_to(struct tracee *tracee, uint64_t addr, uint64_t sp, uint64_t away,
+		  unsigned int milliseconds)
 {
+	const struct user_regs_struct *regs = &tracee->regs;
 	int signal = tracee->signal, status = 0, r;
+	bool is_there = false, is_away = false;
 
 	tracee->signal = 0;
 	poke_debug_register(tracee, 0, addr);
-	poke_debug_register(tracee, 7, DR7_EXECUTE_0);
+	poke_debug_register(tracee, 1, away);
+	poke_debug_register(tracee, 7, DR7_EXECUTE_0 | (away ? DR7_EXECUTE_1 : 0));
 	do {
 		if (ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)signal) < 0)
 			return -ESRCH;
-		r = wait_stop(tracee, &status);
+		r = wait_stop(tracee, milliseconds, &status);
 		if (r == 0)
 			r = get_regs(tracee);
 		signal = r == 0 ? signal_of(status) : 0;
-	} while (r == 0 && !(tracee->regs.rip == addr && tracee->regs.rsp == sp));
+		is_there = regs->rip == addr && regs->rsp == sp;
+		is_away = away && regs->rip == away && regs->rsp > sp;
+	} while (r == 0 && !is_there && !is_away);
 	if (r == -ETIMEDOUT && tracee_stop(tracee) < 0)
 		return -ESRCH;
 	poke_debug_register(tracee, 7, 0);
 	tracee->signal = signal;
-	return r;
+	return r < 0 ? r : !is_there;
 }
 
 void tracee_end(struct tracee *tracee)

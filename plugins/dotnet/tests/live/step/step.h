@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Single-steps a thread of CoreCLR and walks its stack at every instruction of managed code and of
+ *stubs, with the plugin's own program. The callers that it shows are compared with those that the
+ *executed instructions made.
+ *
+ *	calls.c		the shadow stack: calls that were executed and have not returned
+ *	ranges.c	which memory has code of the runtime's making, and what the runtime calls it
+ *	report.c	samples, compared and counted by the kind of code
+ *	step_dotnet.c	the loop
+ *
+ * The thread and the walk are tests/kit/step's.
+ */
+#ifndef DOTNET_STEP_H
+#define DOTNET_STEP_H
+
+#include "core/base/vec.h"
+#include "tests/kit/step/step.h"
+
+#define STEP_CALLERS 6 /* that are compared, at most */
+
+/* --- calls.c */
+
+struct call {
+	uint64_t slot, addr; /* where its return address lies, and that */
+	uint64_t target;
+};
+
+struct calls {
+	struct ep_vec all; /* struct call: the innermost one is last */
+};
+
+void calls_init(struct calls *calls);
+void calls_fini(struct calls *calls);
+/* The instruction at `before`'s pc, whose bytes are `code`, was executed, or a signal's handler was
+ * entered. */
+int calls_step(struct calls *calls, const struct tracee *tracee,
+	       const struct user_regs_struct *before, const uint8_t *code);
+size_t calls_len(const struct calls *calls);
+/* 0: the innermost one. */
+const struct call *calls_get(const struct calls *calls, size_t n);
+
+/* --- ranges.c */
+
+enum range_kind {
+	RANGE_NATIVE, /* code of a file that is no image */
+	RANGE_IMAGE,
+	RANGE_MADE, /* JIT code and stubs */
+};
+
+struct ranges;
+
+/* NULL: no memory. */
+struct ranges *ranges_new(pid_t pid);
+void ranges_free(struct ranges *ranges);
+enum range_kind ranges_find(struct ranges *ranges, uint64_t addr);
+/* The map that the runtime writes (DOTNET_PerfMapEnabled), as it is now. 0, -ENOENT. */
+int ranges_read_names(struct ranges *ranges, const char *path);
+/* Where what it calls one thing begins, and the end of that line. 0: it does not know. */
+uint64_t ranges_find_name(const struct ranges *ranges, uint64_t addr, const char **ret_name);
+
+/* --- report.c */
+
+struct sample {
+	uint64_t pc;
+	enum range_kind kind;
+	uint32_t n_expected, n_walked, error;
+	uint64_t expected[STEP_CALLERS]; /* 0: no more is known, or it does not matter */
+	uint64_t entry[STEP_CALLERS];	 /* what that call has called */
+	uint64_t called[STEP_CALLERS]; /* whom the instruction before `expected` calls; 0: it has no
+					  address */
+	uint64_t walked[STEP_CALLERS];
+	uint64_t parent_caller; /* of the method in whose frame rbp is; 0: it was called before */
+	uint8_t code[STEP_CODE_BYTES];
+};
+
+struct report;
+
+struct report *report_new(void);
+void report_free(struct report *report);
+int report_add(struct report *report, const struct sample *sample);
+/* Compares all samples and prints. How many are judged, and are right. */
+void report_print(const struct report *report, struct ranges *ranges, unsigned int examples,
+		  size_t *ret_judged, size_t *ret_right);
+
+#endif
