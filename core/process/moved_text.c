@@ -136,6 +136,8 @@ static void apply_comparison(struct comparison *c)
 	if (processes->stopped || !process || !ep_process_is(process, c->program))
 		return;
 	process->is_comparing = false;
+	ep_vec_each (&process->places, place) /* it may be in parts by now */
+		place->is_looked_at = false;
 	place = ep_places_find(&process->places, c->start);
 	if (!place || place->start != c->start || place->end != c->end || !is_anonymous(place))
 		return;
@@ -259,7 +261,7 @@ struct text {
 };
 
 static void start_comparison(struct ep_processes *processes, struct ep_process *process,
-			     const struct ep_place_in_memory *place, const struct text *text)
+			     struct ep_place_in_memory *place, const struct text *text)
 {
 	const struct ep_executable *executable = text->executable;
 	struct comparison *c = calloc(1, sizeof(*c));
@@ -287,6 +289,7 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 		return;
 	}
 	process->n_images += c->may_be_image;
+	place->is_looked_at = c->may_be_image;
 	process->is_comparing = true;
 	processes->comparisons++;
 }
@@ -353,7 +356,7 @@ static bool compare_place(struct ep_processes *processes, struct ep_process *pro
 			  const struct described *described)
 {
 	const struct ep_vec *places = &process->places;
-	const struct ep_place_in_memory *place = ep_vec_at(places, struct ep_place_in_memory, i);
+	struct ep_place_in_memory *place = ep_vec_at(places, struct ep_place_in_memory, i);
 	const struct ep_place_in_memory *files[] = {find_file(places, i, -1), find_file(places, i, 1)};
 	struct text text = {.bytes = place->end - place->start};
 
@@ -383,7 +386,7 @@ static bool may_be_text(const struct ep_place_in_memory *place)
 void ep_moved_text_look(struct ep_processes *processes, struct ep_process *process)
 {
 	const struct ep_vec *places = &process->places;
-	const struct ep_place_in_memory *place, *unsearched = NULL;
+	struct ep_place_in_memory *place, *unsearched = NULL;
 	struct described described;
 
 	if (process->is_comparing)

@@ -21,9 +21,10 @@ struct ep_place_in_memory {
 	struct ep_executable *executable; /* NULL: anonymous code, or see the state */
 	uint32_t question; /* while it is asked: its number, see files.h */
 	enum ep_place_state state : 8;
-	bool is_compared; /* with the text of a file: moved_text.h */
-	bool is_searched; /* for an image of no file: the same */
-	bool is_memfd;	  /* until an executable is known: a JIT's code more often than a program */
+	bool is_compared : 1;  /* with the text of a file: moved_text.h */
+	bool is_searched : 1;  /* for an image of no file: the same */
+	bool is_looked_at : 1; /* a worker looks for one: its code may get rules in a moment */
+	bool is_memfd : 1;     /* until an executable is known: a JIT's code more often than a program */
 };
 _Static_assert(sizeof(struct ep_place_in_memory) == 48, "EP_MAX_PLACES says what all of them take");
 

@@ -103,7 +103,8 @@ int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uin
 
 	if (may_be_anonymous(place))
 		raw.executable = anonymous;
-	if (!place->executable && place->state == EP_PLACE_ASKED)
+	if (!place->executable &&
+	    (place->state == EP_PLACE_ASKED || (place->is_looked_at && !raw.executable)))
 		raw.pages = EP_PAGES_PENDING;
 	else if (!place->executable && place->state == EP_PLACE_GONE)
 		raw.pages = EP_PAGES_GONE;

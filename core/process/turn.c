@@ -8,6 +8,7 @@
 #define UNSAMPLED_NS (EP_NS_PER_SEC / 2)
 /* Samples of a program that ended, and names its languages remember, may be wanted so long. */
 #define LINGER_NS (5 * EP_NS_PER_SEC / 2)
+#define MANY_PLACES 1024
 
 void ep_processes_mark(struct ep_processes *processes, struct ep_process *process)
 {
@@ -32,6 +33,12 @@ void ep_processes_hurry(struct ep_processes *processes, struct ep_process *proce
 	ep_places_hurry(&process->places, processes->executables);
 }
 
+/* All its places are looked through: where there are many, not while it rests from its last rows. */
+static bool may_look_at_text(const struct ep_process *process, uint64_t now_ns)
+{
+	return process->places.len <= MANY_PLACES || now_ns >= process->publish_after_ns;
+}
+
 /* In this order: what is published may let samples go on their way. */
 void ep_processes_act(struct ep_processes *processes)
 {
@@ -43,12 +50,15 @@ void ep_processes_act(struct ep_processes *processes)
 	ep_files_run(&processes->files);
 	ep_reads_run(&processes->reads);
 	if (processes->publisher.n_dirty > 0) {
+		uint64_t now_ns = ep_clock_mono_ns();
+
 		TAILQ_FOREACH (process, &processes->publisher.dirty, dirty) {
-			ep_moved_text_look(processes, process);
+			if (may_look_at_text(process, now_ns))
+				ep_moved_text_look(processes, process);
 			if (ep_process_languages_sync(process, processes->options.languages))
 				ep_reads_request(&processes->reads, process, 0);
 		}
-		(void)ep_publisher_run(&processes->publisher, ep_clock_mono_ns());
+		(void)ep_publisher_run(&processes->publisher, now_ns);
 		/* Samples may wait for what has just been published. */
 		processes->changed |= ep_held_bytes(processes->held) > 0;
 	}

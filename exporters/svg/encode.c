@@ -269,5 +269,8 @@ int svg_encode(const struct ep_batch *batch, const char *version, struct ep_sink
 		r = svg_tree_place(&tree, batch);
 	if (r == 0)
 		r = draw(batch, &tree, sink);
+	if (r == -E2BIG)
+		snprintf(sink->why, sizeof(sink->why),
+			 "more than %u boxes: choose a part, by --comm or --from and --to", SVG_MAX_NODES);
 	return r;
 }

@@ -254,6 +254,44 @@ WORLD_TEST(an_image_in_memory_is_an_executable_of_all_who_have_it)
 	munmap(image, IMAGE_PAGES * PAGE);
 }
 
+/* What BPF finds for an address. */
+static uint32_t pages_of(struct world *w, struct ep_program program, const uint8_t *at)
+{
+	const struct ep_proc *proc = world_proc(w, program.pid);
+	const char *chunk = ep_delta_store_chunk(w->store, EP_REF_CHUNK(proc->rows));
+	const struct ep_row *row = (const struct ep_row *)(chunk + 4 * (size_t)EP_REF_WORD(proc->rows));
+
+	for (size_t i = 0; i < proc->n_rows; i++, row++) {
+		if ((uintptr_t)at >= row->start && (uintptr_t)at < row->end)
+			return row->pages;
+	}
+	return EP_PAGES_GONE;
+}
+
+/* Until it is known what it is, stacks in it come with their copies, and are walked then. */
+WORLD_TEST(code_has_no_rules_yet_while_it_is_looked_at)
+{
+	uint8_t *image = make_image();
+	struct ep_program child = world_child();
+
+	if (!image)
+		skip();
+	world_exec(w, world_now(), child, "child");
+	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)image, PAGE);
+	world_turn(w);
+	assert_int_equal(pages_of(w, child, image), EP_PAGES_PENDING);
+	world_settle(w);
+	world_publish(w);
+	assert_true(pages_of(w, child, image) > EP_PAGES_LAST);
+	/* What is none has no rules, and that is known. */
+	image[0] = 0;
+	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)image, PAGE);
+	world_settle(w);
+	world_publish(w);
+	assert_int_equal(pages_of(w, child, image), EP_PAGES_ABSENT);
+	munmap(image, IMAGE_PAGES * PAGE);
+}
+
 /* A loader may fill it when it is mapped. */
 WORLD_TEST(an_image_that_is_filled_later_is_seen_when_the_kernel_tells)
 {
