@@ -48,6 +48,18 @@ class Burner(unittest.TestCase):
                          for frame in frames(TRUE)])
         self.assertEqual(sum(judge.wrong_lines.values()), 4)
 
+    def test_a_handler_is_where_it_calls(self):
+        """StackTrace says where the exception came from: line 1. Anywhere else but at the call is wrong."""
+        names = ["Burner.Leaf.Spin", "Burner.Thrown.Caught", "Burner.Program.Main"]
+        said = "STACK\tcaught\t" + ";".join(reversed(names)) + "\nLINES\tcaught\t5;1;0\nCPU\t1\n"
+        with open(burner.SOURCES[0], encoding="utf-8") as file:
+            source = file.read().splitlines()
+        call = 1 + next(i for i, line in enumerate(source) if "sum += Leaf.Spin(n);" in line)
+        for line, n_wrong in ((1, 0), (call, 0), (call + 1, 1), (call - 1, 1), (0, 1), (len(source) + 1, 1)):
+            judge = burner.Judge(burner.Said(said))
+            self.assertIsNone(judge.why_wrong(frames(names, **{"Burner.Thrown.Caught": line, "Burner.Program.Main": 5})))
+            self.assertEqual(sum(judge.wrong_lines.values()), n_wrong, line)
+
     def test_a_stack_that_is_cut_off_is_seen(self):
         self.assertIsNone(burner.why_incomplete(frames(TRUE)))
         self.assertIsNone(burner.why_incomplete([*frames(TRUE)[:-1], stacks.Frame("Burner+0x7190", "Burner")]))
