@@ -262,7 +262,7 @@ static int start_job(struct names_job *job)
 }
 
 /*
- * The rest of the job's frames is queued behind the jobs of others. Among processes over their
+ * The job's other frames are queued behind the jobs of others. Among processes over their
  * budget the one that has spent least by now is served next.
  */
 static bool go_on(struct names_job *job)

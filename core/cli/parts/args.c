@@ -419,7 +419,7 @@ static int unknown_command(struct ep_args *args, const char *name)
 {
 	static const char *const names[] = {"record", "report", "convert", "diff", "top", "doctor", "plugins", "capture", "dump", "help",
 					    "version"};
-	/* Of perf, and what others call it. */
+	/* Commands of perf, and words that others use for ours. */
 	static const struct {
 		const char *name, *fix;
 	} habits[] = {
