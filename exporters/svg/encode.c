@@ -146,12 +146,16 @@ static void put_box(const struct drawing *drawing, const struct svg_node *node)
 	ep_text_out_printf(drawing->out,
 			   ")</title><rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>",
 			   LEFT + x, y, w, ROW - 1, shade_of(node));
-	ep_text_out_printf(drawing->out, "<text x=\"%.2f\" y=\"%u\">", LEFT + x + 3, y + 12);
-	if (is_root)
-		ep_text_out_str(drawing->out, "all");
-	else
-		put_label(drawing, node->name, w > 4 ? (size_t)((w - 4) / CHAR_WIDTH) : 0);
-	ep_text_out_str(drawing->out, "</text></g>\n");
+	if (w >= 4 + CHAR_WIDTH) { /* room for a letter; of most boxes there is none */
+		ep_text_out_printf(drawing->out, "<text x=\"%.2f\" y=\"%u\">", LEFT + x + 3,
+				   y + 12);
+		if (is_root)
+			ep_text_out_str(drawing->out, "all");
+		else
+			put_label(drawing, node->name, (size_t)((w - 4) / CHAR_WIDTH));
+		ep_text_out_str(drawing->out, "</text>");
+	}
+	ep_text_out_str(drawing->out, "</g>\n");
 }
 
 /*

@@ -15,14 +15,30 @@ function number(box, name) {
 	return Number(box.getAttribute('data-' + name));
 }
 
-function place(box, x, w) {
-	const rect = box.querySelector('rect'), text = box.querySelector('text');
-	const name = box.getAttribute('data-name') || text.textContent;
-	const room = Math.floor((w - 4) / CHAR);
+// The whole name: a label may be cut.
+function nameOf(box) {
+	return box.querySelector('title').textContent.replace(/ \([^()]*%\)$/, '');
+}
 
-	box.setAttribute('data-name', name);
+// Without room for a label a box has no text yet.
+function textOf(box, rect) {
+	let text = box.querySelector('text');
+
+	if (!text) {
+		text = box.appendChild(document.createElementNS(box.namespaceURI, 'text'));
+		text.setAttribute('y', Number(rect.getAttribute('y')) + 12);
+	}
+	return text;
+}
+
+function place(box, x, w) {
+	const rect = box.querySelector('rect'), name = nameOf(box), room = Math.floor((w - 4) / CHAR);
+
 	rect.setAttribute('x', LEFT + x);
 	rect.setAttribute('width', w);
+	if (room < 1 && !box.querySelector('text'))
+		return;
+	const text = textOf(box, rect);
 	text.setAttribute('x', LEFT + x + 3);
 	text.textContent = room >= name.length ? name : room > 3 ? name.slice(0, room - 1) + '…' : '';
 }
@@ -57,7 +73,7 @@ function search() {
 		return;
 	}
 	for (const box of boxes) {
-		const is_hit = pattern !== null && pattern.test(box.querySelector('title').textContent.split(' (')[0]);
+		const is_hit = pattern !== null && pattern.test(nameOf(box));
 
 		box.classList.toggle('hit', is_hit);
 		if (is_hit)

@@ -11,13 +11,16 @@ import tempfile
 
 import browser
 
+LONG, CUT = "ns::narrow(anonymous) (int)", "a_function_whose_name_is_cut_at_first"
+# 1 of 5000 is a quarter of a pixel.
+NARROW = f"server;{LONG} 1\nserver;{CUT} 200\nserver;rest 4799\n"
 FOLDED = "server;main;handle;parse 60\nserver;main;handle;write 30\nserver;main;idle 5\nshell;run 5\n"
 SKIP = 77
 # What is seen of each box: {title without its numbers: [x, width, label]}
 SEEN = """Object.fromEntries([...document.querySelectorAll('g.box')].filter((box) => box.style.display !== 'none').map((box) => {
     const rect = box.querySelector('rect');
     return [box.querySelector('title').textContent.split(' (')[0],
-        [Number(rect.getAttribute('x')) - 10, Number(rect.getAttribute('width')), box.querySelector('text').textContent]];
+        [Number(rect.getAttribute('x')) - 10, Number(rect.getAttribute('width')), box.querySelector('text')?.textContent]];
 }))"""
 
 
@@ -52,17 +55,33 @@ def run(b):
     assert "regular expression" in b.js("document.getElementById('status').textContent")
 
 
+def run_narrow(b):
+    """What had no label, or a part of one, has the whole name when there is room; and is found by it."""
+    labels = f"""Object.fromEntries([...document.querySelectorAll('g.box')].map((box) =>
+        [box.querySelector('title').textContent.replace(/ \\([^()]*%\\)$/, ''), box.querySelector('text')?.textContent]))"""
+    seen = b.js(labels)
+    assert LONG not in seen or seen[LONG] is None, seen
+    assert CUT.startswith(seen[CUT][:-1]) and seen[CUT].endswith("…"), seen
+    for name in (LONG, CUT):
+        click(b, name)
+        assert b.js(labels)[name] == name, b.js(labels)
+    b.js("window.prompt = () => 'anonymous'")
+    b.js("document.getElementById('search').dispatchEvent(new MouseEvent('click'))")
+    assert b.js("document.querySelectorAll('.hit').length") == 1
+
+
 def main(profiler, plugins):
     if not browser.find_chromium():
         print("skip: there is no chromium")
         return SKIP
     with tempfile.TemporaryDirectory() as directory, browser.Browser() as b:
-        path = os.path.join(directory, "x.svg")
-        subprocess.run([profiler, "convert", "-q", "-", "-o", path], input=FOLDED, text=True, check=True,
-                       env={**os.environ, "EBPF_PROFILER_PLUGINS_DIR": plugins})
-        b.call("Page.navigate", url="file://" + path)
-        b.wait("document.querySelectorAll('g.box').length > 0")
-        run(b)
+        for text, judge in ((FOLDED, run), (NARROW, run_narrow)):
+            path = os.path.join(directory, f"{judge.__name__}.svg")
+            subprocess.run([profiler, "convert", "-q", "-", "-o", path], input=text, text=True, check=True,
+                           env={**os.environ, "EBPF_PROFILER_PLUGINS_DIR": plugins})
+            b.call("Page.navigate", url="file://" + path)
+            b.wait("document.querySelectorAll('g.box').length > 0 && document.readyState === 'complete'")
+            judge(b)
     print("OK")
     return 0
 
