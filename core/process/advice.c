@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/advice.h"
-#include "core/process/places.h"
+#include "core/process/mappings.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/vec.h"
@@ -38,7 +38,7 @@ struct advisor {
 	uint64_t end_ns;
 	struct ep_vec files; /* struct file * */
 	struct ep_maps maps; /* of the process that is looked at */
-	struct ep_vec places; /* of them, struct ep_place_in_memory: what somebody claims */
+	struct ep_vec places; /* of them, struct ep_area: what somebody claims */
 };
 
 /* One language in one process, from attach to detach. */
@@ -221,16 +221,16 @@ static void look_at_mappings(struct advisor *advisor, pid_t pid)
 			mapping->kind == EP_MAPPING_FILE || mapping->kind == EP_MAPPING_MEMFD
 				? get_file(advisor, pid, &root, mapping)
 				: NULL;
-		struct ep_place_in_memory *place =
+		struct ep_area *place =
 			file && file->n_claims > 0 ? ep_vec_push(&advisor->places) : NULL;
 
 		if (place)
-			*place = (struct ep_place_in_memory){.start = mapping->start,
+			*place = (struct ep_area){.start = mapping->start,
 							     .end = mapping->end,
 							     .file_off = mapping->file_off,
 							     .executable = &file->known};
 	}
-	n = ep_places_find_loaded(&advisor->places, is_claimed, loaded);
+	n = ep_areas_find_loaded(&advisor->places, is_claimed, loaded);
 	for (size_t i = 0; i < n; i++) {
 		const struct file *file = EP_CONTAINER(loaded[i].executable, struct file, known);
 
@@ -298,7 +298,7 @@ int ep_advice_ask(const struct ep_advice_question *question, struct ep_advice_st
 		is_anybody_there |= advises(question->plugins[i]);
 	ep_vec_init(&advisor.files, sizeof(struct file *), MAX_FILES);
 	ep_maps_init(&advisor.maps, MAX_MAPPINGS);
-	ep_vec_init(&advisor.places, sizeof(struct ep_place_in_memory), MAX_MAPPINGS);
+	ep_vec_init(&advisor.places, sizeof(struct ep_area), MAX_MAPPINGS);
 	if (is_anybody_there)
 		r = look_at_all(&advisor);
 	release(&advisor);

@@ -138,17 +138,17 @@ static int inherit_places(struct ep_processes *processes, struct ep_process *chi
 			  struct ep_process *parent)
 {
 	bool is_full = processes->n_places + parent->places.len > processes->max_places, stale;
-	int r = is_full ? -E2BIG : ep_places_copy(&child->places, &parent->places);
+	int r = is_full ? -E2BIG : ep_areas_copy(&child->places, &parent->places);
 
 	processes->stats.disinherited += is_full;
 	if (r < 0)
 		return r;
-	if (parent->is_asking && ep_places_are_asked(&child->places)) {
+	if (parent->is_asking && ep_areas_are_asked(&child->places)) {
 		child->is_asking = true;
 		child->is_heir = true;
 		LIST_INSERT_HEAD(&processes->heirs, child, heir);
 	}
-	stale = ep_places_cut_time(&child->places, 0, child->born_ns + 1);
+	stale = ep_areas_cut_time(&child->places, 0, child->born_ns + 1);
 	ep_processes_count_places(processes, child);
 	return stale ? -ESTALE : 0;
 }
@@ -201,11 +201,11 @@ static void inherit_late(struct ep_processes *processes, struct ep_process *chil
 	child->born_from = parent->program;
 	if (child->n_languages == 0)
 		ep_process_languages_fork(child, parent);
-	ep_places_init(&child->places);
+	ep_areas_init(&child->places);
 	if (inherit_places(processes, child, parent) == 0 && !ep_process_is_unknown(parent))
 		ep_reads_spare(&processes->reads, child);
-	ep_places_keep_newer(&child->places, &own, 0);
-	ep_places_clear(&own);
+	ep_areas_keep_newer(&child->places, &own, 0);
+	ep_areas_clear(&own);
 	child->remapped = true;
 	ep_processes_mark(processes, child);
 }
@@ -278,7 +278,7 @@ static struct ep_identity *identity_of_exec(const struct ep_process_event *event
 static void cut_short(struct ep_process *old, uint64_t time_ns)
 {
 	old->ended_ns = EP_MIN(old->ended_ns, time_ns);
-	(void)ep_places_cut_time(&old->places, 0, time_ns);
+	(void)ep_areas_cut_time(&old->places, 0, time_ns);
 }
 
 /* A sample told of it before; of one that was there before us all we know may be of the old image. */
@@ -299,7 +299,7 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 	/* What was read meanwhile may have the name before, which the task keeps for a moment. */
 	ep_process_take_identity(process, identity_of_exec(event, process->identity ? process : old));
 	process->path_ns = UINT64_MAX;
-	(void)ep_places_cut_time(&process->places, time_ns, UINT64_MAX);
+	(void)ep_areas_cut_time(&process->places, time_ns, UINT64_MAX);
 	if (processes->options.hears_mappings)
 		ep_reads_spare(&processes->reads, process);
 	if (processes->options.hears_mappings && process->state == EP_PROCESS_READING)
@@ -446,7 +446,7 @@ static void coarsen(struct ep_process *process)
 {
 	if (process->places.len < process->coarse_len + COARSEN_STEP + process->coarse_len / 4)
 		return;
-	ep_places_coarsen(&process->places);
+	ep_areas_coarsen(&process->places);
 	process->coarse_len = process->places.len;
 }
 
@@ -455,7 +455,7 @@ static void map(void *arg, const struct ep_mapping_event *event)
 	struct ep_processes *processes = arg;
 	struct ep_process *process =
 		ep_table_find_at(&processes->table, event->pid, event->time_ns);
-	struct ep_place_in_memory place = {
+	struct ep_area place = {
 		.start = event->addr,
 		.end = event->addr + event->bytes,
 		.file_off = strcmp(event->name, "[vdso]") == 0 ? 0 : event->file_off,
@@ -481,18 +481,18 @@ static void map(void *arg, const struct ep_mapping_event *event)
 	if (place.executable || is_anonymous(event->name)) {
 		processes->stats.mappings_placed++;
 	} else if (ask(processes, process, event, &key, 0, &place.question) == 0) {
-		place.state = EP_PLACE_ASKED;
+		place.state = EP_AREA_ASKED;
 		process->is_asking = true;
 	} else {
-		place.state = EP_PLACE_GONE; /* until /proc tells */
+		place.state = EP_AREA_GONE; /* until /proc tells */
 		ep_reads_request(&processes->reads, process, 0);
 	}
-	r = ep_places_insert(&process->places, place);
-	if (r == EP_PLACES_SAME && ep_moved_text_may_have_changed(ep_places_find(&process->places, event->addr)))
+	r = ep_areas_insert(&process->places, place);
+	if (r == EP_AREAS_SAME && ep_moved_text_may_have_changed(ep_areas_find(&process->places, event->addr)))
 		ep_processes_mark(processes, process);
 	if (r != 0)
 		return;
-	ep_processes_charge_places(process, event->time_ns, ep_places_behind(&process->places, event->addr));
+	ep_processes_charge_places(process, event->time_ns, ep_areas_behind(&process->places, event->addr));
 	coarsen(process);
 	process->remapped = true;
 	process->is_final = false;

@@ -2,7 +2,7 @@
 #include "core/process/held.h"
 #include "core/base/clock.h"
 #include "core/process/executables.h"
-#include "core/process/places.h"
+#include "core/process/mappings.h"
 #include "core/process/process_languages.h"
 #include "core/trace/kinds.h"
 #include "core/walk/walk.h"
@@ -78,11 +78,11 @@ static bool place_frame(const struct ep_process *process, uint64_t *words)
 {
 	uint32_t flags = EP_FRAME_FLAGS(words[0]);
 	uint64_t back = flags & EP_FRAME_RETURN_ADDRESS ? 1 : 0, va;
-	const struct ep_place_in_memory *place;
+	const struct ep_area *place;
 
 	if (EP_FRAME_KIND(words[0]) != EP_FRAME_NATIVE || EP_FRAME_AUX(words[0]) != 0)
 		return true;
-	place = process ? ep_places_find(&process->places, words[1] - back) : NULL;
+	place = process ? ep_areas_find(&process->places, words[1] - back) : NULL;
 	if (!place)
 		return !(flags & EP_FRAME_POINTER_WALK);
 	if (!place->executable ||

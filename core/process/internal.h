@@ -18,7 +18,7 @@
 #include "core/process/files.h"
 #include "core/process/held.h"
 #include "core/process/hints.h"
-#include "core/process/places.h"
+#include "core/process/mappings.h"
 #include "core/process/process_languages.h"
 #include "core/process/processes.h"
 #include "core/process/publisher.h"
@@ -51,7 +51,7 @@ struct ep_processes {
 	uint64_t crowded_ns;	 /* who was read before is to be read once more when he is sampled */
 	struct ep_recent_records recent;
 	LIST_HEAD(, ep_process) heirs; /* of places whose files are looked at for their parents */
-	size_t n_places, max_places; /* of all programs, see struct ep_process; EP_MAX_PLACES */
+	size_t n_places, max_places; /* of all programs, see struct ep_process; EP_MAX_AREAS */
 	size_t comparisons;	 /* of places with texts of files: moved_text.h */
 	LIST_HEAD(, comparison) waiting_comparisons; /* for an image that is being laid out */
 	bool changed;		 /* samples that wait may be passed on */

@@ -29,11 +29,11 @@ static void add_read_place(struct ep_processes *processes, struct ep_process *pr
 {
 	const struct ep_mapping *mapping = ep_vec_at(&read->maps.mappings, struct ep_mapping, i);
 	struct ep_proc_file *file = ep_vec_at(&read->files, struct ep_proc_file, i);
-	struct ep_place_in_memory *place = ep_vec_push(&process->places);
+	struct ep_area *place = ep_vec_push(&process->places);
 
 	if (!place)
 		return;
-	*place = (struct ep_place_in_memory){
+	*place = (struct ep_area){
 		.start = mapping->start,
 		.end = mapping->end,
 		.file_off = mapping->kind == EP_MAPPING_VDSO ? 0 : mapping->file_off,
@@ -44,7 +44,7 @@ static void add_read_place(struct ep_processes *processes, struct ep_process *pr
 			ep_executables_get(processes->executables, (pid_t)process->program.pid,
 					   mapping, file, read->time_ns);
 		/* It is a file's code, though nobody can say which: not what a JIT may have made. */
-		place->state = place->executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
+		place->state = place->executable ? EP_AREA_KNOWN : EP_AREA_GONE;
 	}
 	lack_refused(process, place->executable);
 }
@@ -55,15 +55,15 @@ static void take_maps(struct ep_processes *processes, struct ep_process *process
 {
 	struct ep_vec old = process->places;
 
-	ep_places_init(&process->places);
+	ep_areas_init(&process->places);
 	for (size_t i = 0; i < read->files.len; i++)
 		add_read_place(processes, process, read, i);
 	ep_moved_text_keep(&process->places, &old);
-	ep_places_coarsen(&process->places);
+	ep_areas_coarsen(&process->places);
 	/* What was heard of while it was read may not be in it. */
-	ep_places_keep_newer(&process->places, &old, read->time_ns);
+	ep_areas_keep_newer(&process->places, &old, read->time_ns);
 	ep_vec_shrink(&process->places);
-	ep_places_clear(&old);
+	ep_areas_clear(&old);
 	process->remapped = true;
 	process->is_final = false;
 }
@@ -181,19 +181,19 @@ void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_
 static bool settle(struct ep_processes *processes, struct ep_process *process,
 		   const struct ep_file_question *question, struct ep_executable *executable)
 {
-	struct ep_place_in_memory *place;
+	struct ep_area *place;
 	bool found = false;
 
 	ep_vec_each (&process->places, place) {
-		if (place->state != EP_PLACE_ASKED || place->question != question->number)
+		if (place->state != EP_AREA_ASKED || place->question != question->number)
 			continue;
 		found = true;
-		place->state = executable ? EP_PLACE_KNOWN : EP_PLACE_GONE;
+		place->state = executable ? EP_AREA_KNOWN : EP_AREA_GONE;
 		place->question = 0;
 		place->executable = ep_executable_ref(executable);
 		lack_refused(process, executable);
 	}
-	if (!ep_places_are_asked(&process->places))
+	if (!ep_areas_are_asked(&process->places))
 		ep_process_stop_asking(process);
 	if (found)
 		ep_processes_mark(processes, process);
@@ -245,13 +245,13 @@ static void replace_all(struct ep_processes *processes)
 
 	processes->stats.replaces++;
 	ep_map_each (&processes->table.live, process) {
-		int r = ep_places_replace(&process->places, all, process->mount_ns);
+		int r = ep_areas_replace(&process->places, all, process->mount_ns);
 
 		if (r == 0)
 			continue;
 		process->remapped = true;
 		ep_processes_mark(processes, process);
-		if (r == EP_PLACES_LOST)
+		if (r == EP_AREAS_LOST)
 			ep_reads_request(&processes->reads, process, 0);
 	}
 	ep_vec_each (all, one) {
@@ -361,7 +361,7 @@ void ep_processes_on_file(void *arg, struct ep_file_question *question)
 /* True when one of its places is of an executable about which there is news. */
 static bool has_news(struct ep_process *process, uint64_t since)
 {
-	const struct ep_place_in_memory *place;
+	const struct ep_area *place;
 	bool found = false;
 
 	ep_vec_each (&process->places, place) {

@@ -85,9 +85,9 @@ static bool is_memory(const struct ep_executable *executable)
 	       ep_is_memfd_path(executable->path);
 }
 
-static bool is_anonymous(const struct ep_place_in_memory *place)
+static bool is_anonymous(const struct ep_area *place)
 {
-	return place->state == EP_PLACE_KNOWN &&
+	return place->state == EP_AREA_KNOWN &&
 	       (!place->executable || is_memory(place->executable));
 }
 
@@ -112,16 +112,16 @@ static struct ep_executable *take_answer(struct comparison *c)
 
 /* The reference is taken. Where the code is a part of the place, what is beside it stays as it is.
  */
-static void put_executable(struct ep_process *process, const struct ep_place_in_memory *place,
+static void put_executable(struct ep_process *process, const struct ep_area *place,
 			   struct ep_executable *executable, const struct ep_image_code *code)
 {
-	struct ep_place_in_memory part = *place;
+	struct ep_area part = *place;
 
 	part.start = code->start;
 	part.end = code->end;
 	part.file_off = code->file_off;
 	part.executable = executable;
-	(void)ep_places_insert(&process->places, part);
+	(void)ep_areas_insert(&process->places, part);
 }
 
 static void apply_comparison(struct comparison *c)
@@ -130,7 +130,7 @@ static void apply_comparison(struct comparison *c)
 	struct ep_process *process = ep_table_find_live(&processes->table, (pid_t)c->program.pid);
 	struct ep_executable *executable;
 	struct ep_image_code code = {.start = c->start, .end = c->end, .file_off = c->file_off};
-	struct ep_place_in_memory *place;
+	struct ep_area *place;
 
 	processes->comparisons--;
 	if (processes->stopped || !process || !ep_process_is(process, c->program))
@@ -138,7 +138,7 @@ static void apply_comparison(struct comparison *c)
 	process->is_comparing = false;
 	ep_vec_each (&process->places, place) /* it may be in parts by now */
 		place->is_looked_at = false;
-	place = ep_places_find(&process->places, c->start);
+	place = ep_areas_find(&process->places, c->start);
 	if (!place || place->start != c->start || place->end != c->end || !is_anonymous(place))
 		return;
 	executable = take_answer(c);
@@ -214,7 +214,7 @@ void ep_moved_text_stop(struct ep_processes *processes)
 }
 
 /* Where the file has what was at this place; -ENODATA: `known` is of no file whose text was there. */
-static int find_text(const struct ep_place_in_memory *known, const struct ep_place_in_memory *place,
+static int find_text(const struct ep_area *known, const struct ep_area *place,
 		     uint64_t *ret_file_off)
 {
 	const struct ep_executable *executable = known->executable;
@@ -238,15 +238,15 @@ static int find_text(const struct ep_place_in_memory *known, const struct ep_pla
 }
 
 /* The next place of a file before or after one, in steps of -1 or 1. NULL: none is near. */
-static const struct ep_place_in_memory *find_file(const struct ep_vec *places, size_t i, int step)
+static const struct ep_area *find_file(const struct ep_vec *places, size_t i, int step)
 {
 	for (size_t n = 0; n <= MAX_BETWEEN; n++) {
-		const struct ep_place_in_memory *place;
+		const struct ep_area *place;
 
 		i += (size_t)step;
 		if (i >= places->len)
 			return NULL;
-		place = ep_vec_at(places, struct ep_place_in_memory, i);
+		place = ep_vec_at(places, struct ep_area, i);
 		if (place->executable)
 			return place;
 	}
@@ -261,7 +261,7 @@ struct text {
 };
 
 static void start_comparison(struct ep_processes *processes, struct ep_process *process,
-			     struct ep_place_in_memory *place, const struct text *text)
+			     struct ep_area *place, const struct text *text)
 {
 	const struct ep_executable *executable = text->executable;
 	struct comparison *c = calloc(1, sizeof(*c));
@@ -337,7 +337,7 @@ static void note_described(struct described *described, const struct ep_executab
 
 static void find_described(struct described *described, const struct ep_vec *places)
 {
-	const struct ep_place_in_memory *place;
+	const struct ep_area *place;
 
 	described->n = 0;
 	ep_vec_each (places, place) {
@@ -356,8 +356,8 @@ static bool compare_place(struct ep_processes *processes, struct ep_process *pro
 			  const struct described *described)
 {
 	const struct ep_vec *places = &process->places;
-	struct ep_place_in_memory *place = ep_vec_at(places, struct ep_place_in_memory, i);
-	const struct ep_place_in_memory *files[] = {find_file(places, i, -1), find_file(places, i, 1)};
+	struct ep_area *place = ep_vec_at(places, struct ep_area, i);
+	const struct ep_area *files[] = {find_file(places, i, -1), find_file(places, i, 1)};
 	struct text text = {.bytes = place->end - place->start};
 
 	for (size_t k = 0; k < EP_LEN(files); k++) {
@@ -376,7 +376,7 @@ static bool compare_place(struct ep_processes *processes, struct ep_process *pro
 	return false;
 }
 
-static bool may_be_text(const struct ep_place_in_memory *place)
+static bool may_be_text(const struct ep_area *place)
 {
 	return is_anonymous(place) && !(place->is_memfd && !place->executable) &&
 	       place->end - place->start >= EP_PAGE_BYTES;
@@ -386,14 +386,14 @@ static bool may_be_text(const struct ep_place_in_memory *place)
 void ep_moved_text_look(struct ep_processes *processes, struct ep_process *process)
 {
 	const struct ep_vec *places = &process->places;
-	struct ep_place_in_memory *place, *unsearched = NULL;
+	struct ep_area *place, *unsearched = NULL;
 	struct described described;
 
 	if (process->is_comparing)
 		return;
 	find_described(&described, places);
 	for (size_t i = 0; i < places->len; i++) {
-		place = ep_vec_at(places, struct ep_place_in_memory, i);
+		place = ep_vec_at(places, struct ep_area, i);
 		if (!may_be_text(place))
 			continue;
 		if (!place->is_compared && compare_place(processes, process, i, &described))
@@ -405,7 +405,7 @@ void ep_moved_text_look(struct ep_processes *processes, struct ep_process *proce
 		start_comparison(processes, process, unsearched, &(struct text){0});
 }
 
-bool ep_moved_text_may_have_changed(struct ep_place_in_memory *place)
+bool ep_moved_text_may_have_changed(struct ep_area *place)
 {
 	bool may = place && (place->is_compared || place->is_searched) && is_anonymous(place);
 
@@ -417,7 +417,7 @@ bool ep_moved_text_may_have_changed(struct ep_place_in_memory *place)
 void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *process,
 			     uint64_t time_ns)
 {
-	struct ep_place_in_memory *place;
+	struct ep_area *place;
 	bool any = false;
 
 	if (process->n_looks == EP_LEN(looks_ns) || process->is_comparing ||
@@ -437,9 +437,9 @@ void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *
 }
 
 /* A part of a place is what it was. */
-static void keep_part(struct ep_vec *places, const struct ep_place_in_memory *was)
+static void keep_part(struct ep_vec *places, const struct ep_area *was)
 {
-	struct ep_place_in_memory *place = ep_places_find(places, was->start), part = *was;
+	struct ep_area *place = ep_areas_find(places, was->start), part = *was;
 
 	if (!place || !is_anonymous(place) || was->end > place->end ||
 	    (was->start == place->start && was->end == place->end))
@@ -447,15 +447,15 @@ static void keep_part(struct ep_vec *places, const struct ep_place_in_memory *wa
 	place->is_searched = true;
 	part.time_ns = place->time_ns;
 	(void)ep_executable_ref(part.executable);
-	(void)ep_places_insert(places, part);
+	(void)ep_areas_insert(places, part);
 }
 
 void ep_moved_text_keep(struct ep_vec *places, const struct ep_vec *old)
 {
-	struct ep_place_in_memory *place;
+	struct ep_area *place;
 
 	ep_vec_each (places, place) {
-		const struct ep_place_in_memory *was = is_anonymous(place) ? ep_places_find(old, place->start) : NULL;
+		const struct ep_area *was = is_anonymous(place) ? ep_areas_find(old, place->start) : NULL;
 
 		if (!was || !(was->is_compared || was->is_searched) || was->start != place->start || was->end != place->end)
 			continue;

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ep_place_in_memory;
+struct ep_area;
 struct ep_process;
 struct ep_processes;
 
@@ -34,7 +34,7 @@ void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *
 /* Those that wait are forgotten. */
 void ep_moved_text_stop(struct ep_processes *processes);
 /* The kernel has told of the same mapping again: its protection has changed, so it may have been filled by now. */
-bool ep_moved_text_may_have_changed(struct ep_place_in_memory *place);
+bool ep_moved_text_may_have_changed(struct ep_area *place);
 /* `places` were read anew: what was known of the same memory still holds. */
 void ep_moved_text_keep(struct ep_vec *places, const struct ep_vec *old);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/process.h"
 #include "core/language/instance.h"
-#include "core/process/places.h"
+#include "core/process/mappings.h"
 #include "core/proc/process.h"
 
 struct ep_process *ep_process_new(struct ep_program program)
@@ -11,7 +11,7 @@ struct ep_process *ep_process_new(struct ep_program program)
 	if (!process)
 		return NULL;
 	process->program = program;
-	ep_places_init(&process->places);
+	ep_areas_init(&process->places);
 	return process;
 }
 
@@ -53,7 +53,7 @@ static bool is_awaited(const struct ep_process *process)
 bool ep_process_is_settled(struct ep_process *process)
 {
 	return !is_awaited(process) && !process->is_asking && !process->is_comparing &&
-	       !ep_places_are_pending(&process->places, &process->pending_at);
+	       !ep_areas_are_pending(&process->places, &process->pending_at);
 }
 
 bool ep_process_is_unknown(const struct ep_process *process)
@@ -78,7 +78,7 @@ void ep_process_stop_asking(struct ep_process *process)
 
 void ep_process_forget_places(struct ep_process *process)
 {
-	ep_places_clear(&process->places);
+	ep_areas_clear(&process->places);
 	if (process->state == EP_PROCESS_KNOWN)
 		process->state = EP_PROCESS_NEW;
 	process->was_known = false;

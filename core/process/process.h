@@ -67,10 +67,10 @@ struct ep_process {
 	size_t coarse_len;    /* its places, when they were last made coarser */
 	bool was_known; /* until it ended, or began to wait for a read */
 
-	struct ep_vec places; /* struct ep_place_in_memory, sorted by start */
+	struct ep_vec places; /* struct ep_area, sorted by start */
 	size_t n_counted;     /* of them, among those of all programs */
 	bool places_hurried;  /* its executables were put first; unset when its places change */
-	size_t pending_at;    /* see ep_places_are_pending */
+	size_t pending_at;    /* see ep_areas_are_pending */
 	bool is_comparing;    /* moved_text.h: one of its places with a file's text */
 	uint8_t n_images;     /* so many of its places were looked at for an image of no file */
 	uint8_t n_looks;      /* so often all of them were looked at once more */

@@ -41,7 +41,7 @@ uint64_t ep_processes_region(const struct ep_processes *processes, struct ep_pro
 {
 	const struct ep_process *process = ep_table_find(&processes->table, program);
 
-	return process && process->places.len > 0 ? ep_places_region(&process->places, addr) : 0;
+	return process && process->places.len > 0 ? ep_areas_region(&process->places, addr) : 0;
 }
 
 /*
@@ -302,7 +302,7 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 	if (!processes)
 		return -ENOMEM;
 	processes->options = *options;
-	processes->max_places = EP_MAX_PLACES;
+	processes->max_places = EP_MAX_AREAS;
 	ep_vec_init(&processes->replacements, sizeof(struct ep_replacement), MAX_REPLACEMENTS);
 	r = ep_executables_new(options->loop, options->store, options->languages,
 			       ep_processes_on_executable, ep_processes_on_replaced, processes,
@@ -354,7 +354,7 @@ static void free_process(struct ep_processes *processes, struct ep_process *proc
 {
 	ep_publisher_unmark(&processes->publisher, process);
 	ep_room_unref(&processes->room, process->rows);
-	ep_places_clear(&process->places);
+	ep_areas_clear(&process->places);
 	ep_process_free(process);
 }
 

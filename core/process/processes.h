@@ -25,7 +25,7 @@
  * "Mappings at that time" is approximate: the kernel tells of no unmapping.
  *
  * A child has its parent's mappings, as a copy of its own. A process may have a hundred thousand,
- * and thousands of children: beyond EP_MAX_PLACES of all programs, running or just ended, children
+ * and thousands of children: beyond EP_MAX_AREAS of all programs, running or just ended, children
  * inherit none. They are unknown, and read from /proc at their first sample; that the budget of
  * reads bounds.
  *
@@ -55,7 +55,7 @@ struct ep_timer;
 struct uv_loop_s;
 
 #define EP_HELD_MAX_NS (2 * EP_NS_PER_SEC)
-#define EP_MAX_PLACES  (1u << 20) /* 48 MiB, and a quarter more where vectors have grown */
+#define EP_MAX_AREAS  (1u << 20) /* 48 MiB, and a quarter more where vectors have grown */
 #define EP_CHECK_NS    EP_NS_PER_SEC
 
 struct ep_processes_options {
@@ -121,7 +121,7 @@ const struct ep_identity *ep_processes_identity(const struct ep_processes *proce
 struct ep_executables *ep_processes_executables(struct ep_processes *processes);
 struct ep_executable *ep_processes_executable(struct ep_processes *processes, uint32_t id);
 
-/* Where the region of a program's code begins that has this address (ep_places_region); 0: it is not known. */
+/* Where the region of a program's code begins that has this address (ep_areas_region); 0: it is not known. */
 uint64_t ep_processes_region(const struct ep_processes *processes, struct ep_program program, uint64_t addr);
 
 /* A language has something new to tell BPF of a process. */

@@ -2,7 +2,7 @@
 #include "core/process/publisher.h"
 #include "core/base/clock.h"
 #include "core/process/process_languages.h"
-#include "core/process/places.h"
+#include "core/process/mappings.h"
 #include "core/process/rows.h"
 #include "core/unwind/delta_store.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/read.h"
-#include "core/process/places.h"
+#include "core/process/mappings.h"
 #include "core/base/clock.h"
 #include "core/proc/environment.h"
 

@@ -45,7 +45,7 @@ static bool cut_row(const struct ep_delta_store_segment *segment, uint64_t va, u
 	return true;
 }
 
-static int add_covered(struct ep_vec *rows, const struct ep_place_in_memory *place, uint64_t va)
+static int add_covered(struct ep_vec *rows, const struct ep_area *place, uint64_t va)
 {
 	const struct ep_executable *executable = place->executable;
 	const struct ep_delta_store_segment *segments = NULL;
@@ -85,18 +85,18 @@ static bool is_no_elf(const struct ep_executable *executable)
  * While nobody knows whether it is an ELF file, languages may say that it is theirs. A JIT's mapping may be another
  * one when a worker comes to open it.
  */
-static bool may_be_anonymous(const struct ep_place_in_memory *place)
+static bool may_be_anonymous(const struct ep_area *place)
 {
 	const struct ep_executable *executable = place->executable;
 
 	if (!executable)
-		return place->state == EP_PLACE_KNOWN || place->is_memfd;
+		return place->state == EP_AREA_KNOWN || place->is_memfd;
 	return is_no_elf(executable) ||
 	       ((executable->state == EP_EXECUTABLE_PENDING || executable->state == EP_EXECUTABLE_FAILED) &&
 		ep_is_memfd_path(executable->path));
 }
 
-int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uint32_t anonymous)
+int ep_rows_add(struct ep_vec *rows, const struct ep_area *place, uint32_t anonymous)
 {
 	struct ep_row raw = {.start = place->start, .end = place->end, .pages = EP_PAGES_ABSENT};
 	uint64_t va;
@@ -104,9 +104,9 @@ int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uin
 	if (may_be_anonymous(place))
 		raw.executable = anonymous;
 	if (!place->executable &&
-	    (place->state == EP_PLACE_ASKED || (place->is_looked_at && !raw.executable)))
+	    (place->state == EP_AREA_ASKED || (place->is_looked_at && !raw.executable)))
 		raw.pages = EP_PAGES_PENDING;
-	else if (!place->executable && place->state == EP_PLACE_GONE)
+	else if (!place->executable && place->state == EP_AREA_GONE)
 		raw.pages = EP_PAGES_GONE;
 	if (!place->executable || is_no_elf(place->executable))
 		return push(rows, raw);
@@ -357,7 +357,7 @@ void ep_row_set_fini(struct ep_row_set *set)
 bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *places,
 		     const struct ep_language_view *languages, size_t n)
 {
-	const struct ep_place_in_memory *place;
+	const struct ep_area *place;
 	uint32_t anonymous = 0;
 	bool all = true;
 

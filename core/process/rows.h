@@ -10,14 +10,14 @@
 #include "bpf/shared.h"
 #include "core/base/vec.h"
 #include "core/language/view.h"
-#include "core/process/places.h"
+#include "core/process/mappings.h"
 #include "ebpf-profiler/unwinder.h"
 
 /*
  * Appends the rows of one mapping to `rows` (struct ep_row). Memory that no ELF file backs is
  * `anonymous`'s: EP_ROW_ANONYMOUS, or 0. 0, -E2BIG, -ENOMEM.
  */
-int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uint32_t anonymous);
+int ep_rows_add(struct ep_vec *rows, const struct ep_area *place, uint32_t anonymous);
 
 /*
  * Copies rows to `marked`, cut at the borders of `ranges` (sorted, disjoint); what lies in a range
@@ -43,7 +43,7 @@ struct ep_row_set {
 void ep_row_set_init(struct ep_row_set *set);
 void ep_row_set_fini(struct ep_row_set *set);
 /*
- * Into set->rows, from places (struct ep_place_in_memory), as `n` languages mark them: where there
+ * Into set->rows, from places (struct ep_area), as `n` languages mark them: where there
  * is no room for that they stay native. False when there are more places than there may be rows.
  */
 bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *places,

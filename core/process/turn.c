@@ -30,7 +30,7 @@ void ep_processes_hurry(struct ep_processes *processes, struct ep_process *proce
 	if (process->places_hurried)
 		return;
 	process->places_hurried = true;
-	ep_places_hurry(&process->places, processes->executables);
+	ep_areas_hurry(&process->places, processes->executables);
 }
 
 /* All its places are looked through: where there are many, not while it rests from its last rows. */
@@ -92,7 +92,7 @@ void ep_processes_on_room(void *arg)
 
 static void let_go(struct ep_processes *processes, struct ep_process *process)
 {
-	ep_places_clear(&process->places);
+	ep_areas_clear(&process->places);
 	ep_processes_count_places(processes, process);
 	ep_process_languages_drop(process);
 	ep_process_stop_asking(process);

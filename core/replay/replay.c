@@ -84,7 +84,7 @@ int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *sou
 	replay->fixture = fixture;
 	replay->source = source;
 	replay->shims = shims;
-	ep_vec_init(&replay->places, sizeof(struct ep_place_in_memory), EP_FIXTURE_MAX_MAPPINGS);
+	ep_vec_init(&replay->places, sizeof(struct ep_area), EP_FIXTURE_MAX_MAPPINGS);
 	ep_row_set_init(&replay->set);
 	ep_vec_init(&replay->event, 1, EP_REPLAY_EVENT_BYTES);
 	ep_vec_init(&replay->held_events, sizeof(struct ep_vec), EP_FIXTURE_MAX_THREADS);
@@ -146,14 +146,14 @@ static int make_places(struct ep_replay *replay)
 
 	replay->places.len = 0;
 	ep_vec_each (&replay->fixture->mappings, mapping) {
-		struct ep_place_in_memory *place;
+		struct ep_area *place;
 
 		if (!(mapping->prot & PROT_EXEC))
 			continue;
 		place = ep_vec_push(&replay->places);
 		if (!place)
 			return -ENOMEM;
-		*place = (struct ep_place_in_memory){
+		*place = (struct ep_area){
 			.start = mapping->start,
 			.end = mapping->end,
 			.file_off = mapping->file_off,

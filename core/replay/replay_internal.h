@@ -46,7 +46,7 @@ struct ep_replay {
 	struct ep_kernel *kernel;
 	struct ep_delta_store *store;
 	struct ep_executable *executables; /* one for each of the fixture's */
-	struct ep_vec places;		   /* struct ep_place_in_memory: what is executable */
+	struct ep_vec places;		   /* struct ep_area: what is executable */
 	struct ep_row_set set;
 	uint32_t rows_ref, rows_serial;
 	size_t n_entries; /* at rows_ref */

@@ -431,12 +431,12 @@ static inline void assert_described(struct world *w, struct ep_program program, 
 	assert_string_equal(identity->exe_path, exe_path);
 }
 
-static inline struct ep_place_in_memory *world_place(struct world *w, struct ep_program program,
+static inline struct ep_area *world_place(struct world *w, struct ep_program program,
 						     uint64_t addr)
 {
 	struct ep_process *process = world_process(w, program);
 
-	return process ? ep_places_find(&process->places, addr) : NULL;
+	return process ? ep_areas_find(&process->places, addr) : NULL;
 }
 
 #define WORLD_TEST(name) EP_TEST_ON(name, struct world *w, world_open, world_close)

@@ -31,7 +31,7 @@ static int remove_files(void **state)
 }
 
 /* A file of ours that prog maps, when it is known what it is. */
-static struct ep_place_in_memory *map_file(struct world *w, size_t i)
+static struct ep_area *map_file(struct world *w, size_t i)
 {
 	struct world_file file = world_file(paths[i]);
 
@@ -92,11 +92,11 @@ WORLD_TEST(a_file_without_an_entry_is_no_anonymous_code)
 	world_exec(w, world_now(), prog, "prog");
 	(void)map_file(w, 0);
 	entries_of(w)->max_entries = entries_of(w)->by_id.len;
-	assert_int_equal(map_file(w, 1)->state, EP_PLACE_GONE);
+	assert_int_equal(map_file(w, 1)->state, EP_AREA_GONE);
 	/* The same of a process that is read: it maps what we map. */
 	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
 	world_settle(w);
-	assert_int_equal(world_place(w, child, (uintptr_t)world_new)->state, EP_PLACE_GONE);
+	assert_int_equal(world_place(w, child, (uintptr_t)world_new)->state, EP_AREA_GONE);
 	assert_true(ep_executables_stats(entries_of(w))->refused > 1);
 }
 

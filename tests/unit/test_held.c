@@ -2,7 +2,7 @@
 /* What becomes of samples that BPF could not finish: raw addresses are placed, copies wait. */
 #include "core/process/executables.h"
 #include "core/process/held.h"
-#include "core/process/places.h"
+#include "core/process/mappings.h"
 #include "core/walk/walk.h"
 #include "tests/kit/test.h"
 #include "tests/unit/runtime.h"
@@ -74,9 +74,9 @@ static void pass(void *arg, const void *event, size_t bytes)
 
 static void add_place(struct ep_process *process, uint64_t start, struct ep_executable *of)
 {
-	struct ep_place_in_memory place = {.start = start, .end = start + 0x1000, .executable = of};
+	struct ep_area place = {.start = start, .end = start + 0x1000, .executable = of};
 
-	assert_int_equal(ep_places_insert(&process->places, place), 0);
+	assert_int_equal(ep_areas_insert(&process->places, place), 0);
 }
 
 static int set_up(void **state)
@@ -104,7 +104,7 @@ static int tear_down(void **state)
 	ep_autofree struct fixture *fx = *state;
 
 	ep_held_free(fx->held);
-	ep_places_clear(&fx->process->places);
+	ep_areas_clear(&fx->process->places);
 	ep_process_free(fx->process);
 	ep_table_fini(&fx->table);
 	return 0;
@@ -285,8 +285,8 @@ FIXTURE_TEST(sample_waits_while_a_file_is_looked_at)
 /* It has waited long enough: without its copy, it says what BPF said. */
 FIXTURE_TEST(copy_of_an_unknown_process_is_dropped_in_the_end)
 {
-	ep_places_clear(&fx->process->places);
-	ep_places_init(&fx->process->places);
+	ep_areas_clear(&fx->process->places);
+	ep_areas_init(&fx->process->places);
 	fx->process->state = EP_PROCESS_NEW;
 	give(fx, NULL, 0, sizeof(struct ep_copy));
 	assert_int_equal(passed.n, 0);

@@ -83,7 +83,7 @@ static struct ep_program start(struct world *w)
 	return child;
 }
 
-static const struct ep_place_in_memory *place_of(struct world *w, struct ep_program program, uint64_t i)
+static const struct ep_area *place_of(struct world *w, struct ep_program program, uint64_t i)
 {
 	return world_place(w, program, (uintptr_t)pages + i * PAGE);
 }
@@ -122,7 +122,7 @@ WORLD_TEST(other_bytes_are_no_text)
 	pages[2 * PAGE - 1]++;
 	child = start(w);
 	assert_null(place_of(w, child, 1)->executable);
-	assert_int_equal(place_of(w, child, 1)->state, EP_PLACE_KNOWN);
+	assert_int_equal(place_of(w, child, 1)->state, EP_AREA_KNOWN);
 	assert_int_equal(w->processes->stats.moved_texts, 0);
 }
 
@@ -159,7 +159,7 @@ static struct ep_program start_described(struct world *w)
 	return child;
 }
 
-static struct ep_place_in_memory *map_code(struct world *w, struct ep_program child, const uint8_t *code,
+static struct ep_area *map_code(struct world *w, struct ep_program child, const uint8_t *code,
 					   uint64_t n_pages)
 {
 	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)code, n_pages * PAGE);
@@ -171,7 +171,7 @@ WORLD_TEST(a_copy_of_described_code_is_the_files_wherever_it_is)
 {
 	uint8_t *code = copy_code();
 	struct ep_program child = start_described(w);
-	const struct ep_place_in_memory *place = map_code(w, child, code, CODE_PAGES);
+	const struct ep_area *place = map_code(w, child, code, CODE_PAGES);
 
 	assert_non_null(place->executable);
 	assert_ptr_equal(place->executable, place_of(w, child, 0)->executable);
@@ -315,8 +315,8 @@ WORLD_TEST(code_of_an_image_is_a_part_of_a_place)
 {
 	uint8_t *image = make_image();
 	struct ep_program child = world_child();
-	const struct ep_place_in_memory *code, *rest;
-	struct ep_place_in_memory again;
+	const struct ep_area *code, *rest;
+	struct ep_area again;
 	struct ep_vec places;
 
 	if (!image)
@@ -333,14 +333,14 @@ WORLD_TEST(code_of_an_image_is_a_part_of_a_place)
 	again = *rest;
 	again.start = code->start;
 	again.is_searched = again.is_compared = false;
-	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, again), 0);
+	ep_areas_init(&places);
+	assert_int_equal(ep_areas_insert(&places, again), 0);
 	ep_moved_text_keep(&places, &world_process(w, child)->places);
 	assert_int_equal(places.len, 2);
-	assert_ptr_equal(ep_places_find(&places, code->start)->executable, code->executable);
-	assert_int_equal(ep_places_find(&places, code->start)->end, code->end);
-	assert_null(ep_places_find(&places, code->end)->executable);
-	ep_places_clear(&places);
+	assert_ptr_equal(ep_areas_find(&places, code->start)->executable, code->executable);
+	assert_int_equal(ep_areas_find(&places, code->start)->end, code->end);
+	assert_null(ep_areas_find(&places, code->end)->executable);
+	ep_areas_clear(&places);
 	munmap(image, IMAGE_PAGES * PAGE);
 }
 
@@ -409,7 +409,7 @@ WORLD_TEST(so_many_places_of_a_program_are_looked_at)
 /* What is known of it holds when the process is read. */
 WORLD_TEST(places_that_are_read_anew_keep_it)
 {
-	struct ep_place_in_memory again;
+	struct ep_area again;
 	struct ep_program child;
 	struct ep_vec places;
 
@@ -419,11 +419,11 @@ WORLD_TEST(places_that_are_read_anew_keep_it)
 	again.executable = NULL;
 	again.is_compared = again.is_searched = false;
 	again.file_off = 0;
-	ep_places_init(&places);
-	assert_int_equal(ep_places_insert(&places, again), 0);
+	ep_areas_init(&places);
+	assert_int_equal(ep_areas_insert(&places, again), 0);
 	ep_moved_text_keep(&places, &world_process(w, child)->places);
-	assert_ptr_equal(ep_places_find(&places, again.start)->executable, place_of(w, child, 0)->executable);
-	ep_places_clear(&places);
+	assert_ptr_equal(ep_areas_find(&places, again.start)->executable, place_of(w, child, 0)->executable);
+	ep_areas_clear(&places);
 }
 
 EP_TEST(plugins_see_it_as_the_files)

@@ -45,7 +45,7 @@ static void start(struct world *w)
 	world_exec(w, world_now(), prog, "prog");
 }
 
-static struct ep_place_in_memory *map_once(struct world *w, uint64_t addr,
+static struct ep_area *map_once(struct world *w, uint64_t addr,
 					   const struct world_file *file)
 {
 	world_map(w, world_now(), prog.pid, addr, file);
@@ -78,11 +78,11 @@ static struct world_file start_copy(struct world *w)
 static const struct ep_executable *executable_at(struct world *w, struct ep_program program,
 						 uint64_t addr)
 {
-	const struct ep_place_in_memory *place;
+	const struct ep_area *place;
 
 	world_settle(w);
 	place = world_place(w, program, addr);
-	assert_int_equal(place->state, EP_PLACE_KNOWN);
+	assert_int_equal(place->state, EP_AREA_KNOWN);
 	assert_non_null(place->executable);
 	return place->executable;
 }
@@ -98,18 +98,18 @@ static void one_look_in_each_namespace(struct world *w, struct world_file file)
 	const struct ep_executable *executable;
 
 	start(w);
-	assert_int_equal(map_once(w, ADDR, &file)->state, EP_PLACE_ASKED);
+	assert_int_equal(map_once(w, ADDR, &file)->state, EP_AREA_ASKED);
 	executable = executable_at(w, prog, ADDR);
-	assert_int_equal(map_once(w, 2 * ADDR, &file)->state, EP_PLACE_KNOWN);
+	assert_int_equal(map_once(w, 2 * ADDR, &file)->state, EP_AREA_KNOWN);
 	assert_ptr_equal(executable_at(w, prog, 2 * ADDR), executable);
 	assert_asked(w, 2); /* the second look comes later */
 	w->mount_ns = 2;
 	world_exec(w, world_now(), other, "other");
 	world_map(w, world_now(), other.pid, ADDR, &file);
-	assert_int_equal(world_place(w, other, ADDR)->state, EP_PLACE_ASKED);
+	assert_int_equal(world_place(w, other, ADDR)->state, EP_AREA_ASKED);
 	assert_ptr_equal(executable_at(w, other, ADDR), executable);
 	world_map(w, world_now(), other.pid, 2 * ADDR, &file);
-	assert_int_equal(world_place(w, other, 2 * ADDR)->state, EP_PLACE_KNOWN);
+	assert_int_equal(world_place(w, other, 2 * ADDR)->state, EP_AREA_KNOWN);
 	assert_int_equal(ep_executables_stats(w->processes->executables)->analysed, 1);
 }
 
@@ -139,7 +139,7 @@ WORLD_TEST(another_generation_takes_a_look)
 	start_mapped(w, &file);
 	(void)executable_at(w, prog, ADDR);
 	file.generation++;
-	assert_int_equal(map_once(w, 2 * ADDR, &file)->state, EP_PLACE_ASKED);
+	assert_int_equal(map_once(w, 2 * ADDR, &file)->state, EP_AREA_ASKED);
 	world_settle(w);
 }
 
@@ -150,7 +150,7 @@ WORLD_TEST(without_a_namespace_each_mapping_takes_a_look)
 	w->mount_ns = 0;
 	start(w);
 	for (uint64_t i = 1; i <= 3; i++) {
-		assert_int_equal(map_once(w, i * ADDR, &file)->state, EP_PLACE_ASKED);
+		assert_int_equal(map_once(w, i * ADDR, &file)->state, EP_AREA_ASKED);
 		(void)executable_at(w, prog, i * ADDR);
 	}
 	assert_asked(w, 3);
@@ -162,10 +162,10 @@ WORLD_TEST(look_is_believed_for_a_second)
 
 	(void)executable_at(w, prog, ADDR);
 	for (uint64_t i = 2; i <= 100; i++)
-		assert_int_equal(map_once(w, i * ADDR, &file)->state, EP_PLACE_KNOWN);
+		assert_int_equal(map_once(w, i * ADDR, &file)->state, EP_AREA_KNOWN);
 	assert_asked(w, 2);
 	world_map(w, world_now() + EP_HINT_FRESH_NS, prog.pid, 101 * ADDR, &file);
-	assert_int_equal(world_place(w, prog, 101 * ADDR)->state, EP_PLACE_ASKED);
+	assert_int_equal(world_place(w, prog, 101 * ADDR)->state, EP_AREA_ASKED);
 	world_settle(w);
 }
 
@@ -215,7 +215,7 @@ WORLD_TEST(other_code_with_its_build_id)
 	w->mount_ns = 2;
 	world_exec(w, world_now(), other, "other");
 	world_map(w, world_now(), other.pid, ADDR, &evil);
-	assert_int_equal(world_place(w, other, ADDR)->state, EP_PLACE_ASKED);
+	assert_int_equal(world_place(w, other, ADDR)->state, EP_AREA_ASKED);
 	found = executable_at(w, other, ADDR);
 	assert_string_equal(found->path, other_path);
 	assert_string_equal(found->build_id, executable->build_id);
@@ -303,7 +303,7 @@ WORLD_TEST(hint_that_is_contested_is_believed_no_more)
 	assert_ptr_equal(executable_at(w, prog, ADDR), executable);
 	for (uint64_t i = 2; i <= 4; i++) {
 		world_map(w, later_ns, next.pid, i * ADDR, &file);
-		assert_int_equal(world_place(w, next, i * ADDR)->state, EP_PLACE_ASKED);
+		assert_int_equal(world_place(w, next, i * ADDR)->state, EP_AREA_ASKED);
 		assert_ptr_equal(executable_at(w, next, i * ADDR), found);
 	}
 }
@@ -338,7 +338,7 @@ WORLD_TEST(sample_of_a_file_that_is_gone_is_not_held)
 	world_sample_with(w, world_now(), prog, EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 0);
 	world_settle(w);
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_GONE);
+	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_GONE);
 	assert_int_equal(w->passed, 1);
 	assert_int_equal(ep_held_bytes(w->processes->held), 0);
 }
@@ -347,7 +347,7 @@ static void another_file_under_its_path_is_not_taken(struct world *w, struct wor
 {
 	start_mapped(w, &file);
 	world_settle(w);
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_GONE);
+	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_GONE);
 	assert_int_equal(w->processes->files.found, 0);
 }
 
@@ -400,13 +400,13 @@ static void map_and_write(struct world *w, time_t seconds)
 WORLD_TEST(a_file_that_was_written_since_is_not_taken)
 {
 	map_and_write(w, 0);
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_GONE);
+	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_GONE);
 }
 
 WORLD_TEST(a_file_of_the_future_is_taken)
 {
 	map_and_write(w, 3600);
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_KNOWN);
+	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_KNOWN);
 }
 
 /* The second one, of a file that its parent had under that path, is gone. */
@@ -457,7 +457,7 @@ WORLD_TEST(path_in_another_namespace_says_nothing)
 	w->mount_inode++;
 	start_mapped(w, &file);
 	world_settle(w);
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_GONE);
+	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_GONE);
 	assert_int_equal(w->processes->files.found, 0);
 }
 
@@ -505,7 +505,7 @@ WORLD_TEST(process_speaks_for_the_namespace_it_is_in)
 	assert_non_null(hint);
 	assert_int_not_equal(hint->executable, 0);
 	start(w);
-	assert_int_equal(map_once(w, ADDR, &file)->state, EP_PLACE_KNOWN);
+	assert_int_equal(map_once(w, ADDR, &file)->state, EP_AREA_KNOWN);
 }
 
 /* A user executed something in ours, made a namespace of his own, and maps what he has bound at
@@ -523,7 +523,7 @@ WORLD_TEST(process_that_left_its_namespace_is_not_believed_there)
 	if (hint)
 		assert_int_equal(hint->executable, 0);
 	start(w);
-	assert_int_equal(map_once(w, ADDR, &file)->state, EP_PLACE_ASKED);
+	assert_int_equal(map_once(w, ADDR, &file)->state, EP_AREA_ASKED);
 	assert_int_equal(executable_at(w, prog, ADDR)->pid, getpid());
 }
 
@@ -591,10 +591,10 @@ WORLD_TEST(child_that_executed_something_waits_for_its_own)
 	world_exec(w, world_now(), tool, "tool");
 	world_map(w, world_now(), tool.pid, 7 * ADDR, &file);
 	process = world_process(w, tool);
-	while (world_place(w, prog, ADDR)->state == EP_PLACE_ASKED && process->is_asking)
+	while (world_place(w, prog, ADDR)->state == EP_AREA_ASKED && process->is_asking)
 		uv_run(&w->loop, UV_RUN_ONCE);
 	assert_int_equal(process->is_asking,
-			 world_place(w, tool, 7 * ADDR)->state == EP_PLACE_ASKED);
+			 world_place(w, tool, 7 * ADDR)->state == EP_AREA_ASKED);
 	world_settle(w);
 	assert_non_null(world_place(w, tool, 7 * ADDR)->executable);
 	assert_non_null(world_place(w, other, ADDR)->executable);
@@ -617,7 +617,7 @@ WORLD_TEST(place_that_is_cut_gets_its_answer)
 	assert_null(world_place(w, prog, ADDR)->executable);
 	assert_non_null(world_place(w, prog, ADDR + 0x1000)->executable);
 	assert_non_null(world_place(w, prog, ADDR + 0x2000)->executable);
-	assert_int_equal(world_place(w, prog, ADDR + 0x2000)->state, EP_PLACE_KNOWN);
+	assert_int_equal(world_place(w, prog, ADDR + 0x2000)->state, EP_AREA_KNOWN);
 	assert_true(ep_process_is_settled(world_process(w, prog)));
 }
 
@@ -672,8 +672,8 @@ WORLD_TEST(more_files_than_may_wait)
 		snprintf(file.path, sizeof(file.path), "%s.%u", copy_path, (unsigned int)i);
 		(void)map_once(w, i * ADDR, &file);
 	}
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_PLACE_ASKED);
-	assert_int_equal(world_place(w, prog, 4100 * ADDR)->state, EP_PLACE_GONE);
+	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_ASKED);
+	assert_int_equal(world_place(w, prog, 4100 * ADDR)->state, EP_AREA_GONE);
 	assert_int_equal(w->processes->files.asked, 2048);
 	assert_int_equal(w->processes->files.refused, 4100 - 2048);
 }
@@ -693,7 +693,7 @@ WORLD_TEST(who_asks_for_many_files_leaves_half_to_others)
 		snprintf(file.path, sizeof(file.path), "%s.%u", copy_path, (unsigned int)i);
 		world_map(w, world_now(), other.pid, i * ADDR, &file);
 	}
-	assert_int_equal(world_place(w, other, ADDR)->state, EP_PLACE_ASKED);
+	assert_int_equal(world_place(w, other, ADDR)->state, EP_AREA_ASKED);
 	assert_int_equal(w->processes->files.asked, 2048 + 1024);
 	/* When they are looked at, there is space again. */
 	world_settle(w);

@@ -219,10 +219,10 @@ WORLD_TEST(mappings_before_many_others_cost_more)
 	start(w, prog);
 	now_ns = world_now();
 	for (uint64_t i = 0; i < 20000; i++) { /* of files: anonymous ones would become fewer */
-		struct ep_place_in_memory place = {.start = 0x100000000 + i * 0x10000, .time_ns = now_ns,
-						   .end = 0x100001000 + i * 0x10000, .state = EP_PLACE_GONE};
+		struct ep_area place = {.start = 0x100000000 + i * 0x10000, .time_ns = now_ns,
+						   .end = 0x100001000 + i * 0x10000, .state = EP_AREA_GONE};
 
-		assert_int_equal(ep_places_insert(&world_live(w, prog.pid)->places, place), 0);
+		assert_int_equal(ep_areas_insert(&world_live(w, prog.pid)->places, place), 0);
 	}
 	assert_false(world_live(w, prog.pid)->floods);
 	for (; n < 10000000 && !world_live(w, prog.pid)->floods; n++)

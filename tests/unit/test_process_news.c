@@ -18,7 +18,7 @@ static struct ep_process *read_child(struct world *w)
 /* Another executable of the same process: the C library. */
 static struct ep_executable *other_than(struct ep_process *process, const struct ep_executable *one)
 {
-	const struct ep_place_in_memory *place;
+	const struct ep_area *place;
 
 	ep_vec_each (&process->places, place) {
 		if (place->executable && place->executable != one)
@@ -35,7 +35,7 @@ WORLD_TEST(who_maps_it_hears_of_it)
 
 	w->processes->news_paid_ns = 0;
 	ep_processes_on_executable(w->processes,
-				   ep_places_find(&process->places, OWN_ADDR)->executable);
+				   ep_areas_find(&process->places, OWN_ADDR)->executable);
 	assert_true(process->is_dirty);
 	assert_true(second->is_dirty);
 	assert_int_equal(w->processes->stats.spreads, spreads + 1);
@@ -46,15 +46,15 @@ WORLD_TEST(who_maps_it_hears_of_it)
 WORLD_TEST(news_beyond_the_budget_goes_with_the_next_look)
 {
 	struct ep_process *process = read_child(w), *second = read_child(w);
-	struct ep_executable *own = ep_places_find(&process->places, OWN_ADDR)->executable;
+	struct ep_executable *own = ep_areas_find(&process->places, OWN_ADDR)->executable;
 	struct ep_executable *library = other_than(process, own);
 	uint64_t spreads = w->processes->stats.spreads;
 
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
 	ep_processes_on_executable(w->processes, library);
 	own->refs++; /* they do not map it any more */
-	ep_executable_unref(ep_places_find(&second->places, OWN_ADDR)->executable);
-	ep_places_find(&second->places, OWN_ADDR)->executable = NULL;
+	ep_executable_unref(ep_areas_find(&second->places, OWN_ADDR)->executable);
+	ep_areas_find(&second->places, OWN_ADDR)->executable = NULL;
 	ep_processes_on_executable(w->processes, own);
 	world_turn(w);
 	assert_int_equal(w->processes->stats.spreads, spreads);
@@ -76,7 +76,7 @@ WORLD_TEST(news_beyond_the_budget_goes_with_the_next_look)
 WORLD_TEST(tables_that_are_dropped_are_no_news_that_waits)
 {
 	struct ep_process *process = read_child(w);
-	struct ep_executable *own = ep_places_find(&process->places, OWN_ADDR)->executable;
+	struct ep_executable *own = ep_areas_find(&process->places, OWN_ADDR)->executable;
 
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
 	own->state = EP_EXECUTABLE_EVICTED;
@@ -101,7 +101,7 @@ int main(void)
 WORLD_TEST(what_is_replaced_beyond_the_budget_goes_with_one_look)
 {
 	struct ep_process *process = read_child(w), *second = read_child(w);
-	struct ep_place_in_memory *place = ep_places_find(&process->places, OWN_ADDR);
+	struct ep_area *place = ep_areas_find(&process->places, OWN_ADDR);
 	struct ep_executable *own = place->executable, *library = other_than(process, own), *third;
 	uint64_t replaces = w->processes->stats.replaces;
 	uint32_t refs = own->refs;
@@ -118,7 +118,7 @@ WORLD_TEST(what_is_replaced_beyond_the_budget_goes_with_one_look)
 	assert_int_equal(w->processes->stats.replaces, replaces + 1);
 	assert_true(w->processes->news_paid_ns > 0);
 	assert_ptr_equal(place->executable, third); /* as if each had had a look of its own */
-	assert_ptr_equal(ep_places_find(&second->places, OWN_ADDR)->executable, third);
+	assert_ptr_equal(ep_areas_find(&second->places, OWN_ADDR)->executable, third);
 	assert_true(own->refs < refs);
 	assert_true(process->remapped && second->remapped);
 	ep_processes_spread_news(w->processes);
@@ -130,7 +130,7 @@ WORLD_TEST(what_is_replaced_beyond_the_budget_goes_with_one_look)
 WORLD_TEST(what_is_replaced_by_what_it_was_is_read_again)
 {
 	struct ep_process *process = read_child(w);
-	struct ep_place_in_memory *place = ep_places_find(&process->places, OWN_ADDR);
+	struct ep_area *place = ep_areas_find(&process->places, OWN_ADDR);
 	struct ep_executable *own = place->executable, *library = other_than(process, own);
 
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
@@ -139,14 +139,14 @@ WORLD_TEST(what_is_replaced_by_what_it_was_is_read_again)
 	w->processes->news_paid_ns = 0;
 	ep_processes_spread_news(w->processes);
 	assert_null(place->executable);
-	assert_int_equal(place->state, EP_PLACE_GONE);
+	assert_int_equal(place->state, EP_AREA_GONE);
 }
 
 /* Of one file that is said to be two others nobody knows which it is. */
 WORLD_TEST(what_is_replaced_twice_is_read_again)
 {
 	struct ep_process *process = read_child(w);
-	struct ep_place_in_memory *place = ep_places_find(&process->places, OWN_ADDR);
+	struct ep_area *place = ep_areas_find(&process->places, OWN_ADDR);
 	struct ep_executable *own = place->executable, *library = other_than(process, own);
 
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
@@ -155,9 +155,9 @@ WORLD_TEST(what_is_replaced_twice_is_read_again)
 	w->processes->news_paid_ns = 0;
 	ep_processes_spread_news(w->processes);
 	assert_null(place->executable);
-	assert_int_equal(place->state, EP_PLACE_GONE);
+	assert_int_equal(place->state, EP_AREA_GONE);
 	world_settle(w);
-	place = ep_places_find(&process->places, OWN_ADDR);
+	place = ep_areas_find(&process->places, OWN_ADDR);
 	assert_true(place && place->executable);
 }
 
@@ -165,7 +165,7 @@ WORLD_TEST(what_is_replaced_twice_is_read_again)
 WORLD_TEST(what_waits_at_the_end_is_let_go)
 {
 	struct ep_process *process = read_child(w);
-	struct ep_executable *own = ep_places_find(&process->places, OWN_ADDR)->executable;
+	struct ep_executable *own = ep_areas_find(&process->places, OWN_ADDR)->executable;
 
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
 	ep_processes_on_replaced(w->processes, own, other_than(process, own));

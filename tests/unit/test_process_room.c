@@ -327,12 +327,12 @@ WORLD_TEST(one_process_is_written_at_its_own_expense)
 	world_exec(w, world_now(), prog, "giant");
 	process = world_live(w, prog.pid);
 	for (uint64_t i = 1; i <= 5000; i++) {
-		struct ep_place_in_memory place = {
+		struct ep_area place = {
 			.start = i << 16, .end = (i << 16) + 0x1000, .time_ns = world_now()};
 
 		place.executable = ep_executables_find(w->processes->executables, 1);
 		place.executable->refs++;
-		assert_int_equal(ep_places_insert(&process->places,
+		assert_int_equal(ep_areas_insert(&process->places,
 						  place), 0);
 	}
 	updates = w->updates;
@@ -365,11 +365,11 @@ static void add_giant(struct world *w, uint32_t pid, uint32_t places)
 	world_exec(w, world_now(), (struct ep_program){.pid = pid, .image = 1, .start_ns = 1}, "big");
 	process = world_live(w, pid);
 	for (uint64_t i = 1; i <= places; i++) {
-		struct ep_place_in_memory place = {.start = i << 16, .end = (i << 16) + 0x1000,
+		struct ep_area place = {.start = i << 16, .end = (i << 16) + 0x1000,
 						   .time_ns = world_now(),
-						   .state = EP_PLACE_GONE};
+						   .state = EP_AREA_GONE};
 
-		assert_int_equal(ep_places_insert(&process->places,
+		assert_int_equal(ep_areas_insert(&process->places,
 						  place), 0);
 	}
 	ep_processes_mark(w->processes, process);
@@ -499,13 +499,13 @@ static struct ep_executable *wait_for(struct world *w, uint32_t pid, uint64_t by
 	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = "/nowhere"};
 	struct ep_proc_file file = {
 		.dev = 1, .inode = bytes, .ctime_ns = 3, .bytes = bytes, .fd = -1};
-	struct ep_place_in_memory place = {.start = 0x10000 * bytes, .time_ns = world_now()};
+	struct ep_area place = {.start = 0x10000 * bytes, .time_ns = world_now()};
 	struct ep_process *process = world_live(w, pid);
 
 	place.end = place.start + 0x1000;
 	place.executable = ep_executables_get(w->processes->executables, getpid(), &mapping, &file,
 					      world_now());
-	assert_int_equal(ep_places_insert(&process->places, place), 0);
+	assert_int_equal(ep_areas_insert(&process->places, place), 0);
 	ep_processes_mark(w->processes, process);
 	return place.executable;
 }

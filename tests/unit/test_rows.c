@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What languages say is theirs, in the rows that BPF searches and behind them. */
-#include "core/process/places.h"
+#include "core/process/mappings.h"
 #include "core/process/rows.h"
 #include "tests/kit/test.h"
 
@@ -195,12 +195,12 @@ EP_TEST(anonymous_code_is_whose_range_it_is_in)
 	struct ep_elf_segment segment = {.va = 0x400, .file_bytes = 0x1000, .mem_bytes = 0x1000};
 	struct ep_executable evicted = {
 		.id = 10, .state = EP_EXECUTABLE_EVICTED, .segments = {segment}, .n_segments = 1};
-	struct ep_place_in_memory places[] = {
+	struct ep_area places[] = {
 		{.start = 0x1000, .end = 0x2000},
 		{.start = 0x3000, .end = 0x4000, .executable = &no_elf},
-		{.start = 0x5000, .end = 0x6000, .state = EP_PLACE_ASKED},
-		{.start = 0x7000, .end = 0x8000, .state = EP_PLACE_GONE},
-		{.start = 0x8000, .end = 0x9000, .state = EP_PLACE_ASKED, .is_memfd = true},
+		{.start = 0x5000, .end = 0x6000, .state = EP_AREA_ASKED},
+		{.start = 0x7000, .end = 0x8000, .state = EP_AREA_GONE},
+		{.start = 0x8000, .end = 0x9000, .state = EP_AREA_ASKED, .is_memfd = true},
 		{.start = 0x9000, .end = 0xa000, .executable = &memfd},
 		{.start = 0xa000, .end = 0xb000, .executable = &file},
 		{.start = 0xb000, .end = 0xc000, .executable = &evicted},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/process/places.h"
+#include "core/process/mappings.h"
 #include "bpf/shared.h"
 
 #include <errno.h>
@@ -8,24 +8,24 @@
 #define MAX_ANONYMOUS 1024
 #define MAX_PIECES    1024 /* of a region: whoever asks is the loop, for each address of a process */
 
-static struct ep_place_in_memory *at(const struct ep_vec *places, size_t i)
+static struct ep_area *at(const struct ep_vec *places, size_t i)
 {
-	return ep_vec_at(places, struct ep_place_in_memory, i);
+	return ep_vec_at(places, struct ep_area, i);
 }
 
-void ep_places_init(struct ep_vec *places)
+void ep_areas_init(struct ep_vec *places)
 {
-	ep_vec_init(places, sizeof(struct ep_place_in_memory), EP_MAX_MAPPINGS_READ);
+	ep_vec_init(places, sizeof(struct ep_area), EP_MAX_MAPPINGS_READ);
 }
 
-void ep_places_clear(struct ep_vec *places)
+void ep_areas_clear(struct ep_vec *places)
 {
 	for (size_t i = 0; i < places->len; i++)
 		ep_executable_unref(at(places, i)->executable);
 	ep_vec_fini(places);
 }
 
-int ep_places_copy(struct ep_vec *to, const struct ep_vec *from)
+int ep_areas_copy(struct ep_vec *to, const struct ep_vec *from)
 {
 	int r = ep_vec_append(to, from->data, from->len);
 
@@ -52,14 +52,14 @@ static size_t find_first(const struct ep_vec *places, uint64_t addr)
 	return first;
 }
 
-size_t ep_places_behind(const struct ep_vec *places, uint64_t addr)
+size_t ep_areas_behind(const struct ep_vec *places, uint64_t addr)
 {
 	return places->len - find_first(places, addr);
 }
 
 /* A part of an old place, with a reference of its own. */
-static void keep_part(struct ep_place_in_memory part, uint64_t start, uint64_t end,
-		      struct ep_place_in_memory *parts, size_t *n)
+static void keep_part(struct ep_area part, uint64_t start, uint64_t end,
+		      struct ep_area *parts, size_t *n)
 {
 	part.file_off += start - part.start;
 	part.start = start;
@@ -70,7 +70,7 @@ static void keep_part(struct ep_place_in_memory part, uint64_t start, uint64_t e
 
 /* The new place, and what is left of [first, last) beside it, in order. */
 static size_t make_parts(const struct ep_vec *places, size_t first, size_t last,
-			 struct ep_place_in_memory place, struct ep_place_in_memory parts[3])
+			 struct ep_area place, struct ep_area parts[3])
 {
 	size_t n = 0;
 
@@ -84,22 +84,22 @@ static size_t make_parts(const struct ep_vec *places, size_t first, size_t last,
 	return n;
 }
 
-int ep_places_insert(struct ep_vec *places, struct ep_place_in_memory place)
+int ep_areas_insert(struct ep_vec *places, struct ep_area place)
 {
 	size_t first = find_first(places, place.start), last = first, n;
-	struct ep_place_in_memory parts[3], *old;
+	struct ep_area parts[3], *old;
 	int r = place.end <= place.start ? -EINVAL : 0;
 
 	for (; last < places->len && at(places, last)->start < place.end; last++) {
 		if (r == 0 && at(places, last)->time_ns > place.time_ns)
-			r = EP_PLACES_OLDER;
+			r = EP_AREAS_OLDER;
 	}
 	old = r == 0 && last == first + 1 ? at(places, first) : NULL;
 	if (old && old->start == place.start && old->end == place.end &&
 	    old->file_off == place.file_off && old->executable == place.executable &&
 	    old->state == place.state && old->question == place.question) {
 		old->time_ns = place.time_ns;
-		r = EP_PLACES_SAME;
+		r = EP_AREAS_SAME;
 	}
 	if (r == 0 && places->cap < places->len + 2)
 		r = ep_vec_reserve(places, EP_MIN(places->len + 2 + places->len / 4, places->max));
@@ -111,18 +111,18 @@ int ep_places_insert(struct ep_vec *places, struct ep_place_in_memory place)
 	}
 	n = make_parts(places, first, last, place, parts);
 	memmove(at(places, first + n), at(places, last),
-		(places->len - last) * sizeof(struct ep_place_in_memory));
+		(places->len - last) * sizeof(struct ep_area));
 	memcpy(at(places, first), parts, n * sizeof(parts[0]));
 	places->len += n - (last - first);
 	return 0;
 }
 
-static bool is_anonymous(const struct ep_place_in_memory *place)
+static bool is_anonymous(const struct ep_area *place)
 {
-	return !place->executable && place->state == EP_PLACE_KNOWN;
+	return !place->executable && place->state == EP_AREA_KNOWN;
 }
 
-void ep_places_coarsen(struct ep_vec *places)
+void ep_areas_coarsen(struct ep_vec *places)
 {
 	size_t anonymous = 0, kept = 0;
 
@@ -131,7 +131,7 @@ void ep_places_coarsen(struct ep_vec *places)
 	if (anonymous <= MAX_ANONYMOUS)
 		return;
 	for (size_t i = 0; i < places->len; i++) {
-		struct ep_place_in_memory place = *at(places, i);
+		struct ep_area place = *at(places, i);
 
 		if (kept > 0 && is_anonymous(&place) && is_anonymous(at(places, kept - 1)))
 			at(places, kept - 1)->end = place.end;
@@ -141,12 +141,12 @@ void ep_places_coarsen(struct ep_vec *places)
 	places->len = kept;
 }
 
-static bool is_pending(const struct ep_place_in_memory *place)
+static bool is_pending(const struct ep_area *place)
 {
 	return place->executable && place->executable->state == EP_EXECUTABLE_PENDING;
 }
 
-bool ep_places_are_pending(const struct ep_vec *places, size_t *last)
+bool ep_areas_are_pending(const struct ep_vec *places, size_t *last)
 {
 	if (*last < places->len && is_pending(at(places, *last)))
 		return true;
@@ -158,7 +158,7 @@ bool ep_places_are_pending(const struct ep_vec *places, size_t *last)
 	return false;
 }
 
-void ep_places_hurry(const struct ep_vec *places, struct ep_executables *executables)
+void ep_areas_hurry(const struct ep_vec *places, struct ep_executables *executables)
 {
 	for (size_t i = 0; i < places->len; i++) {
 		if (is_pending(at(places, i)))
@@ -166,21 +166,21 @@ void ep_places_hurry(const struct ep_vec *places, struct ep_executables *executa
 	}
 }
 
-bool ep_places_are_asked(const struct ep_vec *places)
+bool ep_areas_are_asked(const struct ep_vec *places)
 {
 	for (size_t i = 0; i < places->len; i++) {
-		if (at(places, i)->state == EP_PLACE_ASKED)
+		if (at(places, i)->state == EP_AREA_ASKED)
 			return true;
 	}
 	return false;
 }
 
-bool ep_places_cut_time(struct ep_vec *places, uint64_t from_ns, uint64_t to_ns)
+bool ep_areas_cut_time(struct ep_vec *places, uint64_t from_ns, uint64_t to_ns)
 {
 	size_t len = places->len, kept = 0;
 
 	for (size_t i = 0; i < len; i++) {
-		struct ep_place_in_memory place = *at(places, i);
+		struct ep_area place = *at(places, i);
 
 		if (place.time_ns >= from_ns && place.time_ns < to_ns)
 			*at(places, kept++) = place;
@@ -191,23 +191,23 @@ bool ep_places_cut_time(struct ep_vec *places, uint64_t from_ns, uint64_t to_ns)
 	return kept < len;
 }
 
-void ep_places_keep_newer(struct ep_vec *places, const struct ep_vec *old, uint64_t time_ns)
+void ep_areas_keep_newer(struct ep_vec *places, const struct ep_vec *old, uint64_t time_ns)
 {
-	const struct ep_place_in_memory *place;
+	const struct ep_area *place;
 
 	ep_vec_each (old, place) {
 		if (place->time_ns < time_ns)
 			continue;
 		(void)ep_executable_ref(place->executable);
-		(void)ep_places_insert(places, *place);
+		(void)ep_areas_insert(places, *place);
 	}
 }
 
 /* What it was replaced by may be replaced as well, by what it was before even: after so many nobody knows what it is. */
 #define MAX_CHAIN 8
 
-/* EP_PLACES_*, or 0. */
-static int replace(struct ep_place_in_memory *place, const struct ep_vec *replacements, uint64_t mount_ns)
+/* EP_AREAS_*, or 0. */
+static int replace(struct ep_area *place, const struct ep_vec *replacements, uint64_t mount_ns)
 {
 	int found = 0;
 
@@ -218,17 +218,17 @@ static int replace(struct ep_place_in_memory *place, const struct ep_vec *replac
 
 		if (place->time_ns < one->since_ns || (one->mount_ns && one->mount_ns != mount_ns))
 			break;
-		found = by ? EP_PLACES_REPLACED : EP_PLACES_LOST;
+		found = by ? EP_AREAS_REPLACED : EP_AREAS_LOST;
 		place->executable = ep_executable_ref(by);
-		place->state = by ? EP_PLACE_KNOWN : EP_PLACE_GONE;
+		place->state = by ? EP_AREA_KNOWN : EP_AREA_GONE;
 		ep_executable_unref(one->old);
 	}
 	return found;
 }
 
-int ep_places_replace(struct ep_vec *places, const struct ep_vec *replacements, uint64_t mount_ns)
+int ep_areas_replace(struct ep_vec *places, const struct ep_vec *replacements, uint64_t mount_ns)
 {
-	struct ep_place_in_memory *place;
+	struct ep_area *place;
 	int found = 0;
 
 	ep_vec_each (places, place) {
@@ -239,7 +239,7 @@ int ep_places_replace(struct ep_vec *places, const struct ep_vec *replacements, 
 	return found;
 }
 
-bool ep_place_is_part(const struct ep_place_in_memory *part, const struct ep_place_in_memory *whole)
+bool ep_area_is_part(const struct ep_area *part, const struct ep_area *whole)
 {
 	uint64_t part_bytes = part->end - part->start, whole_bytes = whole->end - whole->start;
 
@@ -261,11 +261,11 @@ static bool is_listed(const struct ep_loaded *loaded, size_t n,
 
 /* The largest place of each executable that is wanted. More of them than may be found: not all. */
 struct wholes {
-	const struct ep_place_in_memory *of[EP_MAX_LOADED];
+	const struct ep_area *of[EP_MAX_LOADED];
 	size_t n;
 };
 
-static const struct ep_place_in_memory **find_whole(struct wholes *wholes,
+static const struct ep_area **find_whole(struct wholes *wholes,
 						    const struct ep_executable *executable)
 {
 	for (size_t i = 0; i < wholes->n; i++) {
@@ -276,11 +276,11 @@ static const struct ep_place_in_memory **find_whole(struct wholes *wholes,
 }
 
 /* There may be a hundred thousand copies of some code: each is compared with one other. */
-size_t ep_places_find_loaded(const struct ep_vec *places,
+size_t ep_areas_find_loaded(const struct ep_vec *places,
 			     bool (*is_wanted)(const struct ep_executable *executable),
 			     struct ep_loaded loaded[EP_MAX_LOADED])
 {
-	const struct ep_place_in_memory *place, **whole;
+	const struct ep_area *place, **whole;
 	const struct ep_executable *unwanted = NULL; /* the last, which thousands of places may be of */
 	struct wholes wholes = {.n = 0};
 	size_t n = 0;
@@ -303,7 +303,7 @@ size_t ep_places_find_loaded(const struct ep_vec *places,
 		return 0;
 	ep_vec_each (places, place) {
 		whole = place->executable ? find_whole(&wholes, place->executable) : NULL;
-		if (!whole || n == EP_MAX_LOADED || ep_place_is_part(place, *whole) ||
+		if (!whole || n == EP_MAX_LOADED || ep_area_is_part(place, *whole) ||
 		    ep_executable_find_va(place->executable, place->file_off, &va) < 0 ||
 		    is_listed(loaded, n, place->executable, place->start - va))
 			continue;
@@ -312,21 +312,21 @@ size_t ep_places_find_loaded(const struct ep_vec *places,
 	return n;
 }
 
-struct ep_place_in_memory *ep_places_find(const struct ep_vec *places, uint64_t addr)
+struct ep_area *ep_areas_find(const struct ep_vec *places, uint64_t addr)
 {
 	size_t i = find_first(places, addr);
 
 	return i < places->len && at(places, i)->start <= addr ? at(places, i) : NULL;
 }
 
-static bool is_region(const struct ep_place_in_memory *a, const struct ep_place_in_memory *b)
+static bool is_region(const struct ep_area *a, const struct ep_area *b)
 {
 	return a->end == b->start && a->executable == b->executable && a->state == b->state;
 }
 
-uint64_t ep_places_region(const struct ep_vec *places, uint64_t addr)
+uint64_t ep_areas_region(const struct ep_vec *places, uint64_t addr)
 {
-	const struct ep_place_in_memory *first = at(places, 0), *place = ep_places_find(places, addr);
+	const struct ep_area *first = at(places, 0), *place = ep_areas_find(places, addr);
 
 	if (!place)
 		return 0;
