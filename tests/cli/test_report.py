@@ -494,7 +494,9 @@ class Pipe(Case):
                     done = subprocess.run([BINARY, *command], stdout=writing, stderr=subprocess.PIPE, check=False,
                                           restore_signals=not ignored, env=environment, timeout=120)
                     os.close(writing)
-                    self.assertEqual((done.returncode, done.stderr), (status, b""))
+                    # doctor says what it notices of any process here; that somebody went away it does not say.
+                    said = [line for line in done.stderr.splitlines() if not line.startswith(b"warn: ")]
+                    self.assertEqual((done.returncode, said), (status, []))
         self.assertEqual([name for name in os.listdir(self.directory) if name.startswith("ebpf-profiler")], [])
 
 
