@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/advice.h"
-#include "core/process/mappings.h"
+#include "core/process/loaded.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/base/vec.h"
@@ -28,6 +28,7 @@ struct claim {
 /* An executable that some process maps: asked about once. */
 struct file {
 	struct ep_executable known; /* its identity and segments; the rest is zero */
+	struct ep_file_use use;	    /* leads to it */
 	struct claim claims[MAX_PLUGINS];
 	size_t n_claims;
 };
@@ -38,7 +39,7 @@ struct advisor {
 	uint64_t end_ns;
 	struct ep_vec files; /* struct file * */
 	struct ep_maps maps; /* of the process that is looked at */
-	struct ep_vec places; /* of them, struct ep_area: what somebody claims */
+	struct ep_vec areas; /* of them, struct ep_area: what somebody claims */
 };
 
 /* One language in one process, from attach to detach. */
@@ -195,6 +196,7 @@ static struct file *get_file(struct advisor *advisor, pid_t pid, const struct ep
 	}
 	*slot = file;
 	file->known.file = identity;
+	file->use.executable = &file->known;
 	look_into(advisor, file, pid, mapping);
 	return file;
 }
@@ -215,22 +217,22 @@ static void look_at_mappings(struct advisor *advisor, pid_t pid)
 
 	if (ep_proc_root_open(pid, 0, &root) < 0)
 		root.view = ep_proc_view_alone(pid, 0);
-	advisor->places.len = 0;
+	advisor->areas.len = 0;
 	ep_vec_each (&advisor->maps.mappings, mapping) {
 		struct file *file =
 			mapping->kind == EP_MAPPING_FILE || mapping->kind == EP_MAPPING_MEMFD
 				? get_file(advisor, pid, &root, mapping)
 				: NULL;
-		struct ep_area *place =
-			file && file->n_claims > 0 ? ep_vec_push(&advisor->places) : NULL;
+		struct ep_area *area =
+			file && file->n_claims > 0 ? ep_vec_push(&advisor->areas) : NULL;
 
-		if (place)
-			*place = (struct ep_area){.start = mapping->start,
-							     .end = mapping->end,
-							     .file_off = mapping->file_off,
-							     .executable = &file->known};
+		if (area)
+			*area = (struct ep_area){.start = mapping->start,
+						 .end = mapping->end,
+						 .file_off = mapping->file_off,
+						 .use = &file->use};
 	}
-	n = ep_areas_find_loaded(&advisor->places, is_claimed, loaded);
+	n = ep_areas_find_loaded(&advisor->areas, is_claimed, loaded);
 	for (size_t i = 0; i < n; i++) {
 		const struct file *file = EP_CONTAINER(loaded[i].executable, struct file, known);
 
@@ -282,7 +284,7 @@ static void release(struct advisor *advisor)
 	}
 	ep_vec_fini(&advisor->files);
 	ep_maps_fini(&advisor->maps);
-	ep_vec_fini(&advisor->places);
+	ep_vec_fini(&advisor->areas);
 }
 
 int ep_advice_ask(const struct ep_advice_question *question, struct ep_advice_stats *ret_stats)
@@ -298,7 +300,7 @@ int ep_advice_ask(const struct ep_advice_question *question, struct ep_advice_st
 		is_anybody_there |= advises(question->plugins[i]);
 	ep_vec_init(&advisor.files, sizeof(struct file *), MAX_FILES);
 	ep_maps_init(&advisor.maps, MAX_MAPPINGS);
-	ep_vec_init(&advisor.places, sizeof(struct ep_area), MAX_MAPPINGS);
+	ep_vec_init(&advisor.areas, sizeof(struct ep_area), MAX_MAPPINGS);
 	if (is_anybody_there)
 		r = look_at_all(&advisor);
 	release(&advisor);

@@ -14,12 +14,12 @@
 #include "core/process/internal.h"
 
 /*
- * What records of its mappings may cost a process: a twentieth of a CPU, and so much at once. They are counted, as
- * they come: so much each, and for each place that has to move.
+ * What records of its mappings may cost a process: a twentieth of a CPU, and so much at once. They
+ * are counted, as they come: so much each, and for each area that has to move.
  */
 static const struct ep_rate mapping_rate = {.unit_ns = 20, .burst = 100 * EP_NS_PER_MS};
 #define MAPPING_COST_NS 500
-#define PLACE_COST_NS	6
+#define AREA_COST_NS	6
 
 bool ep_processes_charge_mapping(struct ep_process *process, uint64_t time_ns)
 {
@@ -27,24 +27,18 @@ bool ep_processes_charge_mapping(struct ep_process *process, uint64_t time_ns)
 	return ep_bucket_wait_ns(&process->mapping_cost, mapping_rate, 0, time_ns) == 0;
 }
 
-void ep_processes_charge_places(struct ep_process *process, uint64_t time_ns, size_t n_moved)
+void ep_processes_charge_areas(struct ep_process *process, uint64_t time_ns, size_t n_moved)
 {
-	ep_bucket_charge(&process->mapping_cost, mapping_rate, PLACE_COST_NS * n_moved, time_ns);
-}
-
-static void forget_places(struct ep_processes *processes, struct ep_process *process)
-{
-	ep_process_forget_places(process);
-	ep_processes_count_places(processes, process);
+	ep_bucket_charge(&process->mapping_cost, mapping_rate, AREA_COST_NS * n_moved, time_ns);
 }
 
 /* They can be read no more: samples of theirs that wait are passed on as they are. */
-static void forget_ended(struct ep_processes *processes, struct ep_ended_list *list)
+static void forget_ended(struct ep_ended_list *list)
 {
 	struct ep_process *process;
 
 	TAILQ_FOREACH (process, list, ended)
-		forget_places(processes, process);
+		ep_process_forget_mappings(process);
 }
 
 /* Nothing that is known of its mappings is believed any more, by us and by BPF. */
@@ -52,8 +46,7 @@ static void doubt(struct ep_processes *processes, struct ep_process *process)
 {
 	ep_publisher_unmark(&processes->publisher, process);
 	ep_publisher_forget(&processes->publisher, process);
-	forget_places(processes, process);
-	process->coarse_len = 0;
+	ep_process_forget_mappings(process);
 }
 
 /* Births and deaths may be missing as well. */
@@ -67,8 +60,8 @@ void ep_processes_on_lost(struct ep_processes *processes)
 		if (!process->floods)
 			process->next_retry_ns = 0;
 	}
-	forget_ended(processes, &processes->table.recent);
-	forget_ended(processes, &processes->table.lingering);
+	forget_ended(&processes->table.recent);
+	forget_ended(&processes->table.lingering);
 	processes->changed = true;
 	processes->to_check = processes->check_pos ? 2 : 1;
 	processes->doubted_ns = ep_clock_mono_ns();

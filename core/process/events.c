@@ -17,7 +17,7 @@
 /* Before an unknown address makes us read a process again. */
 static const struct ep_backoff ask_again_backoff = {
 	.first = 50 * EP_NS_PER_MS, .longest = 30 * EP_NS_PER_SEC, .percent = 200};
-/* Places are made coarser when there are so many more than the last time. */
+/* Areas are made coarser when there are so many more than the last time. */
 #define COARSEN_STEP 256
 
 /* --- births and deaths ----------------------------------------------------------------------- */
@@ -47,7 +47,7 @@ struct ep_process *ep_processes_add(struct ep_processes *processes, struct ep_pr
 	return process;
 }
 
-/* Its places stay until all samples up to that time were handled. */
+/* Its mappings stay until all samples up to that time were handled. */
 static void end_process(struct ep_processes *processes, struct ep_process *process,
 			uint64_t time_ns)
 {
@@ -131,29 +131,33 @@ static void replay(struct ep_processes *processes, const struct ep_process_event
 }
 
 /*
- * The places that its parent had at the fork. What their files are is being asked for it as well.
- * 0, -ENOMEM, -E2BIG: there are too many, -ESTALE: the parent's were found out behind that.
+ * The mappings that its parent had at the fork, in the same namespace. 0, -E2BIG: there are too
+ * many, -ENOMEM, -ESTALE: the parent's were found out behind that.
  */
-static int inherit_places(struct ep_processes *processes, struct ep_process *child,
-			  struct ep_process *parent)
+static int inherit_mappings(struct ep_processes *processes, struct ep_process *child,
+			    struct ep_process *parent)
 {
-	bool is_full = processes->n_places + parent->places.len > processes->max_places, stale;
-	int r = is_full ? -E2BIG : ep_areas_copy(&child->places, &parent->places);
+	const struct ep_vec *areas = ep_process_areas(parent);
+	int r;
 
-	processes->stats.disinherited += is_full;
-	if (r < 0)
-		return r;
-	if (parent->is_asking && ep_areas_are_asked(&child->places)) {
-		child->is_asking = true;
-		child->is_heir = true;
-		LIST_INSERT_HEAD(&processes->heirs, child, heir);
+	if (areas->len == 0)
+		return 0;
+	if (processes->n_areas + areas->len > processes->max_areas) {
+		processes->stats.disinherited++;
+		return -E2BIG;
 	}
-	stale = ep_areas_cut_time(&child->places, 0, child->born_ns + 1);
-	ep_processes_count_places(processes, child);
-	return stale ? -ESTALE : 0;
+	ep_mappings_join(parent->sharer.mappings, &child->sharer);
+	/* Files are replaced in one namespace, for all who share mappings. */
+	if (child->mount_ns != parent->mount_ns && parent->mount_ns &&
+	    !ep_mappings_own(&child->sharer, &processes->n_areas)) {
+		ep_mappings_leave(&child->sharer);
+		return -ENOMEM;
+	}
+	r = ep_mappings_cut_time(&child->sharer, 0, child->born_ns + 1);
+	return r > 0 ? -ESTALE : r;
 }
 
-/* Places that cannot be had are as unknown as those of a parent that is. */
+/* Mappings that cannot be had are as unknown as those of a parent that is. */
 static void inherit(struct ep_processes *processes, struct ep_process *child,
 		    struct ep_process *parent)
 {
@@ -162,7 +166,7 @@ static void inherit(struct ep_processes *processes, struct ep_process *child,
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
 	ep_process_languages_fork(child, parent);
-	r = inherit_places(processes, child, parent);
+	r = inherit_mappings(processes, child, parent);
 	child->was_known = r == 0 && !ep_process_is_unknown(parent);
 	if (child->state == EP_PROCESS_ENDED)
 		return;
@@ -194,18 +198,23 @@ static void take_mounts(struct ep_process *child, const struct ep_process_event 
 static void inherit_late(struct ep_processes *processes, struct ep_process *child,
 			 struct ep_process *parent, uint64_t time_ns)
 {
-	struct ep_vec own = child->places;
+	struct ep_sharer own = {0};
+	struct ep_mappings *mappings;
 
 	child->born_ns = time_ns;
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
 	if (child->n_languages == 0)
 		ep_process_languages_fork(child, parent);
-	ep_areas_init(&child->places);
-	if (inherit_places(processes, child, parent) == 0 && !ep_process_is_unknown(parent))
+	if (child->sharer.mappings)
+		ep_mappings_join(child->sharer.mappings, &own);
+	ep_mappings_leave(&child->sharer);
+	if (inherit_mappings(processes, child, parent) == 0 && !ep_process_is_unknown(parent))
 		ep_reads_spare(&processes->reads, child);
-	ep_areas_keep_newer(&child->places, &own, 0);
-	ep_areas_clear(&own);
+	mappings = own.mappings ? ep_mappings_own(&child->sharer, &processes->n_areas) : NULL;
+	if (mappings)
+		ep_mappings_keep_newer(mappings, ep_sharer_areas(&own), 0);
+	ep_mappings_leave(&own);
 	child->remapped = true;
 	ep_processes_mark(processes, child);
 }
@@ -278,7 +287,7 @@ static struct ep_identity *identity_of_exec(const struct ep_process_event *event
 static void cut_short(struct ep_process *old, uint64_t time_ns)
 {
 	old->ended_ns = EP_MIN(old->ended_ns, time_ns);
-	(void)ep_areas_cut_time(&old->places, 0, time_ns);
+	(void)ep_mappings_cut_time(&old->sharer, 0, time_ns);
 }
 
 /* A sample told of it before; of one that was there before us all we know may be of the old image. */
@@ -299,7 +308,7 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 	/* What was read meanwhile may have the name before, which the task keeps for a moment. */
 	ep_process_take_identity(process, identity_of_exec(event, process->identity ? process : old));
 	process->path_ns = UINT64_MAX;
-	(void)ep_areas_cut_time(&process->places, time_ns, UINT64_MAX);
+	(void)ep_mappings_cut_time(&process->sharer, time_ns, UINT64_MAX);
 	if (processes->options.hears_mappings)
 		ep_reads_spare(&processes->reads, process);
 	if (processes->options.hears_mappings && process->state == EP_PROCESS_READING)
@@ -384,48 +393,6 @@ static bool is_anonymous(const char *name)
 	return false;
 }
 
-/* In its own root, and those of the processes it was forked from: one may be there still. */
-static int ask(struct ep_processes *processes, const struct ep_process *process,
-	       const struct ep_mapping_event *event, const struct ep_file_key *key, uint64_t due_ns,
-	       uint32_t *ret_number)
-{
-	const struct ep_hint *hint = ep_hints_find(&processes->hints, key, event->name);
-	const struct ep_executable *known =
-		hint ? ep_executables_find(processes->executables, hint->executable) : NULL;
-	const struct ep_process *from = process;
-	struct ep_program roots[EP_FILE_MAX_ROOTS] = {0};
-	size_t n = 0;
-
-	while (from && n < EP_FILE_MAX_ROOTS) {
-		roots[n++] = from->program;
-		from = from->born_from.pid ? ep_table_find(&processes->table, from->born_from)
-					   : NULL;
-	}
-	return ep_files_ask(&processes->files, event, key, process->program, roots, n,
-			    process->mount_inode, known ? &known->file : NULL, due_ns, ret_number);
-}
-
-/* What this record maps, if a look has told that within the last second; the next one follows. */
-static struct ep_executable *recognise(struct ep_processes *processes, struct ep_process *process,
-				       const struct ep_mapping_event *event,
-				       const struct ep_file_key *key)
-{
-	struct ep_hint *hint = ep_hints_find(&processes->hints, key, event->name);
-	struct ep_executable *executable;
-	uint32_t number;
-
-	if (strcmp(event->name, "[vdso]") == 0 && event->addr >= EP_MAPS_COMPAT_END)
-		return ep_executables_get_vdso(processes->executables);
-	if (!hint || event->time_ns > hint->looked_ns + EP_HINT_FRESH_NS ||
-	    ep_processes_is_contested(processes, hint))
-		return NULL;
-	executable = ep_executables_get_current(processes->executables, hint->executable);
-	if (executable && !hint->is_due)
-		hint->is_due = ask(processes, process, event, key,
-				   hint->looked_ns + EP_HINT_FRESH_NS, &number) == 0;
-	return executable;
-}
-
 /* What an exec maps first is the program; its interpreter comes behind it (fs/binfmt_elf.c). */
 static void take_path(struct ep_process *process, const struct ep_mapping_event *event)
 {
@@ -442,12 +409,50 @@ static void take_path(struct ep_process *process, const struct ep_mapping_event 
 	ep_process_take_identity(process, ep_identity_new(&parts));
 }
 
-static void coarsen(struct ep_process *process)
+static void coarsen(struct ep_mappings *mappings)
 {
-	if (process->places.len < process->coarse_len + COARSEN_STEP + process->coarse_len / 4)
+	if (mappings->areas.len < mappings->coarse_len + COARSEN_STEP + mappings->coarse_len / 4)
 		return;
-	ep_areas_coarsen(&process->places);
-	process->coarse_len = process->places.len;
+	ep_mappings_coarsen(mappings);
+	mappings->coarse_len = mappings->areas.len;
+}
+
+/* Records of it are followed. Of others of its time some are missing, or would be. */
+static bool is_followed(struct ep_processes *processes, struct ep_process *process,
+			const struct ep_mapping_event *event)
+{
+	if (event->time_ns < process->doubted_ns ||
+	    (process->floods && process->state == EP_PROCESS_NEW))
+		return false;
+	if (ep_processes_charge_mapping(process, event->time_ns))
+		return true;
+	if (process->state != EP_PROCESS_ENDED)
+		ep_processes_on_flood(processes, event->pid, ep_clock_mono_ns());
+	return false;
+}
+
+/* Its use in these mappings; NULL: it is no file's code. 0, -ENOMEM. */
+static int find_use(struct ep_processes *processes, struct ep_process *process,
+		    struct ep_mappings *mappings, const struct ep_mapping_event *event,
+		    struct ep_file_use **ret_use)
+{
+	bool is_vdso = strcmp(event->name, "[vdso]") == 0 && event->addr >= EP_MAPS_COMPAT_END;
+	struct ep_executable *vdso =
+		is_vdso ? ep_executables_get_vdso(processes->executables) : NULL;
+
+	*ret_use = NULL;
+	if (!vdso && is_anonymous(event->name)) {
+		processes->stats.mappings_known++;
+		return 0;
+	}
+	*ret_use = vdso ? ep_file_use_get(mappings, vdso)
+			: ep_file_cache_get(&processes->files, process, mappings, event);
+	if (!*ret_use) { /* gone, until /proc tells */
+		ep_reads_request(&processes->reads, process, 0);
+		*ret_use = ep_file_use_get(mappings, NULL);
+	}
+	processes->stats.mappings_known += *ret_use && (*ret_use)->executable;
+	return *ret_use ? 0 : -ENOMEM;
 }
 
 static void map(void *arg, const struct ep_mapping_event *event)
@@ -455,45 +460,33 @@ static void map(void *arg, const struct ep_mapping_event *event)
 	struct ep_processes *processes = arg;
 	struct ep_process *process =
 		ep_table_find_at(&processes->table, event->pid, event->time_ns);
-	struct ep_area place = {
+	struct ep_mappings *mappings;
+	struct ep_area area = {
 		.start = event->addr,
 		.end = event->addr + event->bytes,
 		.file_off = strcmp(event->name, "[vdso]") == 0 ? 0 : event->file_off,
 		.time_ns = event->time_ns,
 		.is_memfd = ep_is_memfd_path(event->name),
 	};
-	struct ep_file_key key;
 	int r;
 
 	if (!process)
 		return; /* a sample brings it in; or it is of an image long gone */
-	/* Others of its time are missing, or would be. */
-	if (event->time_ns < process->doubted_ns || (process->floods && process->state == EP_PROCESS_NEW))
+	if (!is_followed(processes, process, event))
 		return;
-	if (!ep_processes_charge_mapping(process, event->time_ns)) {
-		if (process->state != EP_PROCESS_ENDED)
-			ep_processes_on_flood(processes, event->pid, ep_clock_mono_ns());
-		return;
-	}
 	take_path(process, event);
-	key = ep_file_key_of(event, process->mount_ns);
-	place.executable = recognise(processes, process, event, &key);
-	if (place.executable || is_anonymous(event->name)) {
-		processes->stats.mappings_placed++;
-	} else if (ask(processes, process, event, &key, 0, &place.question) == 0) {
-		place.state = EP_AREA_ASKED;
-		process->is_asking = true;
-	} else {
-		place.state = EP_AREA_GONE; /* until /proc tells */
-		ep_reads_request(&processes->reads, process, 0);
-	}
-	r = ep_areas_insert(&process->places, place);
-	if (r == EP_AREAS_SAME && ep_moved_text_may_have_changed(ep_areas_find(&process->places, event->addr)))
+	mappings = ep_mappings_own(&process->sharer, &processes->n_areas);
+	if (!mappings || find_use(processes, process, mappings, event, &area.use) < 0)
+		return;
+	r = ep_mappings_insert(mappings, area);
+	if (r == EP_AREAS_SAME &&
+	    ep_moved_text_may_have_changed(ep_areas_find(&mappings->areas, event->addr)))
 		ep_processes_mark(processes, process);
 	if (r != 0)
 		return;
-	ep_processes_charge_places(process, event->time_ns, ep_areas_behind(&process->places, event->addr));
-	coarsen(process);
+	ep_processes_charge_areas(process, event->time_ns,
+				  ep_areas_behind(&mappings->areas, event->addr));
+	coarsen(mappings);
 	process->remapped = true;
 	process->is_final = false;
 	ep_processes_mark(processes, process);
@@ -571,7 +564,7 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 	bool is_unknown =
 		sample->flags & (EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_UNKNOWN_ADDRESS);
 	/* It was taken when BPF knew less than it knows by now. */
-	bool is_outdated = process->is_dirty || process->is_asking ||
+	bool is_outdated = process->is_dirty || ep_process_is_looking(process) ||
 			   sample->event.time_ns <= process->published_ns;
 
 	process->sampled = true;

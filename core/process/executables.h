@@ -77,7 +77,9 @@ struct ep_executable {
 	bool is_idle; /* in that list */
 	uint64_t hit_ns;	/* last seen in a batch */
 	uint32_t replacement;	/* its number among those that are to be replaced in processes; 0: none */
-	uint64_t news;		/* its number among what processes are to hear of executables; 0: nothing */
+	LIST_HEAD(, ep_file_use) uses;	 /* in mappings of processes (mappings.h) */
+	TAILQ_ENTRY(ep_executable) news; /* of those that processes are to hear of */
+	bool is_news;
 	uint64_t retry_ns;	/* evicted or refused: not before then is it analysed again */
 	uint64_t awaited_ns;	/* prepared: until then it is expected to be mapped; else 0 */
 	struct ep_executables_task *waiting; /* its analysis, until that begins; else NULL */

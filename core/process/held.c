@@ -78,18 +78,19 @@ static bool place_frame(const struct ep_process *process, uint64_t *words)
 {
 	uint32_t flags = EP_FRAME_FLAGS(words[0]);
 	uint64_t back = flags & EP_FRAME_RETURN_ADDRESS ? 1 : 0, va;
-	const struct ep_area *place;
+	const struct ep_executable *executable;
+	const struct ep_area *area;
 
 	if (EP_FRAME_KIND(words[0]) != EP_FRAME_NATIVE || EP_FRAME_AUX(words[0]) != 0)
 		return true;
-	place = process ? ep_areas_find(&process->places, words[1] - back) : NULL;
-	if (!place)
+	area = process ? ep_areas_find(ep_process_areas(process), words[1] - back) : NULL;
+	if (!area)
 		return !(flags & EP_FRAME_POINTER_WALK);
-	if (!place->executable ||
-	    ep_executable_find_va(place->executable, place->file_off, &va) < 0)
+	executable = ep_area_executable(area);
+	if (!executable || ep_executable_find_va(executable, area->file_off, &va) < 0)
 		return true;
-	words[0] = EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, place->executable->id);
-	words[1] = va + (words[1] - place->start);
+	words[0] = EP_FRAME_HEADER(EP_FRAME_NATIVE, flags, 1, executable->id);
+	words[1] = va + (words[1] - area->start);
 	return true;
 }
 
@@ -178,7 +179,7 @@ bool ep_sample_has_raw_code(const struct ep_sample *sample, size_t bytes)
 
 static bool is_known(const struct ep_process *process)
 {
-	return process && process->places.len > 0;
+	return process && ep_process_areas(process)->len > 0;
 }
 
 /* Leaves the event to pass on in held->event. 0, or a negative errno: it is malformed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process manager's fields, shared by the files that make it up. Each step of the others (table,
- * places, reads, files, publisher, held, languages) knows nothing of the manager: it returns what it
- * changed, or says so by a callback, and what follows from that is decided here.
+ * The process manager's fields, shared by the files that make it up. Each step of the others
+ * (table, mappings, reads, files, publisher, held, languages) knows nothing of the manager: it
+ * returns what it changed, or says so by a callback, and what follows from that is decided here.
  *
  *	processes.c	the public calls, housekeeping
  *	events.c	what the kernel said: births, deaths, mappings, samples
@@ -15,9 +15,8 @@
 #define EP_PROCESS_INTERNAL_H
 
 #include "core/process/executables.h"
-#include "core/process/files.h"
+#include "core/process/file_cache.h"
 #include "core/process/held.h"
-#include "core/process/hints.h"
 #include "core/process/mappings.h"
 #include "core/process/process_languages.h"
 #include "core/process/processes.h"
@@ -38,8 +37,7 @@ struct ep_processes {
 	struct ep_room room;
 	struct ep_publisher publisher;
 	struct ep_reads reads;
-	struct ep_files files;
-	struct ep_hints hints;
+	struct ep_file_cache files;
 	struct ep_walker *walker;
 	struct ep_held *held;
 	/* What was learned outside of records is acted on before the loop sleeps, and behind it. */
@@ -50,17 +48,19 @@ struct ep_processes {
 	uint64_t doubted_ns;	 /* what was read before is not believed */
 	uint64_t crowded_ns;	 /* who was read before is to be read once more when he is sampled */
 	struct ep_recent_records recent;
-	LIST_HEAD(, ep_process) heirs; /* of places whose files are looked at for their parents */
-	size_t n_places, max_places; /* of all programs, see struct ep_process; EP_MAX_AREAS */
-	size_t comparisons;	 /* of places with texts of files: moved_text.h */
+	size_t n_areas, max_areas; /* of all programs, as if none shared them; EP_MAX_AREAS */
+	size_t comparisons;	   /* of areas with texts of files: moved_text.h */
 	LIST_HEAD(, comparison) waiting_comparisons; /* for an image that is being laid out */
 	bool changed;		 /* samples that wait may be passed on */
 	bool stopped;
-	/* Live processes whose exits may have been missed: so often all are to be looked at yet,
-	 * where in the table that goes on, and the size that the table had then. */
+	/*
+	 * Live processes whose exits may have been missed: so often all are to be looked at yet,
+	 * where in the table that goes on, and the size that the table had then.
+	 */
 	size_t to_check, check_pos, check_cap;
 	uint64_t swept_ns; /* when executables were last looked through */
-	uint64_t news, spread; /* of executables: ever, and those that processes have */
+	TAILQ_HEAD(, ep_executable)
+	news;			    /* with references: those who map them have not heard yet */
 	struct ep_vec replacements; /* struct ep_replacement, with references: of executables, not in processes yet */
 	uint64_t news_paid_ns; /* up to then the looks for who has them have used what they may cost */
 	struct {
@@ -68,14 +68,14 @@ struct ep_processes {
 		uint64_t refused; /* more processes than max_processes */
 		uint64_t forks, execs, exits;
 		uint64_t disinherited; /* children whose parents' mappings were too many */
-		uint64_t mappings, mappings_placed; /* records, and those whose file was known */
+		uint64_t mappings, mappings_known; /* records, and those whose file was known */
 		uint64_t doubts; /* times that all that was known of mappings was forgotten */
 		uint64_t floods; /* the same, of one process that floods */
 		uint64_t crowded; /* times that all but who flooded were believed until they are read again */
 		uint64_t checks;  /* such reads */
-		uint64_t replaces; /* looks at all places for who maps what was replaced */
-		uint64_t spreads; /* looks at all places for who maps an executable */
-		uint64_t moved_texts; /* places of no file that turned out to be the text of one */
+		uint64_t replaces;    /* looks for who maps what was replaced */
+		uint64_t spreads;     /* looks for who maps an executable */
+		uint64_t moved_texts; /* areas of no file that turned out to be the text of one */
 		uint64_t images; /* such that turned out to be the code of an ELF image in memory */
 	} stats;
 };
@@ -87,24 +87,17 @@ struct ep_process *ep_processes_add(struct ep_processes *processes, struct ep_pr
 /* It has ended and nobody told, so that BPF does not know either. */
 void ep_processes_end_vanished(struct ep_processes *processes, struct ep_process *process);
 
-/* True when processes that give the same hint map different files: each mapping takes a look. */
-static inline bool ep_processes_is_contested(const struct ep_processes *processes,
-					     const struct ep_hint *hint)
-{
-	return hint->other && ep_executables_find(processes->executables, hint->other);
-}
-
 /* doubt.c */
 /* A record of its mappings costs a process something. False: it has nothing left. */
 bool ep_processes_charge_mapping(struct ep_process *process, uint64_t time_ns);
-/* And so does each place that had to move for it. */
-void ep_processes_charge_places(struct ep_process *process, uint64_t time_ns, size_t n_moved);
+/* And so does each area that had to move for it. */
+void ep_processes_charge_areas(struct ep_process *process, uint64_t time_ns, size_t n_moved);
 /* At a sample of it, after a loss: is it read once more? Most likely nothing of its own was lost. */
 bool ep_processes_check(struct ep_processes *processes, struct ep_process *process, uint64_t now_ns);
 
 /* learn.c */
 void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_process_read *read);
-void ep_processes_on_file(void *arg, struct ep_file_question *question);
+void ep_processes_on_file(void *arg, struct ep_file_look *look, struct ep_executable *executable);
 void ep_processes_on_executable(void *arg, struct ep_executable *executable);
 /*
  * To those who map an executable that is analysed, was evicted or replaced; later if too much was spent on that. Each
@@ -113,17 +106,16 @@ void ep_processes_on_executable(void *arg, struct ep_executable *executable);
 void ep_processes_spread_news(struct ep_processes *processes);
 void ep_processes_on_replaced(void *arg, struct ep_executable *old,
 			      struct ep_executable *executable);
+void ep_processes_on_replacement(void *arg, const struct ep_replacement *replacement);
 
 /* turn.c */
-/* Its places or languages changed. */
+/* Its mappings or languages changed. */
 void ep_processes_mark(struct ep_processes *processes, struct ep_process *process);
-/* The same for its places alone: those of all programs are counted. */
-void ep_processes_count_places(struct ep_processes *processes, struct ep_process *process);
-/* A sample waits for it: its executables go before others, once for the places it has. */
+/* A sample waits for it: its executables go before others, once for the mappings it has. */
 void ep_processes_hurry(struct ep_processes *processes, struct ep_process *process);
 void ep_processes_act(struct ep_processes *processes);
 void ep_processes_on_room(void *arg);
-/* Programs that ended: their places, languages and names go, one after the other. */
+/* Programs that ended: their mappings, languages and names go, one after the other. */
 void ep_processes_sweep_ended(struct ep_processes *processes, uint64_t now_ns, uint64_t keep_ns);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* A process with many mappings is not read so often, only to see if it is as it was. */
 #define CHECK_REST_FACTOR 50
-/* A look at all places for news of executables: a twentieth of a CPU, and so much at once. */
+/* Telling processes of executables takes a twentieth of a CPU, and so much at once. */
 #define NEWS_REST_FACTOR 20
 #define NEWS_BURST_NS	 (2 * EP_NS_PER_SEC)
 /* Of a process with a thousand mappings it takes less. */
@@ -24,46 +24,63 @@ static void lack_refused(struct ep_process *process, const struct ep_executable 
 		process->refused_ns = executable->retry_ns;
 }
 
-static void add_read_place(struct ep_processes *processes, struct ep_process *process,
-			   const struct ep_process_read *read, size_t i)
+/*
+ * NULL: no memory. Where there is no entry for it, it is a file's code all the same, and not what a
+ * JIT may have made.
+ */
+static struct ep_file_use *use_of_read(struct ep_processes *processes, struct ep_process *process,
+				       struct ep_mappings *mappings,
+				       const struct ep_process_read *read, size_t i)
 {
-	const struct ep_mapping *mapping = ep_vec_at(&read->maps.mappings, struct ep_mapping, i);
-	struct ep_proc_file *file = ep_vec_at(&read->files, struct ep_proc_file, i);
-	struct ep_area *place = ep_vec_push(&process->places);
+	struct ep_executable *executable =
+		ep_executables_get(processes->executables, (pid_t)process->program.pid,
+				   ep_vec_at(&read->maps.mappings, struct ep_mapping, i),
+				   ep_vec_at(&read->files, struct ep_proc_file, i), read->time_ns);
 
-	if (!place)
-		return;
-	*place = (struct ep_area){
-		.start = mapping->start,
-		.end = mapping->end,
-		.file_off = mapping->kind == EP_MAPPING_VDSO ? 0 : mapping->file_off,
-		.time_ns = read->time_ns,
-	};
-	if (file->bytes > 0) {
-		place->executable =
-			ep_executables_get(processes->executables, (pid_t)process->program.pid,
-					   mapping, file, read->time_ns);
-		/* It is a file's code, though nobody can say which: not what a JIT may have made. */
-		place->state = place->executable ? EP_AREA_KNOWN : EP_AREA_GONE;
+	lack_refused(process, executable);
+	return ep_file_use_get(mappings, executable);
+}
+
+static int add_read_areas(struct ep_processes *processes, struct ep_process *process,
+			  struct ep_mappings *mappings, const struct ep_process_read *read)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < read->files.len && r == 0; i++) {
+		const struct ep_mapping *mapping =
+			ep_vec_at(&read->maps.mappings, struct ep_mapping, i);
+		bool is_file = ep_vec_at(&read->files, struct ep_proc_file, i)->bytes > 0;
+		struct ep_area area = {
+			.start = mapping->start,
+			.end = mapping->end,
+			.file_off = mapping->kind == EP_MAPPING_VDSO ? 0 : mapping->file_off,
+			.time_ns = read->time_ns,
+			.use = is_file ? use_of_read(processes, process, mappings, read, i) : NULL,
+		};
+
+		r = is_file && !area.use ? -ENOMEM : ep_mappings_append(mappings, area);
 	}
-	lack_refused(process, place->executable);
+	return r;
 }
 
 /* The new references are taken before the old ones go, so that what stays is not analysed anew. */
 static void take_maps(struct ep_processes *processes, struct ep_process *process,
 		      const struct ep_process_read *read)
 {
-	struct ep_vec old = process->places;
+	struct ep_mappings *mappings = ep_mappings_new(&processes->n_areas);
+	const struct ep_vec *old = ep_process_areas(process);
 
-	ep_areas_init(&process->places);
-	for (size_t i = 0; i < read->files.len; i++)
-		add_read_place(processes, process, read, i);
-	ep_moved_text_keep(&process->places, &old);
-	ep_areas_coarsen(&process->places);
-	/* What was heard of while it was read may not be in it. */
-	ep_areas_keep_newer(&process->places, &old, read->time_ns);
-	ep_vec_shrink(&process->places);
-	ep_areas_clear(&old);
+	if (mappings) {
+		/* Without memory it has the first ones. */
+		(void)add_read_areas(processes, process, mappings, read);
+		ep_moved_text_keep(mappings, old);
+		ep_mappings_coarsen(mappings);
+		/* What was heard of while it was read may not be in it. */
+		ep_mappings_keep_newer(mappings, old, read->time_ns);
+		ep_vec_shrink(&mappings->areas);
+		ep_mappings_leave(&process->sharer);
+		ep_mappings_join(mappings, &process->sharer);
+	}
 	process->remapped = true;
 	process->is_final = false;
 }
@@ -106,7 +123,6 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 	process->check_ns = EP_MAX(process->check_ns, read->time_ns + CHECK_REST_FACTOR * read->cost_ns);
 	process->floods = false;
 	process->refused_ns = read->lacks_files ? ep_clock_mono_ns() + EP_REFUSED_NS : 0;
-	process->coarse_len = 0;
 	/* This was paid by struct ep_reads. To attach to it takes as long: the same mappings are read. */
 	ep_cost_add(&cost, read->cost_ns, READ_WORTH_NS);
 	ep_account_charge(NULL, &process->account, &cost, ep_clock_mono_ns());
@@ -177,82 +193,91 @@ void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-/* A place may have been cut since, or be gone. True when there was one. */
-static bool settle(struct ep_processes *processes, struct ep_process *process,
-		   const struct ep_file_question *question, struct ep_executable *executable)
+static struct ep_process *process_of(struct ep_sharer *sharer)
 {
-	struct ep_area *place;
-	bool found = false;
+	return EP_CONTAINER(sharer, struct ep_process, sharer);
+}
 
-	ep_vec_each (&process->places, place) {
-		if (place->state != EP_AREA_ASKED || place->question != question->number)
-			continue;
-		found = true;
-		place->state = executable ? EP_AREA_KNOWN : EP_AREA_GONE;
-		place->question = 0;
-		place->executable = ep_executable_ref(executable);
-		lack_refused(process, executable);
+/* What an area of theirs is was found out. */
+static void tell_sharers(struct ep_processes *processes, struct ep_mappings *mappings,
+			 const struct ep_executable *executable)
+{
+	struct ep_sharer *sharer;
+
+	LIST_FOREACH (sharer, &mappings->sharers, link) {
+		lack_refused(process_of(sharer), executable);
+		ep_processes_mark(processes, process_of(sharer));
 	}
-	if (!ep_areas_are_asked(&process->places))
-		ep_process_stop_asking(process);
-	if (found)
-		ep_processes_mark(processes, process);
-	return found;
 }
 
-/* The one that mapped it may have executed something else since, or be gone. */
-static void settle_pid(struct ep_processes *processes, const struct ep_file_question *question,
-		       struct ep_executable *executable)
+void ep_processes_on_file(void *arg, struct ep_file_look *look, struct ep_executable *executable)
 {
-	pid_t pid = (pid_t)question->program.pid;
-	struct ep_process *process = ep_table_find_live(&processes->table, pid);
-	bool found = process && process->is_asking &&
-		     settle(processes, process, question, executable);
-
-	process = ep_table_newest_ended(&processes->table, pid);
-	for (; process && !found; process = process->older)
-		found = process->is_asking && settle(processes, process, question, executable);
-}
-
-/*
- * A running process still maps something, even when the file that the record named is gone. For a process
- * that has ended, the build id decides if it was seen under the same path in the same namespace.
- */
-static struct ep_executable *do_without(struct ep_processes *processes,
-					const struct ep_file_question *question,
-					const struct ep_hint *hint)
-{
+	struct ep_processes *processes = arg;
 	struct ep_process *process =
-		ep_table_find_live(&processes->table, (pid_t)question->program.pid);
+		ep_table_find_live(&processes->table, (pid_t)look->program.pid);
+	struct ep_file_use *use;
 
-	ep_log(EP_LOG_DEBUG, "processes: pid %u: %s: %s", question->program.pid, question->path,
-	       ep_strerror(question->result));
-	if (process && ep_process_is(process, question->program)) {
+	if (processes->stopped)
+		return;
+	if (look->result < 0 && process && ep_process_is(process, look->program))
 		ep_reads_request(&processes->reads, process, 0);
-		return NULL;
+	while ((use = LIST_FIRST(&look->waiters)) != NULL) {
+		ep_file_use_set(use, ep_executable_ref(executable));
+		tell_sharers(processes, use->mappings, executable);
 	}
-	if (!hint || !hint->key.build_id_bytes || ep_processes_is_contested(processes, hint))
-		return NULL;
-	return ep_executables_get_current(processes->executables, hint->executable);
+	processes->changed = true;
 }
 
-/* They are in processes that run. */
-static void replace_all(struct ep_processes *processes)
+/* --- executables ----------------------------------------------------------------------------- */
+
+/* The next use in other mappings: those of these may go, when what they lead to is replaced. */
+static struct ep_file_use *next_mappings(struct ep_file_use *use)
 {
-	struct ep_vec *all = &processes->replacements;
-	struct ep_replacement *one;
-	struct ep_process *process;
+	const struct ep_mappings *mappings = use->mappings;
 
-	processes->stats.replaces++;
-	ep_map_each (&processes->table.live, process) {
-		int r = ep_areas_replace(&process->places, all, process->mount_ns);
+	while (use && use->mappings == mappings)
+		use = LIST_NEXT(use, in_file);
+	return use;
+}
 
-		if (r == 0)
-			continue;
+static void replace_in(struct ep_processes *processes, struct ep_mappings *mappings)
+{
+	struct ep_sharer *sharer;
+	uint64_t mount_ns = 0;
+	int r;
+
+	if (mappings->replaced == processes->stats.replaces)
+		return;
+	mappings->replaced = processes->stats.replaces;
+	LIST_FOREACH (sharer, &mappings->sharers, link)
+		mount_ns = mount_ns ? mount_ns
+				    : process_of(sharer)->mount_ns; /* of some it is not known */
+	r = ep_mappings_replace(mappings, &processes->replacements, mount_ns);
+	if (r == 0)
+		return;
+	LIST_FOREACH (sharer, &mappings->sharers, link) {
+		struct ep_process *process = process_of(sharer);
+
 		process->remapped = true;
 		ep_processes_mark(processes, process);
 		if (r == EP_AREAS_LOST)
 			ep_reads_request(&processes->reads, process, 0);
+	}
+}
+
+static void replace_all(struct ep_processes *processes)
+{
+	struct ep_vec *all = &processes->replacements;
+	struct ep_replacement *one;
+
+	processes->stats.replaces++;
+	ep_vec_each (all, one) {
+		struct ep_file_use *use = LIST_FIRST(&one->old->uses), *next;
+
+		for (; use; use = next) {
+			next = next_mappings(use);
+			replace_in(processes, use->mappings);
+		}
 	}
 	ep_vec_each (all, one) {
 		one->old->replacement = 0;
@@ -274,12 +299,13 @@ static void merge_replacement(struct ep_replacement *one, const struct ep_replac
 }
 
 /*
- * Who maps it is found by a look at the places of all processes, a million at most, and whoever puts one file in the
- * place of another in a loop asks for one after the other. So they are looked for together, in the time that there is
- * for news: NEWS_REST_FACTOR. Meanwhile processes have what they had until the file was looked at.
+ * Thousands of processes may map it, and whoever puts one file in the place of another in a loop
+ * asks for one after the other. So they are told together, in the time that there is for news:
+ * NEWS_REST_FACTOR. Meanwhile processes have what they had until the file was looked at.
  */
-static void replace_places(struct ep_processes *processes, const struct ep_replacement *replacement)
+void ep_processes_on_replacement(void *arg, const struct ep_replacement *replacement)
 {
+	struct ep_processes *processes = arg;
 	struct ep_vec *all = &processes->replacements;
 	struct ep_executable *old = replacement->old;
 
@@ -301,103 +327,36 @@ static void replace_places(struct ep_processes *processes, const struct ep_repla
 void ep_processes_on_replaced(void *arg, struct ep_executable *old,
 			      struct ep_executable *executable)
 {
-	replace_places(arg, &(struct ep_replacement){.old = old, .executable = executable});
+	ep_processes_on_replacement(arg,
+				    &(struct ep_replacement){.old = old, .executable = executable});
 }
 
 /*
- * With a reference. NULL: nobody knows. What was found in a process that does not speak for the
- * record's mount namespace is that process's own, and no hint for others.
- */
-static struct ep_executable *take_answer(struct ep_processes *processes,
-					 struct ep_file_question *question)
-{
-	struct ep_hint *hint = ep_hints_get(&processes->hints, &question->key, question->path);
-	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = question->path};
-	struct ep_executable *executable, *believed;
-
-	if (hint)
-		hint->is_due = false;
-	if (question->result < 0)
-		return do_without(processes, question, hint);
-	executable = ep_executables_get(processes->executables, question->root, &mapping,
-					&question->file, question->looked_ns);
-	if (!hint || !executable || !question->counts)
-		return executable;
-	/* Where it names another file now, who was believed since the last look is read. */
-	believed = ep_executables_find_current(processes->executables, hint->executable);
-	/* One file in two views, as something was mounted there meanwhile: those who have the other
-	 * one keep it. */
-	if (believed && ep_proc_file_has_same_bytes(&believed->file, &executable->file))
-		believed = executable;
-	hint->executable = believed ? believed->id : 0;
-	if (believed && believed != executable && !ep_processes_is_contested(processes, hint))
-		replace_places(processes, &(struct ep_replacement){
-			.old = believed, .mount_ns = hint->key.mount_ns, .since_ns = hint->looked_ns});
-	ep_hint_confirm(&processes->hints, hint, executable->id, question->looked_ns);
-	return executable;
-}
-
-void ep_processes_on_file(void *arg, struct ep_file_question *question)
-{
-	struct ep_processes *processes = arg;
-	struct ep_process *heir, *next;
-	struct ep_executable *executable;
-
-	if (processes->stopped)
-		return;
-	executable = take_answer(processes, question);
-	settle_pid(processes, question, executable);
-	/* Children that were forked while the file was looked at have places of their own. */
-	for (heir = LIST_FIRST(&processes->heirs); heir; heir = next) {
-		next = LIST_NEXT(heir, heir);
-		(void)settle(processes, heir, question, executable);
-	}
-	ep_executable_unref(executable);
-	processes->changed = true;
-}
-
-/* --- executables ----------------------------------------------------------------------------- */
-
-/* True when one of its places is of an executable about which there is news. */
-static bool has_news(struct ep_process *process, uint64_t since)
-{
-	const struct ep_area *place;
-	bool found = false;
-
-	ep_vec_each (&process->places, place) {
-		if (!place->executable || place->executable->news <= since)
-			continue;
-		found = true;
-		lack_refused(process, place->executable);
-	}
-	return found;
-}
-
-/*
- * Who maps it is found by a look at the places of all processes. There may be a million of them, and whoever makes small
- * files in a loop has one analysed after the other: looks have a twentieth of a CPU, and what comes meanwhile goes with
- * the next one.
+ * Whoever makes small files in a loop, which many processes map, has one analysed after the other:
+ * telling them has a twentieth of a CPU, and what comes meanwhile goes with the next time.
  */
 static void spread(struct ep_processes *processes)
 {
-	uint64_t since = processes->spread;
-	struct ep_process *process;
+	struct ep_executable *executable;
+	struct ep_file_use *use;
 
-	processes->spread = processes->news;
 	processes->stats.spreads++;
-	ep_map_each (&processes->table.live, process) {
-		if (has_news(process, since))
-			ep_processes_mark(processes, process);
+	while ((executable = TAILQ_FIRST(&processes->news)) != NULL) {
+		TAILQ_REMOVE(&processes->news, executable, news);
+		executable->is_news = false;
+		LIST_FOREACH (use, &executable->uses, in_file)
+			tell_sharers(processes, use->mappings, executable);
+		ep_executable_unref(executable);
 	}
 }
 
-static void look_at_all(struct ep_processes *processes)
+static void tell_all(struct ep_processes *processes)
 {
 	uint64_t from_ns = ep_clock_mono_ns(), cost_ns;
 
 	if (processes->replacements.len)
 		replace_all(processes);
-	if (processes->spread != processes->news)
+	if (!TAILQ_EMPTY(&processes->news))
 		spread(processes);
 	cost_ns = NEWS_REST_FACTOR * (ep_clock_mono_ns() - from_ns);
 	from_ns -= EP_MIN(from_ns, NEWS_BURST_NS);
@@ -406,10 +365,10 @@ static void look_at_all(struct ep_processes *processes)
 
 void ep_processes_spread_news(struct ep_processes *processes)
 {
-	bool has_news = processes->spread != processes->news || processes->replacements.len > 0;
+	bool has_news = !TAILQ_EMPTY(&processes->news) || processes->replacements.len > 0;
 
 	if (has_news && processes->news_paid_ns <= ep_clock_mono_ns())
-		look_at_all(processes);
+		tell_all(processes);
 }
 
 /* An executable that nobody maps changes no process. Dropped tables may be used until the end of this turn only. */
@@ -421,9 +380,13 @@ void ep_processes_on_executable(void *arg, struct ep_executable *executable)
 	processes->changed = true;
 	if (executable->refs == 0)
 		return;
-	executable->news = ++processes->news;
+	if (!executable->is_news) {
+		executable->is_news = true;
+		(void)ep_executable_ref(executable);
+		TAILQ_INSERT_TAIL(&processes->news, executable, news);
+	}
 	if (executable->state == EP_EXECUTABLE_EVICTED)
-		look_at_all(processes);
+		tell_all(processes);
 	else
 		ep_processes_spread_news(processes);
 }

@@ -14,14 +14,18 @@
 /* Of text of any size so much is compared: pieces over all of it, the first and the last bytes among them. */
 #define N_PIECES    64
 #define PIECE_BYTES 256
-/* So many other places of no file may lie between a file's and its text. */
+/* So many other areas of no file may lie between a file's and its text. */
 #define MAX_BETWEEN 4
-/* At most so many mappings of a program are searched for an image of no file: a JIT has any number of mappings. */
+/*
+ * At most so many mappings of a program are searched for an image of no file: a JIT has any number
+ * of mappings.
+ */
 #define MAX_IMAGES 16
 /* One that is being laid out is looked at again after 10 ms, and after twice as long each time. */
 #define WAIT_NS	  (10 * EP_NS_PER_MS)
 #define MAX_WAITS 5
-/* From the first sample in code of no file to one look at such memory, and from each to the next.
+/*
+ * From the first sample in code of no file to one look at such memory, and from each to the next.
  */
 static const uint64_t looks_ns[] = {50 * EP_NS_PER_MS, EP_NS_PER_SEC, 10 * EP_NS_PER_SEC};
 /* Code that was described is looked for in memory of no file: so much of it, of so many files. */
@@ -40,7 +44,7 @@ struct comparison {
 	bool is_equal;
 	bool may_be_image; /* if it is of no file that is mapped */
 	struct ep_proc_file image; /* fd -1: it is none */
-	struct ep_image_code code; /* of it, in the place */
+	struct ep_image_code code; /* of it, in the area */
 	bool is_unfinished;	   /* it is being laid out */
 	unsigned int n_waits;
 	struct ep_timeout again;
@@ -85,10 +89,9 @@ static bool is_memory(const struct ep_executable *executable)
 	       ep_is_memfd_path(executable->path);
 }
 
-static bool is_anonymous(const struct ep_area *place)
+static bool is_anonymous(const struct ep_area *area)
 {
-	return place->state == EP_AREA_KNOWN &&
-	       (!place->executable || is_memory(place->executable));
+	return !area->use || (area->use->executable && is_memory(area->use->executable));
 }
 
 static void close_files(struct comparison *c)
@@ -110,18 +113,28 @@ static struct ep_executable *take_answer(struct comparison *c)
 	return ep_executables_get(executables, (pid_t)c->program.pid, &mapping, &c->image, ep_clock_mono_ns());
 }
 
-/* The reference is taken. Where the code is a part of the place, what is beside it stays as it is.
+/*
+ * The reference is taken. Where the code is a part of the area, what is beside it stays as it is. A
+ * child that shares the mappings may have put something else there.
  */
-static void put_executable(struct ep_process *process, const struct ep_area *place,
-			   struct ep_executable *executable, const struct ep_image_code *code)
+static void put_executable(struct ep_processes *processes, struct ep_process *process,
+			   uint64_t start, struct ep_executable *executable,
+			   const struct ep_image_code *code)
 {
-	struct ep_area part = *place;
+	struct ep_mappings *mappings = ep_mappings_own(&process->sharer, &processes->n_areas);
+	struct ep_area part;
 
+	if (!mappings) {
+		ep_executable_unref(executable);
+		return;
+	}
+	part = *ep_areas_find(&mappings->areas, start);
 	part.start = code->start;
 	part.end = code->end;
 	part.file_off = code->file_off;
-	part.executable = executable;
-	(void)ep_areas_insert(&process->places, part);
+	part.use = ep_file_use_get(mappings, executable);
+	if (part.use)
+		(void)ep_mappings_insert(mappings, part);
 }
 
 static void apply_comparison(struct comparison *c)
@@ -130,27 +143,26 @@ static void apply_comparison(struct comparison *c)
 	struct ep_process *process = ep_table_find_live(&processes->table, (pid_t)c->program.pid);
 	struct ep_executable *executable;
 	struct ep_image_code code = {.start = c->start, .end = c->end, .file_off = c->file_off};
-	struct ep_area *place;
+	struct ep_area *area;
 
 	processes->comparisons--;
 	if (processes->stopped || !process || !ep_process_is(process, c->program))
 		return;
 	process->is_comparing = false;
-	ep_vec_each (&process->places, place) /* it may be in parts by now */
-		place->is_looked_at = false;
-	place = ep_areas_find(&process->places, c->start);
-	if (!place || place->start != c->start || place->end != c->end || !is_anonymous(place))
+	process->looked_at = process->looked_at_end = 0;
+	area = ep_areas_find(ep_process_areas(process), c->start);
+	if (!area || area->start != c->start || area->end != c->end || !is_anonymous(area))
 		return;
 	executable = take_answer(c);
 	if (!c->is_equal)
 		code = c->code;
 	/* Where something was done to it meanwhile, it is looked at once more: it may have been filled. */
-	if (executable || place->time_ns == c->time_ns) {
-		place->is_compared |= c->is_equal || c->was_file;
-		place->is_searched |= c->may_be_image;
+	if (executable || area->time_ns == c->time_ns) {
+		area->is_compared |= c->is_equal || c->was_file;
+		area->is_searched |= c->may_be_image;
 	}
 	if (executable) {
-		put_executable(process, place, executable, &code);
+		put_executable(processes, process, c->start, executable, &code);
 		process->remapped = true;
 		processes->stats.moved_texts += c->is_equal;
 		processes->stats.images += !c->is_equal;
@@ -213,11 +225,13 @@ void ep_moved_text_stop(struct ep_processes *processes)
 	}
 }
 
-/* Where the file has what was at this place; -ENODATA: `known` is of no file whose text was there. */
-static int find_text(const struct ep_area *known, const struct ep_area *place,
+/*
+ * Where the file has what was at this area; -ENODATA: `known` is of no file whose text was there.
+ */
+static int find_text(const struct ep_area *known, const struct ep_area *area,
 		     uint64_t *ret_file_off)
 {
-	const struct ep_executable *executable = known->executable;
+	const struct ep_executable *executable = ep_area_executable(known);
 	uint64_t va;
 
 	if (executable->state != EP_EXECUTABLE_READY || executable->file.fd < 0 ||
@@ -227,7 +241,7 @@ static int find_text(const struct ep_area *known, const struct ep_area *place,
 		const struct ep_elf_segment *segment = &executable->segments[i];
 		uint64_t start = EP_ALIGN_DOWN(segment->va, EP_PAGE_BYTES);
 		uint64_t end = EP_ALIGN_UP(segment->va + segment->file_bytes, EP_PAGE_BYTES);
-		uint64_t at = place->start - (known->start - va), bytes = place->end - place->start;
+		uint64_t at = area->start - (known->start - va), bytes = area->end - area->start;
 
 		if (at < start || at >= end || bytes > end - at)
 			continue;
@@ -237,31 +251,31 @@ static int find_text(const struct ep_area *known, const struct ep_area *place,
 	return -ENODATA;
 }
 
-/* The next place of a file before or after one, in steps of -1 or 1. NULL: none is near. */
-static const struct ep_area *find_file(const struct ep_vec *places, size_t i, int step)
+/* The next area of a file before or after one, in steps of -1 or 1. NULL: none is near. */
+static const struct ep_area *find_file(const struct ep_vec *areas, size_t i, int step)
 {
 	for (size_t n = 0; n <= MAX_BETWEEN; n++) {
-		const struct ep_area *place;
+		const struct ep_area *area;
 
 		i += (size_t)step;
-		if (i >= places->len)
+		if (i >= areas->len)
 			return NULL;
-		place = ep_vec_at(places, struct ep_area, i);
-		if (place->executable)
-			return place;
+		area = ep_vec_at(areas, struct ep_area, i);
+		if (ep_area_executable(area))
+			return area;
 	}
 	return NULL;
 }
 
-/* What a place may be: `bytes` of a file, from `from` in it on. */
+/* What an area may be: `bytes` of a file, from `from` in it on. */
 struct text {
 	const struct ep_executable *executable; /* NULL: of no file */
-	uint64_t file_off; /* of the place's start */
+	uint64_t file_off;			/* of the area's start */
 	uint64_t from, bytes;
 };
 
 static void start_comparison(struct ep_processes *processes, struct ep_process *process,
-			     struct ep_area *place, const struct text *text)
+			     struct ep_area *area, const struct text *text)
 {
 	const struct ep_executable *executable = text->executable;
 	struct comparison *c = calloc(1, sizeof(*c));
@@ -271,16 +285,16 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 	*c = (struct comparison){
 		.processes = processes,
 		.program = process->program,
-		.start = place->start,
-		.end = place->end,
-		.time_ns = place->time_ns,
+		.start = area->start,
+		.end = area->end,
+		.time_ns = area->time_ns,
 		.file_off = text->file_off,
 		.from = text->from,
 		.bytes = text->bytes,
 		.executable = executable ? executable->id : 0,
 		.fd = executable ? fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0) : -1,
 		.was_file = executable != NULL,
-		.may_be_image = !place->is_searched && process->n_images < MAX_IMAGES,
+		.may_be_image = !area->is_searched && process->n_images < MAX_IMAGES,
 		.image = {.fd = -1},
 	};
 	if ((executable && c->fd < 0) ||
@@ -289,12 +303,16 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 		return;
 	}
 	process->n_images += c->may_be_image;
-	place->is_looked_at = c->may_be_image;
+	if (c->may_be_image) {
+		process->looked_at = c->start;
+		process->looked_at_end = c->end;
+	}
 	process->is_comparing = true;
 	processes->comparisons++;
 }
 
-/* Code that was described, of a few files: what a copy of it would be, and the pages that it takes.
+/*
+ * Code that was described, of a few files: what a copy of it would be, and the pages that it takes.
  */
 struct described {
 	struct {
@@ -335,13 +353,13 @@ static void note_described(struct described *described, const struct ep_executab
 	}
 }
 
-static void find_described(struct described *described, const struct ep_vec *places)
+static void find_described(struct described *described, const struct ep_vec *areas)
 {
-	const struct ep_area *place;
+	const struct ep_area *area;
 
 	described->n = 0;
-	ep_vec_each (places, place) {
-		const struct ep_executable *executable = place->executable;
+	ep_vec_each (areas, area) {
+		const struct ep_executable *executable = ep_area_executable(area);
 
 		if (executable &&
 		    executable->described_end - executable->described_va >= MIN_COPY_BYTES &&
@@ -352,72 +370,72 @@ static void find_described(struct described *described, const struct ep_vec *pla
 }
 
 /* True when it is being compared with a file's text. */
-static bool compare_place(struct ep_processes *processes, struct ep_process *process, size_t i,
-			  const struct described *described)
+static bool compare_area(struct ep_processes *processes, struct ep_process *process, size_t i,
+			 const struct described *described)
 {
-	const struct ep_vec *places = &process->places;
-	struct ep_area *place = ep_vec_at(places, struct ep_area, i);
-	const struct ep_area *files[] = {find_file(places, i, -1), find_file(places, i, 1)};
-	struct text text = {.bytes = place->end - place->start};
+	const struct ep_vec *areas = ep_process_areas(process);
+	struct ep_area *area = ep_vec_at(areas, struct ep_area, i);
+	const struct ep_area *files[] = {find_file(areas, i, -1), find_file(areas, i, 1)};
+	struct text text = {.bytes = area->end - area->start};
 
 	for (size_t k = 0; k < EP_LEN(files); k++) {
-		if (files[k] && find_text(files[k], place, &text.file_off) == 0) {
-			text.executable = files[k]->executable;
-			start_comparison(processes, process, place, &text);
+		if (files[k] && find_text(files[k], area, &text.file_off) == 0) {
+			text.executable = ep_area_executable(files[k]);
+			start_comparison(processes, process, area, &text);
 			return process->is_comparing;
 		}
 	}
 	for (size_t k = 0; k < described->n; k++) {
-		if (described->codes[k].page_bytes == place->end - place->start) {
-			start_comparison(processes, process, place, &described->codes[k].text);
+		if (described->codes[k].page_bytes == area->end - area->start) {
+			start_comparison(processes, process, area, &described->codes[k].text);
 			return process->is_comparing;
 		}
 	}
 	return false;
 }
 
-static bool may_be_text(const struct ep_area *place)
+static bool may_be_text(const struct ep_area *area)
 {
-	return is_anonymous(place) && !(place->is_memfd && !place->executable) &&
-	       place->end - place->start >= EP_PAGE_BYTES;
+	return is_anonymous(area) && !(area->is_memfd && !area->use) &&
+	       area->end - area->start >= EP_PAGE_BYTES;
 }
 
-/* First what may be a file's: a JIT has many places that are nothing. */
+/* First what may be a file's: a JIT has many areas that are nothing. */
 void ep_moved_text_look(struct ep_processes *processes, struct ep_process *process)
 {
-	const struct ep_vec *places = &process->places;
-	struct ep_area *place, *unsearched = NULL;
+	const struct ep_vec *areas = ep_process_areas(process);
+	struct ep_area *area, *unsearched = NULL;
 	struct described described;
 
 	if (process->is_comparing)
 		return;
-	find_described(&described, places);
-	for (size_t i = 0; i < places->len; i++) {
-		place = ep_vec_at(places, struct ep_area, i);
-		if (!may_be_text(place))
+	find_described(&described, areas);
+	for (size_t i = 0; i < areas->len; i++) {
+		area = ep_vec_at(areas, struct ep_area, i);
+		if (!may_be_text(area))
 			continue;
-		if (!place->is_compared && compare_place(processes, process, i, &described))
+		if (!area->is_compared && compare_area(processes, process, i, &described))
 			return;
-		if (!unsearched && !place->is_searched)
-			unsearched = place;
+		if (!unsearched && !area->is_searched)
+			unsearched = area;
 	}
 	if (unsearched && process->n_images < MAX_IMAGES)
 		start_comparison(processes, process, unsearched, &(struct text){0});
 }
 
-bool ep_moved_text_may_have_changed(struct ep_area *place)
+bool ep_moved_text_may_have_changed(struct ep_area *area)
 {
-	bool may = place && (place->is_compared || place->is_searched) && is_anonymous(place);
+	bool may = area && (area->is_compared || area->is_searched) && is_anonymous(area);
 
 	if (may)
-		place->is_compared = place->is_searched = false;
+		area->is_compared = area->is_searched = false;
 	return may;
 }
 
 void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *process,
 			     uint64_t time_ns)
 {
-	struct ep_area *place;
+	struct ep_area *area;
 	bool any = false;
 
 	if (process->n_looks == EP_LEN(looks_ns) || process->is_comparing ||
@@ -430,45 +448,61 @@ void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *
 	if (++process->n_looks < EP_LEN(looks_ns))
 		process->look_ns = time_ns + looks_ns[process->n_looks];
 	process->n_images = 0;
-	ep_vec_each (&process->places, place)
-		any |= ep_moved_text_may_have_changed(place);
+	ep_vec_each (ep_process_areas(process), area)
+		any |= ep_moved_text_may_have_changed(area);
 	if (any)
 		ep_processes_mark(processes, process);
 }
 
-/* A part of a place is what it was. */
-static void keep_part(struct ep_vec *places, const struct ep_area *was)
+/* The same file in mappings that were read anew. */
+static struct ep_file_use *use_again(struct ep_mappings *mappings, const struct ep_area *was)
 {
-	struct ep_area *place = ep_areas_find(places, was->start), part = *was;
-
-	if (!place || !is_anonymous(place) || was->end > place->end ||
-	    (was->start == place->start && was->end == place->end))
-		return;
-	place->is_searched = true;
-	part.time_ns = place->time_ns;
-	(void)ep_executable_ref(part.executable);
-	(void)ep_areas_insert(places, part);
+	return ep_file_use_get(mappings, ep_executable_ref(was->use->executable));
 }
 
-void ep_moved_text_keep(struct ep_vec *places, const struct ep_vec *old)
+/* A part of an area is what it was. */
+static void keep_part(struct ep_mappings *mappings, const struct ep_area *was)
 {
-	struct ep_area *place;
+	struct ep_area *area = ep_areas_find(&mappings->areas, was->start), part = *was;
 
-	ep_vec_each (places, place) {
-		const struct ep_area *was = is_anonymous(place) ? ep_areas_find(old, place->start) : NULL;
+	if (!area || !is_anonymous(area) || was->end > area->end ||
+	    (was->start == area->start && was->end == area->end))
+		return;
+	area->is_searched = true;
+	part.time_ns = area->time_ns;
+	part.use = use_again(mappings, was);
+	if (part.use)
+		(void)ep_mappings_insert(mappings, part);
+}
 
-		if (!was || !(was->is_compared || was->is_searched) || was->start != place->start || was->end != place->end)
-			continue;
-		place->is_compared = was->is_compared;
-		place->is_searched = was->is_searched;
-		if (is_anonymous(was))
-			continue;
-		ep_executable_unref(place->executable);
-		place->executable = ep_executable_ref(was->executable);
-		place->file_off = was->file_off;
+static void keep_whole(struct ep_mappings *mappings, struct ep_area *area,
+		       const struct ep_area *was)
+{
+	struct ep_file_use *use = is_anonymous(was) ? NULL : use_again(mappings, was);
+
+	area->is_compared = was->is_compared;
+	area->is_searched = was->is_searched;
+	if (!use)
+		return;
+	ep_file_use_unref(area->use);
+	area->use = use;
+	area->file_off = was->file_off;
+}
+
+void ep_moved_text_keep(struct ep_mappings *mappings, const struct ep_vec *old)
+{
+	struct ep_area *area;
+
+	ep_vec_each (&mappings->areas, area) {
+		const struct ep_area *was =
+			is_anonymous(area) ? ep_areas_find(old, area->start) : NULL;
+
+		if (was && (was->is_compared || was->is_searched) && was->start == area->start &&
+		    was->end == area->end && !ep_area_is_looked_for(was) && !ep_area_is_gone(was))
+			keep_whole(mappings, area, was);
 	}
-	ep_vec_each (old, place) {
-		if (place->executable && place->is_searched && !is_anonymous(place))
-			keep_part(places, place);
+	ep_vec_each (old, area) {
+		if (ep_area_executable(area) && area->is_searched && !is_anonymous(area))
+			keep_part(mappings, area);
 	}
 }

@@ -21,21 +21,29 @@
 #include <stdint.h>
 
 struct ep_area;
+struct ep_mappings;
 struct ep_process;
 struct ep_processes;
 
-/* Looks for such places of a process, and has a worker look at one; when it is one, the process is marked. O(places). */
+/*
+ * Looks for such areas of a process, and has a worker look at one; when it is one, the process is
+ * marked. O(areas).
+ */
 void ep_moved_text_look(struct ep_processes *processes, struct ep_process *process);
 /*
- * A sample of a program that runs code of no file. Memory that is mapped writable and executable from the first may be filled at any time,
- * which nobody tells of: all such places are looked at once more, some times in the life of a program.
+ * A sample of a program that runs code of no file. Memory that is mapped writable and executable
+ * from the first may be filled at any time, which nobody tells of: all such areas are looked at
+ * once more, some times in the life of a program.
  */
 void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *process, uint64_t time_ns);
 /* Those that wait are forgotten. */
 void ep_moved_text_stop(struct ep_processes *processes);
 /* The kernel has told of the same mapping again: its protection has changed, so it may have been filled by now. */
 bool ep_moved_text_may_have_changed(struct ep_area *place);
-/* `places` were read anew: what was known of the same memory still holds. */
-void ep_moved_text_keep(struct ep_vec *places, const struct ep_vec *old);
+/*
+ * The mappings were read anew: what was known of the same memory (`old`, struct ep_area) still
+ * holds.
+ */
+void ep_moved_text_keep(struct ep_mappings *mappings, const struct ep_vec *old);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/process/process.h"
 #include "core/language/instance.h"
-#include "core/process/mappings.h"
 #include "core/proc/process.h"
 
 struct ep_process *ep_process_new(struct ep_program program)
@@ -11,7 +10,6 @@ struct ep_process *ep_process_new(struct ep_program program)
 	if (!process)
 		return NULL;
 	process->program = program;
-	ep_areas_init(&process->places);
 	return process;
 }
 
@@ -19,7 +17,7 @@ void ep_process_free(struct ep_process *process)
 {
 	for (size_t i = 0; i < process->n_languages; i++)
 		ep_instance_release(process->languages[i]);
-	ep_process_stop_asking(process);
+	ep_mappings_leave(&process->sharer);
 	ep_identity_unref(process->identity);
 	free(process);
 }
@@ -50,10 +48,20 @@ static bool is_awaited(const struct ep_process *process)
 	       !process->identity_only;
 }
 
+const struct ep_vec *ep_process_areas(const struct ep_process *process)
+{
+	return ep_sharer_areas(&process->sharer);
+}
+
+bool ep_process_is_looking(const struct ep_process *process)
+{
+	return process->sharer.mappings && process->sharer.mappings->n_looking > 0;
+}
+
 bool ep_process_is_settled(struct ep_process *process)
 {
-	return !is_awaited(process) && !process->is_asking && !process->is_comparing &&
-	       !ep_areas_are_pending(&process->places, &process->pending_at);
+	return !is_awaited(process) && !process->is_comparing && !ep_process_is_looking(process) &&
+	       !ep_mappings_are_pending(process->sharer.mappings);
 }
 
 bool ep_process_is_unknown(const struct ep_process *process)
@@ -68,17 +76,9 @@ void ep_process_unread(struct ep_process *process)
 	process->state = process->was_known ? EP_PROCESS_KNOWN : EP_PROCESS_NEW;
 }
 
-void ep_process_stop_asking(struct ep_process *process)
+void ep_process_forget_mappings(struct ep_process *process)
 {
-	if (process->is_heir)
-		LIST_REMOVE(process, heir);
-	process->is_heir = false;
-	process->is_asking = false;
-}
-
-void ep_process_forget_places(struct ep_process *process)
-{
-	ep_areas_clear(&process->places);
+	ep_mappings_leave(&process->sharer);
 	if (process->state == EP_PROCESS_KNOWN)
 		process->state = EP_PROCESS_NEW;
 	process->was_known = false;

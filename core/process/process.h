@@ -27,8 +27,8 @@
 #define EP_PROCESS_PROCESS_H
 
 #include "bpf/shared.h"
-#include "core/base/vec.h"
 #include "core/process/identity.h"
+#include "core/process/mappings.h"
 #include "core/language/account.h"
 #include "core/trace/program.h"
 
@@ -64,20 +64,15 @@ struct ep_process {
 	uint64_t check_ns;    /* not read before then only since records of others were lost */
 	uint64_t refused_ns;  /* read once more after that, as files of its mappings were not to be had; 0: it has all */
 	struct ep_bucket mapping_cost; /* CPU time of records of its mappings */
-	size_t coarse_len;    /* its places, when they were last made coarser */
 	bool was_known; /* until it ended, or began to wait for a read */
 
-	struct ep_vec places; /* struct ep_area, sorted by start */
-	size_t n_counted;     /* of them, among those of all programs */
-	bool places_hurried;  /* its executables were put first; unset when its places change */
-	size_t pending_at;    /* see ep_areas_are_pending */
-	bool is_comparing;    /* moved_text.h: one of its places with a file's text */
-	uint8_t n_images;     /* so many of its places were looked at for an image of no file */
-	uint8_t n_looks;      /* so often all of them were looked at once more */
-	uint64_t look_ns;     /* the next time, if code of no file is sampled; 0: it was not yet */
-	bool is_asking;	      /* files are being looked at for it */
-	bool is_heir;	      /* of such places of its parent's: in a list of those */
-	LIST_ENTRY(ep_process) heir;
+	struct ep_sharer sharer; /* of mappings, which a child shares */
+	bool is_comparing;	 /* moved_text.h: one of its areas with a file's text */
+	uint64_t looked_at,
+		looked_at_end; /* for an image of no file: its code may get rules in a moment */
+	uint8_t n_images;      /* so many of its areas were looked at for an image of no file */
+	uint8_t n_looks;       /* so often all of them were looked at once more */
+	uint64_t look_ns;      /* the next time, if code of no file is sampled; 0: it was not yet */
 
 	/* struct ep_reads */
 	TAILQ_ENTRY(ep_process) queue; /* of those that are WAITING, or of those that are deferred */
@@ -109,7 +104,7 @@ struct ep_process {
 };
 
 struct ep_process *ep_process_new(struct ep_program program);
-/* Lets go of all but its rows and places, which must be gone. */
+/* Lets go of all but its rows, which must be gone. */
 void ep_process_free(struct ep_process *process);
 /* Takes the reference. NULL is ignored. */
 void ep_process_take_identity(struct ep_process *process, struct ep_identity *identity);
@@ -119,15 +114,17 @@ void ep_process_take_identity(struct ep_process *process, struct ep_identity *id
  * may have any image.
  */
 bool ep_process_is(const struct ep_process *process, struct ep_program program);
+/* What it maps: struct ep_area. */
+const struct ep_vec *ep_process_areas(const struct ep_process *process);
+/* True while files that it maps are being looked at. */
+bool ep_process_is_looking(const struct ep_process *process);
 /* True when nothing is being found out about it. */
 bool ep_process_is_settled(struct ep_process *process);
 /* True when not all of its mappings are known. */
 bool ep_process_is_unknown(const struct ep_process *process);
 /* It was to be read, and is not, or not all of it: what it was before. */
 void ep_process_unread(struct ep_process *process);
-/* No file is awaited any more. */
-void ep_process_stop_asking(struct ep_process *process);
-/* Forgets its places: it is NEW again, if it was KNOWN; what waits to be read is all of it. */
-void ep_process_forget_places(struct ep_process *process);
+/* Forgets its mappings: it is NEW again, if it was KNOWN; what waits to be read is all of it. */
+void ep_process_forget_mappings(struct ep_process *process);
 
 #endif

@@ -3,7 +3,7 @@
 #include "core/process/executables.h"
 #include "core/language/instance.h"
 #include "core/language/languages.h"
-#include "core/process/mappings.h"
+#include "core/process/loaded.h"
 #include "core/process/rows.h"
 #include "core/process/table.h"
 
@@ -62,7 +62,7 @@ static bool is_runtime(const struct ep_executable *executable)
 	return false;
 }
 
-/* The claims of all places, with where they are loaded. */
+/* The claims of all areas, with where they are loaded. */
 struct found {
 	struct ep_claim *claim;
 	uint64_t bias, addr;
@@ -125,7 +125,7 @@ bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *
 
 	if (!languages)
 		return false;
-	n_loaded = ep_areas_find_loaded(&process->places, is_runtime, loaded);
+	n_loaded = ep_areas_find_loaded(ep_process_areas(process), is_runtime, loaded);
 	for (size_t i = 0; i < n_loaded; i++) {
 		const struct ep_executable *executable = loaded[i].executable;
 

@@ -14,7 +14,7 @@
 #define CHECKS 512
 /* There may be thousands of executables, and none of them is in a hurry to go. */
 #define SWEEP_EXECUTABLES_NS (4 * EP_NS_PER_SEC)
-/* Executables that were replaced and wait for one look at all places. */
+/* Executables that were replaced and wait for one look at who maps them. */
 #define MAX_REPLACEMENTS 256
 
 /* --- look-ups -------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ uint64_t ep_processes_region(const struct ep_processes *processes, struct ep_pro
 {
 	const struct ep_process *process = ep_table_find(&processes->table, program);
 
-	return process && process->places.len > 0 ? ep_areas_region(&process->places, addr) : 0;
+	return process ? ep_areas_region(ep_process_areas(process), addr) : 0;
 }
 
 /*
@@ -52,7 +52,7 @@ void ep_processes_on_language(struct ep_processes *processes, pid_t pid)
 {
 	struct ep_process *process = ep_table_find_live(&processes->table, pid);
 
-	if (!process || process->places.len == 0)
+	if (!process || ep_process_areas(process)->len == 0)
 		return;
 	process->publish_after_ns = 0;
 	ep_processes_mark(processes, process);
@@ -152,8 +152,10 @@ bool ep_processes_know(const struct ep_processes *processes, pid_t pid)
 
 size_t ep_processes_busy(const struct ep_processes *processes)
 {
-	return processes->reads.queued + processes->reads.running + processes->files.n_waiting +
-	       processes->files.running + processes->comparisons + ep_held_busy(processes->held) + (processes->room.state == EP_ROOM_GROWING) +
+	return processes->reads.queued + processes->reads.running +
+	       processes->files.looks.n_waiting + processes->files.looks.running +
+	       processes->comparisons + ep_held_busy(processes->held) +
+	       (processes->room.state == EP_ROOM_GROWING) +
 	       ep_executables_stats(processes->executables)->busy;
 }
 
@@ -165,10 +167,15 @@ size_t ep_processes_waiting_bytes(const struct ep_processes *processes)
 /* Who shares what he is with others has a part of it. */
 static void add_bytes(const struct ep_process *process, struct ep_processes_bytes *bytes)
 {
+	const struct ep_mappings *mappings = process->sharer.mappings;
 	const struct ep_identity *identity = process->identity;
 
 	bytes->programs += sizeof(*process);
-	bytes->places += process->places.cap * process->places.elem_bytes;
+	if (mappings)
+		bytes->mappings +=
+			(sizeof(*mappings) + mappings->areas.cap * sizeof(struct ep_area) +
+			 mappings->areas.len * sizeof(struct ep_file_use)) /
+			mappings->refs;
 	if (identity)
 		bytes->programs += (sizeof(*identity) + identity->environment_bytes + strlen(identity->comm) +
 				    strlen(identity->exe_path) + strlen(identity->container_id)) /
@@ -206,14 +213,14 @@ void ep_processes_print_counters(const struct ep_processes *p, FILE *out)
 	ep_put_count(out, "process reads deferred for want of budget", reads->deferred);
 	ep_put_count(out, "process reads that waited more than 50 ms for a worker", reads->late);
 	ep_put_count(out, "forks", p->stats.forks);
-	ep_put_count(out, "forks that copied no mappings: too many", p->stats.disinherited);
+	ep_put_count(out, "forks that took no mappings over: too many", p->stats.disinherited);
 	ep_put_count(out, "execs", p->stats.execs);
 	ep_put_count(out, "exits", p->stats.exits);
 	ep_put_count(out, "new executable mappings", p->stats.mappings);
-	ep_put_count(out, "new mappings of files that were known", p->stats.mappings_placed);
-	ep_put_count(out, "files looked at for the others", p->files.asked);
-	ep_put_count(out, "files found", p->files.found);
-	ep_put_count(out, "files not looked at: too many at once", p->files.refused);
+	ep_put_count(out, "new mappings of files that were known", p->stats.mappings_known);
+	ep_put_count(out, "files looked at for the others", p->files.looks.asked);
+	ep_put_count(out, "files found", p->files.looks.found);
+	ep_put_count(out, "files not looked at: too many at once", p->files.looks.refused);
 	ep_put_count(out, "rows of processes written", rows->published);
 	ep_put_count(out, "rows of processes with too many mappings", rows->cut);
 	ep_put_count(out, "rows that had not changed", rows->unchanged);
@@ -302,7 +309,7 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 	if (!processes)
 		return -ENOMEM;
 	processes->options = *options;
-	processes->max_places = EP_MAX_AREAS;
+	processes->max_areas = EP_MAX_AREAS;
 	ep_vec_init(&processes->replacements, sizeof(struct ep_replacement), MAX_REPLACEMENTS);
 	r = ep_executables_new(options->loop, options->store, options->languages,
 			       ep_processes_on_executable, ep_processes_on_replaced, processes,
@@ -327,8 +334,15 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 			  options->procs ? options->procs_arg : &processes->options.procs_fd);
 	ep_reads_init(&processes->reads, options->loop, options->timer, options->reads_per_second,
 		      ep_processes_on_read, processes);
-	ep_files_init(&processes->files, options->loop, options->timer, ep_processes_on_file, processes);
-	ep_hints_init(&processes->hints);
+	processes->files = (struct ep_file_cache){
+		.executables = processes->executables,
+		.table = &processes->table,
+		.found = ep_processes_on_file,
+		.replaced = ep_processes_on_replacement,
+		.arg = processes,
+	};
+	ep_file_cache_init(&processes->files, options->loop, options->timer);
+	TAILQ_INIT(&processes->news);
 	uv_prepare_init(options->loop, &processes->before_poll);
 	uv_check_init(options->loop, &processes->after_poll);
 	processes->before_poll.data = processes->after_poll.data = processes;
@@ -343,7 +357,7 @@ void ep_processes_stop(struct ep_processes *processes)
 	processes->stopped = true;
 	processes->room.stopped = true;
 	ep_reads_stop(&processes->reads);
-	ep_files_stop(&processes->files);
+	ep_file_looks_stop(&processes->files.looks);
 	ep_moved_text_stop(processes);
 	ep_executables_stop(processes->executables);
 	uv_close((uv_handle_t *)&processes->before_poll, NULL);
@@ -354,7 +368,6 @@ static void free_process(struct ep_processes *processes, struct ep_process *proc
 {
 	ep_publisher_unmark(&processes->publisher, process);
 	ep_room_unref(&processes->room, process->rows);
-	ep_areas_clear(&process->places);
 	ep_process_free(process);
 }
 
@@ -368,10 +381,13 @@ static void free_ended(struct ep_processes *processes, struct ep_ended_list *lis
 	}
 }
 
-static void free_replacements(struct ep_processes *processes)
+static void free_news(struct ep_processes *processes)
 {
+	struct ep_executable *executable;
 	struct ep_replacement *one;
 
+	TAILQ_FOREACH (executable, &processes->news, news)
+		ep_executable_unref(executable);
 	ep_vec_each (&processes->replacements, one) {
 		ep_executable_unref(one->executable);
 		ep_executable_unref(one->old);
@@ -386,13 +402,13 @@ void ep_processes_free(struct ep_processes *processes)
 		return;
 	ep_map_each (&processes->table.live, process)
 		free_process(processes, process);
-	free_replacements(processes);
+	free_news(processes);
 	free_ended(processes, &processes->table.recent);
 	free_ended(processes, &processes->table.lingering);
 	free_ended(processes, &processes->table.kept);
 	ep_table_fini(&processes->table);
 	ep_publisher_fini(&processes->publisher);
 	ep_recent_fini(&processes->recent);
-	ep_hints_fini(&processes->hints);
+	ep_file_cache_fini(&processes->files);
 	free_parts(processes);
 }

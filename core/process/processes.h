@@ -6,7 +6,7 @@
  *	kernel's records, in order of time          /proc, on workers
  *	    │ fork exec exit mapping lost sample        │ reads, files
  *	    ▼                                           ▼
- *	  table: programs (pid, start, image) ── places ── executables (analysed once)
+ *	  table: programs (pid, start, image) ── areas ── executables (analysed once)
  *	    │                                       │
  *	    │ dirty ones, at the end of the turn    ▼
  *	    ├──► publisher ──► rows, ep_procs ──► BPF
@@ -19,15 +19,16 @@
  *  3. A sample with a copy of its stack is as whole as what is known of its program within
  *     EP_HELD_MAX_NS allows, whether the program still runs or not.
  *  4. After a loss of records nothing that was known of mappings is trusted, of programs that ended
- *     neither. Where processes that flood have filled the ring, that holds for these. Others are read once
- *     more at their next sample, once in EP_CHECK_NS at most, and what was known of them holds meanwhile.
+ *     neither. Where processes that flood have filled the ring, that holds for these. Others are
+ *     read once more at their next sample, once in EP_CHECK_NS at most, and what was known of them
+ *     holds meanwhile.
  *  5. Records of a process's mappings cost 5 % of a CPU at most; one that writes more floods.
  * "Mappings at that time" is approximate: the kernel tells of no unmapping.
  *
- * A child has its parent's mappings, as a copy of its own. A process may have a hundred thousand,
- * and thousands of children: beyond EP_MAX_AREAS of all programs, running or just ended, children
- * inherit none. They are unknown, and read from /proc at their first sample; that the budget of
- * reads bounds.
+ * A child shares its parent's mappings until one of both changes them: then it has a copy. A
+ * process may have a hundred thousand, and thousands of children: beyond EP_MAX_AREAS of all
+ * programs, running or just ended and counted as if each had a copy, children get none. They are
+ * unknown, and read from /proc at their first sample; that the budget of reads bounds.
  *
  * Loop's thread only.
  */
@@ -55,7 +56,8 @@ struct ep_timer;
 struct uv_loop_s;
 
 #define EP_HELD_MAX_NS (2 * EP_NS_PER_SEC)
-#define EP_MAX_AREAS  (1u << 20) /* 48 MiB, and a quarter more where vectors have grown */
+/* Of 96 bytes each, and a quarter more where vectors have grown. */
+#define EP_MAX_AREAS   (1u << 20)
 #define EP_CHECK_NS    EP_NS_PER_SEC
 
 struct ep_processes_options {
@@ -142,7 +144,7 @@ size_t ep_processes_busy(const struct ep_processes *processes);
 size_t ep_processes_waiting_bytes(const struct ep_processes *processes); /* of samples */
 /* Heap of all programs, running and ended, and of their mappings. */
 struct ep_processes_bytes {
-	size_t programs, places;
+	size_t programs, mappings;
 };
 struct ep_processes_bytes ep_processes_bytes(const struct ep_processes *processes);
 void ep_processes_print_counters(const struct ep_processes *processes, FILE *out);

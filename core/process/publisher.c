@@ -2,7 +2,6 @@
 #include "core/process/publisher.h"
 #include "core/base/clock.h"
 #include "core/process/process_languages.h"
-#include "core/process/mappings.h"
 #include "core/process/rows.h"
 #include "core/unwind/delta_store.h"
 
@@ -70,13 +69,24 @@ void ep_publisher_unmark(struct ep_publisher *publisher, struct ep_process *proc
 	publisher->n_dirty--;
 }
 
+/* False when there are too many. */
+static bool make_rows(struct ep_publisher *publisher, const struct ep_process *process,
+		      const struct ep_language_view *views, size_t n)
+{
+	bool all = ep_row_set_make(&publisher->set, ep_process_areas(process), views, n);
+
+	if (process->looked_at_end)
+		ep_row_set_await(&publisher->set, process->looked_at, process->looked_at_end);
+	return all;
+}
+
 const struct ep_vec *ep_publisher_build(struct ep_publisher *publisher,
 					const struct ep_process *process)
 {
 	struct ep_language_view views[EP_MAX_LANGUAGES];
 	size_t n = ep_process_languages_views(process, views);
 
-	(void)ep_row_set_make(&publisher->set, &process->places, views, n);
+	(void)make_rows(publisher, process, views, n);
 	return &publisher->set.rows;
 }
 
@@ -144,7 +154,7 @@ static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 {
 	struct ep_language_view views[EP_MAX_LANGUAGES];
 	size_t n_views = ep_process_languages_views(process, views);
-	bool all = ep_row_set_make(&publisher->set, &process->places, views, n_views);
+	bool all = make_rows(publisher, process, views, n_views);
 	const struct ep_vec *entries = ep_row_set_entries(&publisher->set, views, n_views);
 	struct ep_row_block *block = NULL;
 

@@ -8,8 +8,7 @@
 #define EP_PROCESS_RECENT_H
 
 #include "bpf/shared.h"
-#include "core/bpf/events.h"
-#include "core/process/files.h"
+#include "core/process/file_look.h"
 
 #define EP_RECENT_MAPPINGS 512
 #define EP_RECENT_EXITS	   256

@@ -45,19 +45,19 @@ static bool cut_row(const struct ep_delta_store_segment *segment, uint64_t va, u
 	return true;
 }
 
-static int add_covered(struct ep_vec *rows, const struct ep_area *place, uint64_t va)
+static int add_covered(struct ep_vec *rows, const struct ep_area *area, uint64_t va)
 {
-	const struct ep_executable *executable = place->executable;
+	const struct ep_executable *executable = area->use->executable;
 	const struct ep_delta_store_segment *segments = NULL;
 	size_t n = executable->text ? ep_delta_store_text_segments(executable->text, &segments) : 0;
-	uint64_t end = va + (place->end - place->start);
+	uint64_t end = va + (area->end - area->start);
 	struct ep_row row;
 	bool covered = false;
 
 	for (size_t i = 0; i < n; i++) {
 		int r;
 
-		row = (struct ep_row){.start = place->start, .executable = executable->id};
+		row = (struct ep_row){.start = area->start, .executable = executable->id};
 		if (!cut_row(&segments[i], va, end, &row))
 			continue;
 		r = push(rows, row);
@@ -68,8 +68,8 @@ static int add_covered(struct ep_vec *rows, const struct ep_area *place, uint64_
 	if (covered)
 		return 0;
 	return push(rows, (struct ep_row){
-				  .start = place->start,
-				  .end = place->end,
+				  .start = area->start,
+				  .end = area->end,
 				  .va = va,
 				  .executable = executable->id,
 				  .pages = no_pages(executable),
@@ -85,37 +85,37 @@ static bool is_no_elf(const struct ep_executable *executable)
  * While nobody knows whether it is an ELF file, languages may say that it is theirs. A JIT's mapping may be another
  * one when a worker comes to open it.
  */
-static bool may_be_anonymous(const struct ep_area *place)
+static bool may_be_anonymous(const struct ep_area *area)
 {
-	const struct ep_executable *executable = place->executable;
+	const struct ep_executable *executable = ep_area_executable(area);
 
 	if (!executable)
-		return place->state == EP_AREA_KNOWN || place->is_memfd;
+		return !area->use || area->is_memfd;
 	return is_no_elf(executable) ||
 	       ((executable->state == EP_EXECUTABLE_PENDING || executable->state == EP_EXECUTABLE_FAILED) &&
 		ep_is_memfd_path(executable->path));
 }
 
-int ep_rows_add(struct ep_vec *rows, const struct ep_area *place, uint32_t anonymous)
+int ep_rows_add(struct ep_vec *rows, const struct ep_area *area, uint32_t anonymous)
 {
-	struct ep_row raw = {.start = place->start, .end = place->end, .pages = EP_PAGES_ABSENT};
+	const struct ep_executable *executable = ep_area_executable(area);
+	struct ep_row raw = {.start = area->start, .end = area->end, .pages = EP_PAGES_ABSENT};
 	uint64_t va;
 
-	if (may_be_anonymous(place))
+	if (may_be_anonymous(area))
 		raw.executable = anonymous;
-	if (!place->executable &&
-	    (place->state == EP_AREA_ASKED || (place->is_looked_at && !raw.executable)))
+	if (ep_area_is_looked_for(area))
 		raw.pages = EP_PAGES_PENDING;
-	else if (!place->executable && place->state == EP_AREA_GONE)
+	else if (ep_area_is_gone(area))
 		raw.pages = EP_PAGES_GONE;
-	if (!place->executable || is_no_elf(place->executable))
+	if (!executable || is_no_elf(executable))
 		return push(rows, raw);
-	if (ep_executable_find_va(place->executable, place->file_off, &va) < 0) {
-		if (place->executable->state == EP_EXECUTABLE_PENDING)
+	if (ep_executable_find_va(executable, area->file_off, &va) < 0) {
+		if (executable->state == EP_EXECUTABLE_PENDING)
 			raw.pages = EP_PAGES_PENDING;
 		return push(rows, raw);
 	}
-	return add_covered(rows, place, va);
+	return add_covered(rows, area, va);
 }
 
 /*
@@ -354,18 +354,18 @@ void ep_row_set_fini(struct ep_row_set *set)
 	ep_vec_fini(&set->entries);
 }
 
-bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *places,
+bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *areas,
 		     const struct ep_language_view *languages, size_t n)
 {
-	const struct ep_area *place;
+	const struct ep_area *area;
 	uint32_t anonymous = 0;
 	bool all = true;
 
 	for (size_t i = 0; i < n; i++)
 		anonymous |= languages[i].anonymous ? EP_ROW_ANONYMOUS : 0;
 	set->rows.len = 0;
-	ep_vec_each (places, place) {
-		all = ep_rows_add(&set->rows, place, anonymous) == 0;
+	ep_vec_each (areas, area) {
+		all = ep_rows_add(&set->rows, area, anonymous) == 0;
 		if (!all)
 			break;
 	}
@@ -381,6 +381,17 @@ bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *places,
 		set->scratch = unmarked;
 	}
 	return all;
+}
+
+void ep_row_set_await(struct ep_row_set *set, uint64_t start, uint64_t end)
+{
+	struct ep_row *row;
+
+	ep_vec_each (&set->rows, row) {
+		if (row->start >= start && row->end <= end && !row->executable &&
+		    row->pages == EP_PAGES_ABSENT)
+			row->pages = EP_PAGES_PENDING;
+	}
 }
 
 const struct ep_vec *ep_row_set_entries(struct ep_row_set *set, const struct ep_language_view *languages,

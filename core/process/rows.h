@@ -17,7 +17,7 @@
  * Appends the rows of one mapping to `rows` (struct ep_row). Memory that no ELF file backs is
  * `anonymous`'s: EP_ROW_ANONYMOUS, or 0. 0, -E2BIG, -ENOMEM.
  */
-int ep_rows_add(struct ep_vec *rows, const struct ep_area *place, uint32_t anonymous);
+int ep_rows_add(struct ep_vec *rows, const struct ep_area *area, uint32_t anonymous);
 
 /*
  * Copies rows to `marked`, cut at the borders of `ranges` (sorted, disjoint); what lies in a range
@@ -43,11 +43,13 @@ struct ep_row_set {
 void ep_row_set_init(struct ep_row_set *set);
 void ep_row_set_fini(struct ep_row_set *set);
 /*
- * Into set->rows, from places (struct ep_area), as `n` languages mark them: where there
- * is no room for that they stay native. False when there are more places than there may be rows.
+ * Into set->rows, from areas (struct ep_area), as `n` languages mark them: where there
+ * is no room for that they stay native. False when there are more areas than there may be rows.
  */
-bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *places,
+bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *areas,
 		     const struct ep_language_view *languages, size_t n);
+/* Code of no file in [start, end) may get rules in a moment. */
+void ep_row_set_await(struct ep_row_set *set, uint64_t start, uint64_t end);
 /* The rows, followed by the code entries of languages, if there are any. NULL: no memory. */
 const struct ep_vec *ep_row_set_entries(struct ep_row_set *set, const struct ep_language_view *languages,
 					size_t n);

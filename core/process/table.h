@@ -15,7 +15,7 @@ struct ep_table {
 	struct ep_map live;  /* pid -> struct ep_process * */
 	struct ep_map ended; /* pid -> struct ep_process *, linked by `older` */
 	/* Those that ended, oldest first: just now; those of them that were sampled, with their
-	 * places and languages; those of which only the identity is wanted. */
+	 * mappings and languages; those of which only the identity is wanted. */
 	struct ep_ended_list recent, lingering, kept;
 	size_t n_ended;
 };

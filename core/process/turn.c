@@ -8,35 +8,26 @@
 #define UNSAMPLED_NS (EP_NS_PER_SEC / 2)
 /* Samples of a program that ended, and names its languages remember, may be wanted so long. */
 #define LINGER_NS (5 * EP_NS_PER_SEC / 2)
-#define MANY_PLACES 1024
+#define MANY_AREAS 1024
 
 void ep_processes_mark(struct ep_processes *processes, struct ep_process *process)
 {
 	processes->changed = true;
-	process->places_hurried = false;
-	ep_processes_count_places(processes, process);
+	if (process->sharer.mappings)
+		process->sharer.mappings->hurried = false;
 	ep_publisher_mark(&processes->publisher, process);
-}
-
-void ep_processes_count_places(struct ep_processes *processes, struct ep_process *process)
-{
-	processes->n_places += process->places.len - process->n_counted;
-	process->n_counted = process->places.len;
 }
 
 void ep_processes_hurry(struct ep_processes *processes, struct ep_process *process)
 {
 	process->hurried = true;
-	if (process->places_hurried)
-		return;
-	process->places_hurried = true;
-	ep_areas_hurry(&process->places, processes->executables);
+	ep_mappings_hurry(process->sharer.mappings, processes->executables);
 }
 
-/* All its places are looked through: where there are many, not while it rests from its last rows. */
+/* All its areas are looked through: where there are many, not while it rests from its last rows. */
 static bool may_look_at_text(const struct ep_process *process, uint64_t now_ns)
 {
-	return process->places.len <= MANY_PLACES || now_ns >= process->publish_after_ns;
+	return ep_process_areas(process)->len <= MANY_AREAS || now_ns >= process->publish_after_ns;
 }
 
 /* In this order: what is published may let samples go on their way. */
@@ -47,7 +38,7 @@ void ep_processes_act(struct ep_processes *processes)
 	if (processes->stopped)
 		return;
 	ep_processes_spread_news(processes);
-	ep_files_run(&processes->files);
+	ep_file_looks_run(&processes->files.looks);
 	ep_reads_run(&processes->reads);
 	if (processes->publisher.n_dirty > 0) {
 		uint64_t now_ns = ep_clock_mono_ns();
@@ -90,12 +81,10 @@ void ep_processes_on_room(void *arg)
 
 /* --- programs that ended --------------------------------------------------------------------- */
 
-static void let_go(struct ep_processes *processes, struct ep_process *process)
+static void let_go(struct ep_process *process)
 {
-	ep_areas_clear(&process->places);
-	ep_processes_count_places(processes, process);
+	ep_mappings_leave(&process->sharer);
 	ep_process_languages_drop(process);
-	ep_process_stop_asking(process);
 }
 
 /* Times of records and the clock are the same; nothing is let go before it was all heard of. */
@@ -112,12 +101,12 @@ void ep_processes_sweep_ended(struct ep_processes *processes, uint64_t now_ns, u
 			continue;
 		}
 		ep_table_remove_ended(table, process, &table->recent);
-		let_go(processes, process);
+		let_go(process);
 		ep_process_free(process);
 	}
 	while ((process = ep_table_first_ended(&table->lingering,
 					       known_ns - EP_MIN(known_ns, LINGER_NS))) != NULL) {
-		let_go(processes, process);
+		let_go(process);
 		ep_table_move(process, &table->lingering, &table->kept);
 	}
 	while ((process = ep_table_first_ended(&table->kept, now_ns - EP_MIN(now_ns, keep_ns))) !=

@@ -53,12 +53,14 @@ static int make_executables(struct ep_replay *replay)
 	int r = 0;
 
 	replay->executables = calloc(n + 1, sizeof(*replay->executables));
-	if (!replay->executables)
+	replay->uses = calloc(n + 1, sizeof(*replay->uses));
+	if (!replay->executables || !replay->uses)
 		return -ENOMEM;
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		const struct ep_fixture_executable *recorded = ep_replay_executable(replay, i);
 		struct ep_executable *executable = &replay->executables[i];
 
+		replay->uses[i].executable = executable;
 		executable->id = i + 1;
 		executable->n_segments =
 			EP_MIN(recorded->segments.len, EP_LEN(executable->segments));
@@ -84,7 +86,7 @@ int ep_replay_new(struct ep_fixture *fixture, const struct ep_replay_source *sou
 	replay->fixture = fixture;
 	replay->source = source;
 	replay->shims = shims;
-	ep_vec_init(&replay->places, sizeof(struct ep_area), EP_FIXTURE_MAX_MAPPINGS);
+	ep_vec_init(&replay->areas, sizeof(struct ep_area), EP_FIXTURE_MAX_MAPPINGS);
 	ep_row_set_init(&replay->set);
 	ep_vec_init(&replay->event, 1, EP_REPLAY_EVENT_BYTES);
 	ep_vec_init(&replay->held_events, sizeof(struct ep_vec), EP_FIXTURE_MAX_THREADS);
@@ -114,9 +116,10 @@ void ep_replay_free(struct ep_replay *replay)
 	for (size_t i = 0; replay->executables && i < replay->fixture->executables.len; i++)
 		ep_delta_store_drop_text(replay->store, replay->executables[i].text);
 	free(replay->executables);
+	free(replay->uses);
 	ep_delta_store_free(replay->store);
 	ep_kernel_free(replay->kernel);
-	ep_vec_fini(&replay->places);
+	ep_vec_fini(&replay->areas);
 	ep_row_set_fini(&replay->set);
 	ep_vec_fini(&replay->event);
 	ep_vec_each (&replay->held_events, event)
@@ -140,26 +143,26 @@ int ep_replay_limit_frames(struct ep_replay *replay, uint32_t frames)
 
 /* --- walking --------------------------------------------------------------------------------- */
 
-static int make_places(struct ep_replay *replay)
+static int make_areas(struct ep_replay *replay)
 {
 	const struct ep_fixture_mapping *mapping;
 
-	replay->places.len = 0;
+	replay->areas.len = 0;
 	ep_vec_each (&replay->fixture->mappings, mapping) {
-		struct ep_area *place;
+		struct ep_area *area;
 
 		if (!(mapping->prot & PROT_EXEC))
 			continue;
-		place = ep_vec_push(&replay->places);
-		if (!place)
+		area = ep_vec_push(&replay->areas);
+		if (!area)
 			return -ENOMEM;
-		*place = (struct ep_area){
+		*area = (struct ep_area){
 			.start = mapping->start,
 			.end = mapping->end,
 			.file_off = mapping->file_off,
 		};
 		if (mapping->executable)
-			place->executable = &replay->executables[mapping->executable - 1];
+			area->use = &replay->uses[mapping->executable - 1];
 	}
 	return 0;
 }
@@ -185,7 +188,7 @@ int ep_replay_publish(struct ep_replay *replay)
 	struct ep_language_view views[EP_MAX_LANGUAGES];
 	const struct ep_vec *entries;
 	size_t n_views = 0;
-	int r = make_places(replay);
+	int r = make_areas(replay);
 
 	for (size_t i = 0; i < replay->n_languages && n_views < EP_MAX_LANGUAGES; i++) {
 		const struct ep_replay_language *language = &replay->languages[i];
@@ -206,7 +209,7 @@ int ep_replay_publish(struct ep_replay *replay)
 	replay->untold = false;
 	ep_delta_store_collect(replay->store);
 	ep_delta_store_collect(replay->store);
-	if (r == 0 && !ep_row_set_make(&replay->set, &replay->places, views, n_views))
+	if (r == 0 && !ep_row_set_make(&replay->set, &replay->areas, views, n_views))
 		r = -E2BIG;
 	if (r < 0)
 		return r;

@@ -3,7 +3,7 @@
 #ifndef EP_REPLAY_REPLAY_INTERNAL_H
 #define EP_REPLAY_REPLAY_INTERNAL_H
 
-#include "core/process/executables.h"
+#include "core/process/mappings.h"
 #include "core/process/rows.h"
 #include "core/plugin/attached.h"
 #include "core/replay/kernel.h"
@@ -46,7 +46,8 @@ struct ep_replay {
 	struct ep_kernel *kernel;
 	struct ep_delta_store *store;
 	struct ep_executable *executables; /* one for each of the fixture's */
-	struct ep_vec places;		   /* struct ep_area: what is executable */
+	struct ep_file_use *uses;	   /* that lead to them */
+	struct ep_vec areas;		   /* struct ep_area: what is executable */
 	struct ep_row_set set;
 	uint32_t rows_ref, rows_serial;
 	size_t n_entries; /* at rows_ref */

@@ -13,6 +13,7 @@
 #include "core/process/internal.h"
 #include "core/unwind/delta_store.h"
 #include "tests/kit/test.h"
+#include "tests/unit/areas.h"
 #include "tests/unit/heap_chunks.h"
 
 #include <fcntl.h>
@@ -431,12 +432,20 @@ static inline void assert_described(struct world *w, struct ep_program program, 
 	assert_string_equal(identity->exe_path, exe_path);
 }
 
-static inline struct ep_area *world_place(struct world *w, struct ep_program program,
-						     uint64_t addr)
+enum world_area_state { AREA_KNOWN, AREA_ASKED, AREA_GONE };
+
+static inline enum world_area_state world_state(const struct ep_area *area)
+{
+	if (ep_area_is_looked_for(area))
+		return AREA_ASKED;
+	return ep_area_is_gone(area) ? AREA_GONE : AREA_KNOWN;
+}
+
+static inline struct ep_area *world_area(struct world *w, struct ep_program program, uint64_t addr)
 {
 	struct ep_process *process = world_process(w, program);
 
-	return process ? ep_areas_find(&process->places, addr) : NULL;
+	return process ? ep_areas_find(ep_process_areas(process), addr) : NULL;
 }
 
 #define WORLD_TEST(name) EP_TEST_ON(name, struct world *w, world_open, world_close)

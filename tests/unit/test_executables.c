@@ -37,7 +37,7 @@ static struct ep_area *map_file(struct world *w, size_t i)
 
 	world_map(w, world_now(), prog.pid, (i + 1) * ADDR, &file);
 	world_settle(w);
-	return world_place(w, prog, (i + 1) * ADDR);
+	return world_area(w, prog, (i + 1) * ADDR);
 }
 
 static void unmap_file(struct world *w, size_t i)
@@ -60,10 +60,10 @@ WORLD_TEST(unused_ones_give_way_to_new_ones)
 
 	world_exec(w, world_now(), prog, "prog");
 	for (size_t i = 0; i < EP_LEN(ids); i++)
-		ids[i] = map_file(w, i)->executable->id;
+		ids[i] = ep_area_executable(map_file(w, i))->id;
 	unmap_file(w, 0);
 	entries->max_entries = entries->by_id.len;
-	assert_non_null(map_file(w, 2)->executable);
+	assert_non_null(ep_area_executable(map_file(w, 2)));
 	assert_null(ep_executables_find(entries, ids[0]));
 	assert_non_null(ep_executables_find(entries, ids[1]));
 	assert_int_equal(ep_executables_stats(entries)->forgotten, 1);
@@ -79,7 +79,7 @@ WORLD_TEST(what_batches_may_name_does_not_give_way)
 	unmap_file(w, 0);
 	entries->keep_ns = 3600 * EP_NS_PER_SEC;
 	entries->max_entries = entries->by_id.len;
-	assert_null(map_file(w, 1)->executable);
+	assert_null(ep_area_executable(map_file(w, 1)));
 	assert_int_equal(ep_executables_stats(entries)->forgotten, 0);
 	assert_int_equal(ep_executables_stats(entries)->refused, 1);
 }
@@ -92,11 +92,11 @@ WORLD_TEST(a_file_without_an_entry_is_no_anonymous_code)
 	world_exec(w, world_now(), prog, "prog");
 	(void)map_file(w, 0);
 	entries_of(w)->max_entries = entries_of(w)->by_id.len;
-	assert_int_equal(map_file(w, 1)->state, EP_AREA_GONE);
+	assert_int_equal(world_state(map_file(w, 1)), AREA_GONE);
 	/* The same of a process that is read: it maps what we map. */
 	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
 	world_settle(w);
-	assert_int_equal(world_place(w, child, (uintptr_t)world_new)->state, EP_AREA_GONE);
+	assert_int_equal(world_state(world_area(w, child, (uintptr_t)world_new)), AREA_GONE);
 	assert_true(ep_executables_stats(entries_of(w))->refused > 1);
 }
 

@@ -5,6 +5,7 @@
 #include "core/process/mappings.h"
 #include "core/walk/walk.h"
 #include "tests/kit/test.h"
+#include "tests/unit/areas.h"
 #include "tests/unit/runtime.h"
 #include "tests/unit/walk_world.h"
 
@@ -72,11 +73,18 @@ static void pass(void *arg, const void *event, size_t bytes)
 	passed.n++;
 }
 
-static void add_place(struct ep_process *process, uint64_t start, struct ep_executable *of)
-{
-	struct ep_area place = {.start = start, .end = start + 0x1000, .executable = of};
+static size_t n_areas;
 
-	assert_int_equal(ep_areas_insert(&process->places, place), 0);
+static void add_area(struct ep_process *process, uint64_t start, struct ep_executable *of)
+{
+	struct ep_area area = {.start = start, .end = start + 0x1000};
+
+	assert_int_equal(put_area(&process->sharer, &n_areas, area, of), 0);
+}
+
+static void set_looking(struct ep_process *process, size_t n)
+{
+	ep_mappings_own(&process->sharer, &n_areas)->n_looking = n;
 }
 
 static int set_up(void **state)
@@ -90,8 +98,8 @@ static int set_up(void **state)
 	fx->process = ep_process_new((struct ep_program){.pid = 9, .image = 1, .start_ns = 5});
 	fx->process->state = EP_PROCESS_KNOWN;
 	assert_int_equal(ep_table_add(&fx->table, fx->process), 0);
-	add_place(fx->process, FILE_CODE, &executable);
-	add_place(fx->process, JIT_CODE, NULL);
+	add_area(fx->process, FILE_CODE, &executable);
+	add_area(fx->process, JIT_CODE, NULL);
 	options.table = &fx->table;
 	options.publisher = &fx->publisher;
 	assert_int_equal(ep_held_new(&options, &fx->held), 0);
@@ -104,7 +112,6 @@ static int tear_down(void **state)
 	ep_autofree struct fixture *fx = *state;
 
 	ep_held_free(fx->held);
-	ep_areas_clear(&fx->process->places);
 	ep_process_free(fx->process);
 	ep_table_fini(&fx->table);
 	return 0;
@@ -161,11 +168,11 @@ EP_TEST_WITH(code_without_a_file_is_code, set_up, tear_down)
 FIXTURE_TEST(copy_walked_through_unknown_code_waits_for_its_file)
 {
 	ep_row_set_init(&fx->publisher.set);
-	fx->process->is_asking = true;
+	set_looking(fx->process, 1);
 	give(fx, NULL, 0, sizeof(struct ep_copy));
 	assert_int_equal(walked, 1);
 	assert_int_equal(passed.n, 0);
-	fx->process->is_asking = false;
+	set_looking(fx->process, 0);
 	ep_held_retry(fx->held);
 	assert_int_equal(walked, 2);
 	assert_int_equal(passed.n, 1);
@@ -269,13 +276,13 @@ FIXTURE_TEST(the_kernels_part_has_an_error_of_its_own)
 
 FIXTURE_TEST(sample_waits_while_a_file_is_looked_at)
 {
-	fx->process->is_asking = true;
+	set_looking(fx->process, 1);
 	give(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
 	assert_int_equal(passed.n, 0);
 	assert_true(ep_held_bytes(fx->held) > 0);
 	ep_held_retry(fx->held);
 	assert_int_equal(passed.n, 0);
-	fx->process->is_asking = false;
+	set_looking(fx->process, 0);
 	ep_held_retry(fx->held);
 	assert_int_equal(passed.n, 1);
 	assert_int_equal(EP_FRAME_AUX(passed.words[0]), 7);
@@ -285,8 +292,7 @@ FIXTURE_TEST(sample_waits_while_a_file_is_looked_at)
 /* It has waited long enough: without its copy, it says what BPF said. */
 FIXTURE_TEST(copy_of_an_unknown_process_is_dropped_in_the_end)
 {
-	ep_areas_clear(&fx->process->places);
-	ep_areas_init(&fx->process->places);
+	ep_mappings_leave(&fx->process->sharer);
 	fx->process->state = EP_PROCESS_NEW;
 	give(fx, NULL, 0, sizeof(struct ep_copy));
 	assert_int_equal(passed.n, 0);
@@ -307,7 +313,7 @@ FIXTURE_TEST(nothing_waits_for_a_process_nobody_knows)
 
 FIXTURE_TEST(oldest_goes_when_too_many_wait)
 {
-	fx->process->is_asking = true;
+	set_looking(fx->process, 1);
 	for (int i = 0; i < 1000; i++)
 		give(fx, (const uint64_t[]){FILE_CODE}, 1, 0);
 	assert_true(passed.n > 0);
@@ -323,7 +329,8 @@ FIXTURE_TEST(a_program_that_floods_pushes_out_its_own_samples)
 	uint32_t n_flood;
 
 	other->state = EP_PROCESS_KNOWN;
-	other->is_asking = fx->process->is_asking = true;
+	set_looking(other, 1);
+	set_looking(fx->process, 1);
 	assert_int_equal(ep_table_add(&fx->table, other), 0);
 	for (int i = 0; i < 20; i++)
 		give_of(fx, other_is, (const uint64_t[]){FILE_CODE}, 1, 0, 0);
@@ -337,12 +344,12 @@ FIXTURE_TEST(a_program_that_floods_pushes_out_its_own_samples)
 		give_of(fx, other_is, (const uint64_t[]){FILE_CODE}, 1, 0, 0);
 	assert_int_equal(passed.sample.pid, fx->process->program.pid);
 	passed.n = 0;
-	other->is_asking = false;
+	set_looking(other, 0);
 	ep_held_retry(fx->held);
 	assert_int_equal(passed.n, 40);
 	assert_int_equal(passed.sample.pid, other_is.pid);
 	passed.n = 0;
-	fx->process->is_asking = false;
+	set_looking(fx->process, 0);
 	ep_held_retry(fx->held);
 	assert_true(passed.n > 0);
 	assert_int_equal(ep_held_bytes(fx->held), 0);
@@ -528,14 +535,14 @@ CODE_TEST(sample_that_lacked_code_waits_for_its_process_as_well)
 {
 	send_to_walk(fx);
 	uv_sem_wait(&code.begun);
-	fx->process->is_asking = true;
+	set_looking(fx->process, 1);
 	while (ep_held_busy(fx->held)) {
 		uv_sem_post(&code.go_on);
 		(void)uv_run(&code.loop, UV_RUN_ONCE);
 		ep_held_retry(fx->held);
 	}
 	assert_int_equal(passed.n, 0);
-	fx->process->is_asking = false;
+	set_looking(fx->process, 0);
 	ep_held_retry(fx->held);
 	assert_int_equal(passed.n, 1);
 }

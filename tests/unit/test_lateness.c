@@ -109,12 +109,12 @@ static void check_life(struct world *w, uint32_t life)
 	snprintf(path, sizeof(path), "/nowhere/%u.3", life);
 	assert_described(w, old, "sh", "");
 	assert_described(w, new, comm, path);
-	assert_non_null(world_place(w, old, 0x1000));
-	assert_int_equal(world_process(w, old)->places.len, 1);
-	assert_int_equal(world_process(w, new)->places.len, 3);
-	assert_non_null(world_place(w, new, 0x30000));
-	assert_non_null(world_place(w, new, 0x40000));
-	assert_non_null(world_place(w, new, 0x60000));
+	assert_non_null(world_area(w, old, 0x1000));
+	assert_int_equal(ep_process_areas(world_process(w, old))->len, 1);
+	assert_int_equal(ep_process_areas(world_process(w, new))->len, 3);
+	assert_non_null(world_area(w, new, 0x30000));
+	assert_non_null(world_area(w, new, 0x40000));
+	assert_non_null(world_area(w, new, 0x60000));
 	assert_int_equal(world_process(w, old)->state, EP_PROCESS_ENDED);
 	assert_int_equal(world_process(w, new)->state, EP_PROCESS_ENDED);
 }

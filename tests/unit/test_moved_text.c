@@ -85,7 +85,7 @@ static struct ep_program start(struct world *w)
 
 static const struct ep_area *place_of(struct world *w, struct ep_program program, uint64_t i)
 {
-	return world_place(w, program, (uintptr_t)pages + i * PAGE);
+	return world_area(w, program, (uintptr_t)pages + i * PAGE);
 }
 
 WORLD_TEST(a_copy_of_the_text_is_the_file)
@@ -94,8 +94,9 @@ WORLD_TEST(a_copy_of_the_text_is_the_file)
 
 	fill_copy();
 	child = start(w);
-	assert_non_null(place_of(w, child, 1)->executable);
-	assert_ptr_equal(place_of(w, child, 1)->executable, place_of(w, child, 0)->executable);
+	assert_non_null(ep_area_executable(place_of(w, child, 1)));
+	assert_ptr_equal(ep_area_executable(place_of(w, child, 1)),
+			 ep_area_executable(place_of(w, child, 0)));
 	assert_int_equal(place_of(w, child, 1)->file_off, text_off + PAGE);
 	assert_int_equal(w->processes->stats.moved_texts, 1);
 }
@@ -107,11 +108,11 @@ WORLD_TEST(what_is_filled_later_is_compared_again)
 
 	memset(pages + PAGE, 0, PAGE);
 	child = start(w);
-	assert_null(place_of(w, child, 1)->executable);
+	assert_null(ep_area_executable(place_of(w, child, 1)));
 	assert_true(place_of(w, child, 1)->is_compared);
 	fill_copy();
 	map_copy(w, child.pid);
-	assert_non_null(place_of(w, child, 1)->executable);
+	assert_non_null(ep_area_executable(place_of(w, child, 1)));
 }
 
 WORLD_TEST(other_bytes_are_no_text)
@@ -121,8 +122,8 @@ WORLD_TEST(other_bytes_are_no_text)
 	fill_copy();
 	pages[2 * PAGE - 1]++;
 	child = start(w);
-	assert_null(place_of(w, child, 1)->executable);
-	assert_int_equal(place_of(w, child, 1)->state, EP_AREA_KNOWN);
+	assert_null(ep_area_executable(place_of(w, child, 1)));
+	assert_int_equal(world_state(place_of(w, child, 1)), AREA_KNOWN);
 	assert_int_equal(w->processes->stats.moved_texts, 0);
 }
 
@@ -152,7 +153,7 @@ static struct ep_program start_described(struct world *w)
 	world_exec(w, world_now(), child, "child");
 	map_page(w, child.pid, 0);
 	world_settle(w);
-	executable = place_of(w, child, 0)->executable;
+	executable = ep_area_executable(place_of(w, child, 0));
 	assert_non_null(executable);
 	assert_int_equal(ep_executable_find_va(executable, text_off, &executable->described_va), 0);
 	executable->described_end = executable->described_va + CODE_BYTES;
@@ -164,7 +165,7 @@ static struct ep_area *map_code(struct world *w, struct ep_program child, const 
 {
 	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)code, n_pages * PAGE);
 	world_settle(w);
-	return world_place(w, child, (uintptr_t)code);
+	return world_area(w, child, (uintptr_t)code);
 }
 
 WORLD_TEST(a_copy_of_described_code_is_the_files_wherever_it_is)
@@ -173,8 +174,8 @@ WORLD_TEST(a_copy_of_described_code_is_the_files_wherever_it_is)
 	struct ep_program child = start_described(w);
 	const struct ep_area *place = map_code(w, child, code, CODE_PAGES);
 
-	assert_non_null(place->executable);
-	assert_ptr_equal(place->executable, place_of(w, child, 0)->executable);
+	assert_non_null(ep_area_executable(place));
+	assert_ptr_equal(ep_area_executable(place), ep_area_executable(place_of(w, child, 0)));
 	assert_int_equal(place->file_off, text_off);
 	assert_int_equal(w->processes->stats.moved_texts, 1);
 	munmap(code, CODE_PAGES * PAGE);
@@ -185,9 +186,9 @@ WORLD_TEST(what_is_not_all_of_it_is_no_copy)
 	uint8_t *code = copy_code();
 	struct ep_program child = start_described(w);
 
-	assert_null(map_code(w, child, code, CODE_PAGES - 1)->executable);
+	assert_null(ep_area_executable(map_code(w, child, code, CODE_PAGES - 1)));
 	code[CODE_BYTES - 1]++;
-	assert_null(map_code(w, child, code, CODE_PAGES)->executable);
+	assert_null(ep_area_executable(map_code(w, child, code, CODE_PAGES)));
 	assert_int_equal(w->processes->stats.moved_texts, 0);
 	munmap(code, CODE_PAGES * PAGE);
 }
@@ -196,10 +197,10 @@ WORLD_TEST(little_code_is_looked_for_nowhere)
 {
 	uint8_t *code = copy_code();
 	struct ep_program child = start_described(w);
-	struct ep_executable *executable = place_of(w, child, 0)->executable;
+	struct ep_executable *executable = ep_area_executable(place_of(w, child, 0));
 
 	executable->described_end = executable->described_va + PAGE;
-	assert_null(map_code(w, child, code, 1)->executable);
+	assert_null(ep_area_executable(map_code(w, child, code, 1)));
 	munmap(code, CODE_PAGES * PAGE);
 }
 
@@ -242,14 +243,14 @@ WORLD_TEST(an_image_in_memory_is_an_executable_of_all_who_have_it)
 	if (!image)
 		skip();
 	a = start_image(w, image);
-	executable = world_place(w, a, (uintptr_t)image)->executable;
+	executable = ep_area_executable(world_area(w, a, (uintptr_t)image));
 	assert_non_null(executable);
-	assert_int_equal(world_place(w, a, (uintptr_t)image)->file_off, 0);
+	assert_int_equal(world_area(w, a, (uintptr_t)image)->file_off, 0);
 	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
 	assert_string_equal(executable->path, "[image]");
 	assert_non_null(executable->text);
 	b = start_image(w, image);
-	assert_ptr_equal(world_place(w, b, (uintptr_t)image)->executable, executable);
+	assert_ptr_equal(ep_area_executable(world_area(w, b, (uintptr_t)image)), executable);
 	assert_int_equal(w->processes->stats.images, 2);
 	munmap(image, IMAGE_PAGES * PAGE);
 }
@@ -302,11 +303,11 @@ WORLD_TEST(an_image_that_is_filled_later_is_seen_when_the_kernel_tells)
 		skip();
 	image[0] = 0;
 	child = start_image(w, image);
-	assert_null(world_place(w, child, (uintptr_t)image)->executable);
+	assert_null(ep_area_executable(world_area(w, child, (uintptr_t)image)));
 	image[0] = 0x7f;
 	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)image, PAGE);
 	world_settle(w);
-	assert_non_null(world_place(w, child, (uintptr_t)image)->executable);
+	assert_non_null(ep_area_executable(world_area(w, child, (uintptr_t)image)));
 	munmap(image, IMAGE_PAGES * PAGE);
 }
 
@@ -316,31 +317,32 @@ WORLD_TEST(code_of_an_image_is_a_part_of_a_place)
 	uint8_t *image = make_image();
 	struct ep_program child = world_child();
 	const struct ep_area *code, *rest;
+	struct ep_mappings *mappings;
 	struct ep_area again;
-	struct ep_vec places;
 
 	if (!image)
 		skip();
 	world_exec(w, world_now(), child, "child");
 	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)image, IMAGE_PAGES * PAGE);
 	world_settle(w);
-	code = world_place(w, child, (uintptr_t)image);
-	assert_non_null(code->executable);
+	code = world_area(w, child, (uintptr_t)image);
+	assert_non_null(ep_area_executable(code));
 	assert_true(code->end < (uintptr_t)image + IMAGE_PAGES * PAGE);
-	rest = world_place(w, child, code->end);
-	assert_null(rest->executable);
+	rest = world_area(w, child, code->end);
+	assert_null(ep_area_executable(rest));
 	assert_int_equal(rest->end, (uintptr_t)image + IMAGE_PAGES * PAGE);
 	again = *rest;
 	again.start = code->start;
 	again.is_searched = again.is_compared = false;
-	ep_areas_init(&places);
-	assert_int_equal(ep_areas_insert(&places, again), 0);
-	ep_moved_text_keep(&places, &world_process(w, child)->places);
-	assert_int_equal(places.len, 2);
-	assert_ptr_equal(ep_areas_find(&places, code->start)->executable, code->executable);
-	assert_int_equal(ep_areas_find(&places, code->start)->end, code->end);
-	assert_null(ep_areas_find(&places, code->end)->executable);
-	ep_areas_clear(&places);
+	mappings = ep_mappings_new(&w->processes->n_areas);
+	assert_int_equal(ep_mappings_insert(mappings, again), 0);
+	ep_moved_text_keep(mappings, ep_process_areas(world_process(w, child)));
+	assert_int_equal(mappings->areas.len, 2);
+	assert_ptr_equal(ep_area_executable(ep_areas_find(&mappings->areas, code->start)),
+			 ep_area_executable(code));
+	assert_int_equal(ep_areas_find(&mappings->areas, code->start)->end, code->end);
+	assert_null(ep_area_executable(ep_areas_find(&mappings->areas, code->end)));
+	ep_mappings_free(mappings);
 	munmap(image, IMAGE_PAGES * PAGE);
 }
 
@@ -364,9 +366,9 @@ WORLD_TEST(an_image_that_is_filled_later_is_seen_when_its_code_is_sampled)
 	image[0] = 0x7f;
 	sample_raw(w, child, now_ns);
 	sample_raw(w, child, now_ns + 49 * EP_NS_PER_MS);
-	assert_null(world_place(w, child, (uintptr_t)image)->executable);
+	assert_null(ep_area_executable(world_area(w, child, (uintptr_t)image)));
 	sample_raw(w, child, now_ns + 51 * EP_NS_PER_MS);
-	assert_non_null(world_place(w, child, (uintptr_t)image)->executable);
+	assert_non_null(ep_area_executable(world_area(w, child, (uintptr_t)image)));
 	munmap(image, IMAGE_PAGES * PAGE);
 }
 
@@ -385,7 +387,7 @@ WORLD_TEST(memory_is_looked_at_once_more_three_times)
 	assert_int_equal(world_process(w, child)->n_looks, 3);
 	image[0] = 0x7f;
 	sample_raw(w, child, now_ns + 200 * EP_NS_PER_SEC);
-	assert_null(world_place(w, child, (uintptr_t)image)->executable);
+	assert_null(ep_area_executable(world_area(w, child, (uintptr_t)image)));
 	munmap(image, IMAGE_PAGES * PAGE);
 }
 
@@ -399,7 +401,7 @@ WORLD_TEST(so_many_places_of_a_program_are_looked_at)
 	for (uint64_t i = 1; i <= 40; i++) {
 		world_map_anonymous(w, world_now(), child.pid, i * 0x10000, PAGE);
 		world_settle(w);
-		looked += world_place(w, child, i * 0x10000)->is_searched;
+		looked += world_area(w, child, i * 0x10000)->is_searched;
 	}
 	assert_int_equal(looked, 16);
 }
@@ -409,21 +411,21 @@ WORLD_TEST(so_many_places_of_a_program_are_looked_at)
 /* What is known of it holds when the process is read. */
 WORLD_TEST(places_that_are_read_anew_keep_it)
 {
+	struct ep_mappings *mappings = ep_mappings_new(&w->processes->n_areas);
 	struct ep_area again;
 	struct ep_program child;
-	struct ep_vec places;
 
 	fill_copy();
 	child = start(w);
 	again = *place_of(w, child, 1);
-	again.executable = NULL;
+	again.use = NULL;
 	again.is_compared = again.is_searched = false;
 	again.file_off = 0;
-	ep_areas_init(&places);
-	assert_int_equal(ep_areas_insert(&places, again), 0);
-	ep_moved_text_keep(&places, &world_process(w, child)->places);
-	assert_ptr_equal(ep_areas_find(&places, again.start)->executable, place_of(w, child, 0)->executable);
-	ep_areas_clear(&places);
+	assert_int_equal(ep_mappings_insert(mappings, again), 0);
+	ep_moved_text_keep(mappings, ep_process_areas(world_process(w, child)));
+	assert_ptr_equal(ep_area_executable(ep_areas_find(&mappings->areas, again.start)),
+			 ep_area_executable(place_of(w, child, 0)));
+	ep_mappings_free(mappings);
 }
 
 EP_TEST(plugins_see_it_as_the_files)

@@ -49,7 +49,7 @@ static struct ep_area *map_once(struct world *w, uint64_t addr,
 					   const struct world_file *file)
 {
 	world_map(w, world_now(), prog.pid, addr, file);
-	return world_place(w, prog, addr);
+	return world_area(w, prog, addr);
 }
 
 static void start_mapped(struct world *w, const struct world_file *file)
@@ -81,15 +81,15 @@ static const struct ep_executable *executable_at(struct world *w, struct ep_prog
 	const struct ep_area *place;
 
 	world_settle(w);
-	place = world_place(w, program, addr);
-	assert_int_equal(place->state, EP_AREA_KNOWN);
-	assert_non_null(place->executable);
-	return place->executable;
+	place = world_area(w, program, addr);
+	assert_int_equal(world_state(place), AREA_KNOWN);
+	assert_non_null(ep_area_executable(place));
+	return ep_area_executable(place);
 }
 
 static void assert_asked(struct world *w, uint64_t files)
 {
-	assert_int_equal(w->processes->files.asked, files);
+	assert_int_equal(w->processes->files.looks.asked, files);
 }
 
 /* One look in its first mount namespace, one in the next: the other program runs in that. */
@@ -98,18 +98,18 @@ static void one_look_in_each_namespace(struct world *w, struct world_file file)
 	const struct ep_executable *executable;
 
 	start(w);
-	assert_int_equal(map_once(w, ADDR, &file)->state, EP_AREA_ASKED);
+	assert_int_equal(world_state(map_once(w, ADDR, &file)), AREA_ASKED);
 	executable = executable_at(w, prog, ADDR);
-	assert_int_equal(map_once(w, 2 * ADDR, &file)->state, EP_AREA_KNOWN);
+	assert_int_equal(world_state(map_once(w, 2 * ADDR, &file)), AREA_KNOWN);
 	assert_ptr_equal(executable_at(w, prog, 2 * ADDR), executable);
 	assert_asked(w, 2); /* the second look comes later */
 	w->mount_ns = 2;
 	world_exec(w, world_now(), other, "other");
 	world_map(w, world_now(), other.pid, ADDR, &file);
-	assert_int_equal(world_place(w, other, ADDR)->state, EP_AREA_ASKED);
+	assert_int_equal(world_state(world_area(w, other, ADDR)), AREA_ASKED);
 	assert_ptr_equal(executable_at(w, other, ADDR), executable);
 	world_map(w, world_now(), other.pid, 2 * ADDR, &file);
-	assert_int_equal(world_place(w, other, 2 * ADDR)->state, EP_AREA_KNOWN);
+	assert_int_equal(world_state(world_area(w, other, 2 * ADDR)), AREA_KNOWN);
 	assert_int_equal(ep_executables_stats(w->processes->executables)->analysed, 1);
 }
 
@@ -139,7 +139,7 @@ WORLD_TEST(another_generation_takes_a_look)
 	start_mapped(w, &file);
 	(void)executable_at(w, prog, ADDR);
 	file.generation++;
-	assert_int_equal(map_once(w, 2 * ADDR, &file)->state, EP_AREA_ASKED);
+	assert_int_equal(world_state(map_once(w, 2 * ADDR, &file)), AREA_ASKED);
 	world_settle(w);
 }
 
@@ -150,7 +150,7 @@ WORLD_TEST(without_a_namespace_each_mapping_takes_a_look)
 	w->mount_ns = 0;
 	start(w);
 	for (uint64_t i = 1; i <= 3; i++) {
-		assert_int_equal(map_once(w, i * ADDR, &file)->state, EP_AREA_ASKED);
+		assert_int_equal(world_state(map_once(w, i * ADDR, &file)), AREA_ASKED);
 		(void)executable_at(w, prog, i * ADDR);
 	}
 	assert_asked(w, 3);
@@ -162,10 +162,10 @@ WORLD_TEST(look_is_believed_for_a_second)
 
 	(void)executable_at(w, prog, ADDR);
 	for (uint64_t i = 2; i <= 100; i++)
-		assert_int_equal(map_once(w, i * ADDR, &file)->state, EP_AREA_KNOWN);
+		assert_int_equal(world_state(map_once(w, i * ADDR, &file)), AREA_KNOWN);
 	assert_asked(w, 2);
-	world_map(w, world_now() + EP_HINT_FRESH_NS, prog.pid, 101 * ADDR, &file);
-	assert_int_equal(world_place(w, prog, 101 * ADDR)->state, EP_AREA_ASKED);
+	world_map(w, world_now() + EP_FILE_FRESH_NS, prog.pid, 101 * ADDR, &file);
+	assert_int_equal(world_state(world_area(w, prog, 101 * ADDR)), AREA_ASKED);
 	world_settle(w);
 }
 
@@ -176,8 +176,8 @@ WORLD_TEST(look_that_fails_leaves_what_a_build_id_tells)
 
 	executable = executable_at(w, prog, ADDR);
 	assert_int_equal(unlink(copy_path), 0);
-	world_map(w, world_now() + EP_HINT_FRESH_NS, prog.pid, 2 * ADDR, &file);
-	world_exit(w, world_now() + 2 * EP_HINT_FRESH_NS, prog);
+	world_map(w, world_now() + EP_FILE_FRESH_NS, prog.pid, 2 * ADDR, &file);
+	world_exit(w, world_now() + 2 * EP_FILE_FRESH_NS, prog);
 	assert_ptr_equal(executable_at(w, prog, 2 * ADDR), executable);
 }
 
@@ -215,7 +215,7 @@ WORLD_TEST(other_code_with_its_build_id)
 	w->mount_ns = 2;
 	world_exec(w, world_now(), other, "other");
 	world_map(w, world_now(), other.pid, ADDR, &evil);
-	assert_int_equal(world_place(w, other, ADDR)->state, EP_AREA_ASKED);
+	assert_int_equal(world_state(world_area(w, other, ADDR)), AREA_ASKED);
 	found = executable_at(w, other, ADDR);
 	assert_string_equal(found->path, other_path);
 	assert_string_equal(found->build_id, executable->build_id);
@@ -254,7 +254,7 @@ WORLD_TEST(file_that_is_overwritten_is_another)
 	executable = executable_at(w, prog, ADDR);
 	assert_non_null(executable->text);
 	overwrite(copy_path);
-	later_ns = world_now() + EP_HINT_FRESH_NS;
+	later_ns = world_now() + EP_FILE_FRESH_NS;
 	next = next_program(w, later_ns);
 	world_map(w, later_ns, next.pid, ADDR, &file);
 	assert_ptr_not_equal(executable_at(w, next, ADDR), executable);
@@ -273,12 +273,12 @@ WORLD_TEST(look_that_follows_corrects_what_was_believed)
 
 	start_mapped(w, &file);
 	executable = executable_at(w, prog, ADDR);
-	end_ns = world_now() + EP_HINT_FRESH_NS + EP_NS_PER_SEC / 10;
+	end_ns = world_now() + EP_FILE_FRESH_NS + EP_NS_PER_SEC / 10;
 	overwrite(copy_path);
 	next = next_program(w, world_now());
 	world_map(w, world_now(), next.pid, ADDR, &file);
 	assert_ptr_equal(executable_at(w, next, ADDR), executable);
-	while (world_place(w, next, ADDR)->executable == executable && world_now() < end_ns)
+	while (ep_area_executable(world_area(w, next, ADDR)) == executable && world_now() < end_ns)
 		uv_run(&w->loop, UV_RUN_ONCE);
 	assert_ptr_not_equal(executable_at(w, next, ADDR), executable);
 }
@@ -295,7 +295,7 @@ WORLD_TEST(hint_that_is_contested_is_believed_no_more)
 	ep_test_copy(own_path, other_path, 0755);
 	change_code(other_path);
 	assert_int_equal(rename(other_path, copy_path), 0);
-	later_ns = world_now() + EP_HINT_FRESH_NS;
+	later_ns = world_now() + EP_FILE_FRESH_NS;
 	next = next_program(w, later_ns);
 	world_map(w, later_ns, next.pid, ADDR, &file);
 	found = executable_at(w, next, ADDR);
@@ -303,7 +303,7 @@ WORLD_TEST(hint_that_is_contested_is_believed_no_more)
 	assert_ptr_equal(executable_at(w, prog, ADDR), executable);
 	for (uint64_t i = 2; i <= 4; i++) {
 		world_map(w, later_ns, next.pid, i * ADDR, &file);
-		assert_int_equal(world_place(w, next, i * ADDR)->state, EP_AREA_ASKED);
+		assert_int_equal(world_state(world_area(w, next, i * ADDR)), AREA_ASKED);
 		assert_ptr_equal(executable_at(w, next, i * ADDR), found);
 	}
 }
@@ -338,7 +338,7 @@ WORLD_TEST(sample_of_a_file_that_is_gone_is_not_held)
 	world_sample_with(w, world_now(), prog, EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 0);
 	world_settle(w);
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_GONE);
+	assert_int_equal(world_state(world_area(w, prog, ADDR)), AREA_GONE);
 	assert_int_equal(w->passed, 1);
 	assert_int_equal(ep_held_bytes(w->processes->held), 0);
 }
@@ -347,8 +347,8 @@ static void another_file_under_its_path_is_not_taken(struct world *w, struct wor
 {
 	start_mapped(w, &file);
 	world_settle(w);
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_GONE);
-	assert_int_equal(w->processes->files.found, 0);
+	assert_int_equal(world_state(world_area(w, prog, ADDR)), AREA_GONE);
+	assert_int_equal(w->processes->files.looks.found, 0);
 }
 
 EP_TEST_WITH(another_inode_under_its_path, world_open, world_close)
@@ -400,13 +400,13 @@ static void map_and_write(struct world *w, time_t seconds)
 WORLD_TEST(a_file_that_was_written_since_is_not_taken)
 {
 	map_and_write(w, 0);
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_GONE);
+	assert_int_equal(world_state(world_area(w, prog, ADDR)), AREA_GONE);
 }
 
 WORLD_TEST(a_file_of_the_future_is_taken)
 {
 	map_and_write(w, 3600);
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_KNOWN);
+	assert_int_equal(world_state(world_area(w, prog, ADDR)), AREA_KNOWN);
 }
 
 /* The second one, of a file that its parent had under that path, is gone. */
@@ -420,7 +420,7 @@ static const struct ep_executable *map_in_a_child(struct world *w, struct ep_pro
 	world_map(w, world_now(), other.pid, ADDR, &file);
 	world_exit(w, world_now(), other);
 	world_settle(w);
-	return world_place(w, other, ADDR)->executable;
+	return ep_area_executable(world_area(w, other, ADDR));
 }
 
 /* Whose root is our own, and the mapper is gone. */
@@ -448,8 +448,10 @@ WORLD_TEST(pid_that_came_again_is_nobodys_parent)
 	assert_int_equal(executable->pid, getpid());
 }
 
-/* Nobody whom we can ask is in the namespace in which it was mapped: a file of that build id in
- * ours is not it. */
+/*
+ * Nobody whom we can ask is in the namespace in which it was mapped: a file of that build id in
+ * ours is not it.
+ */
 WORLD_TEST(path_in_another_namespace_says_nothing)
 {
 	struct world_file file = make_copy(0755, geteuid());
@@ -457,8 +459,8 @@ WORLD_TEST(path_in_another_namespace_says_nothing)
 	w->mount_inode++;
 	start_mapped(w, &file);
 	world_settle(w);
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_GONE);
-	assert_int_equal(w->processes->files.found, 0);
+	assert_int_equal(world_state(world_area(w, prog, ADDR)), AREA_GONE);
+	assert_int_equal(w->processes->files.looks.found, 0);
 }
 
 static uint64_t own_addr(void)
@@ -466,10 +468,12 @@ static uint64_t own_addr(void)
 	return EP_ALIGN_DOWN((uint64_t)(uintptr_t)own_addr, EP_PAGE_BYTES);
 }
 
-/* It maps our own executable, and has left the mount namespace in which it was executed, or has
- * not. */
-static const struct ep_hint *map_own(struct world *w, struct ep_program child,
-				     struct world_file *ret_file)
+/*
+ * It maps our own executable, and has left the mount namespace in which it was executed, or has
+ * not.
+ */
+static const struct ep_file_entry *map_own(struct world *w, struct ep_program child,
+					   struct world_file *ret_file)
 {
 	struct ep_file_key key = {.mount_ns = 1};
 	const struct ep_executable *executable;
@@ -481,7 +485,7 @@ static const struct ep_hint *map_own(struct world *w, struct ep_program child,
 	world_map(w, world_now(), child.pid, own_addr(), ret_file);
 	executable = executable_at(w, child, own_addr());
 	assert_int_equal(executable->pid, child.pid);
-	return ep_hints_find(&w->processes->hints, &key, own_path);
+	return ep_file_cache_find(&w->processes->files, &key, own_path);
 }
 
 static bool can_follow_map_files(void)
@@ -496,7 +500,7 @@ static bool can_follow_map_files(void)
 
 WORLD_TEST(process_speaks_for_the_namespace_it_is_in)
 {
-	const struct ep_hint *hint;
+	const struct ep_file_entry *hint;
 	struct world_file file;
 
 	if (!can_follow_map_files())
@@ -505,14 +509,16 @@ WORLD_TEST(process_speaks_for_the_namespace_it_is_in)
 	assert_non_null(hint);
 	assert_int_not_equal(hint->executable, 0);
 	start(w);
-	assert_int_equal(map_once(w, ADDR, &file)->state, EP_AREA_KNOWN);
+	assert_int_equal(world_state(map_once(w, ADDR, &file)), AREA_KNOWN);
 }
 
-/* A user executed something in ours, made a namespace of his own, and maps what he has bound at
- * libc's path. */
+/*
+ * A user executed something in ours, made a namespace of his own, and maps what he has bound at
+ * libc's path.
+ */
 WORLD_TEST(process_that_left_its_namespace_is_not_believed_there)
 {
-	const struct ep_hint *hint;
+	const struct ep_file_entry *hint;
 	struct world_file file;
 
 	if (!can_follow_map_files())
@@ -523,7 +529,7 @@ WORLD_TEST(process_that_left_its_namespace_is_not_believed_there)
 	if (hint)
 		assert_int_equal(hint->executable, 0);
 	start(w);
-	assert_int_equal(map_once(w, ADDR, &file)->state, EP_AREA_ASKED);
+	assert_int_equal(world_state(map_once(w, ADDR, &file)), AREA_ASKED);
 	assert_int_equal(executable_at(w, prog, ADDR)->pid, getpid());
 }
 
@@ -573,8 +579,8 @@ WORLD_TEST(children_and_theirs_get_the_answer)
 	world_sample_with(w, world_now(), other, EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 0);
 	world_settle(w);
-	assert_non_null(world_place(w, grandchild, ADDR)->executable);
-	assert_non_null(world_place(w, other, ADDR)->executable);
+	assert_non_null(ep_area_executable(world_area(w, grandchild, ADDR)));
+	assert_non_null(ep_area_executable(world_area(w, other, ADDR)));
 	assert_true(ep_process_is_settled(world_process(w, grandchild)));
 	assert_int_equal(w->passed, 2);
 }
@@ -591,13 +597,14 @@ WORLD_TEST(child_that_executed_something_waits_for_its_own)
 	world_exec(w, world_now(), tool, "tool");
 	world_map(w, world_now(), tool.pid, 7 * ADDR, &file);
 	process = world_process(w, tool);
-	while (world_place(w, prog, ADDR)->state == EP_AREA_ASKED && process->is_asking)
+	while (world_state(world_area(w, prog, ADDR)) == AREA_ASKED &&
+	       ep_process_is_looking(process))
 		uv_run(&w->loop, UV_RUN_ONCE);
-	assert_int_equal(process->is_asking,
-			 world_place(w, tool, 7 * ADDR)->state == EP_AREA_ASKED);
+	assert_int_equal(ep_process_is_looking(process),
+			 world_state(world_area(w, tool, 7 * ADDR)) == AREA_ASKED);
 	world_settle(w);
-	assert_non_null(world_place(w, tool, 7 * ADDR)->executable);
-	assert_non_null(world_place(w, other, ADDR)->executable);
+	assert_non_null(ep_area_executable(world_area(w, tool, 7 * ADDR)));
+	assert_non_null(ep_area_executable(world_area(w, other, ADDR)));
 }
 
 WORLD_TEST(place_that_is_cut_gets_its_answer)
@@ -614,10 +621,10 @@ WORLD_TEST(place_that_is_cut_gets_its_answer)
 	world_map_anonymous(w, world_now(), prog.pid, ADDR, 0x1000);
 	world_map_anonymous(w, world_now(), prog.pid, ADDR + 0x1800, 0x100);
 	world_settle(w);
-	assert_null(world_place(w, prog, ADDR)->executable);
-	assert_non_null(world_place(w, prog, ADDR + 0x1000)->executable);
-	assert_non_null(world_place(w, prog, ADDR + 0x2000)->executable);
-	assert_int_equal(world_place(w, prog, ADDR + 0x2000)->state, EP_AREA_KNOWN);
+	assert_null(ep_area_executable(world_area(w, prog, ADDR)));
+	assert_non_null(ep_area_executable(world_area(w, prog, ADDR + 0x1000)));
+	assert_non_null(ep_area_executable(world_area(w, prog, ADDR + 0x2000)));
+	assert_int_equal(world_state(world_area(w, prog, ADDR + 0x2000)), AREA_KNOWN);
 	assert_true(ep_process_is_settled(world_process(w, prog)));
 }
 
@@ -628,7 +635,7 @@ WORLD_TEST(place_that_is_gone_is_waited_for_no_more)
 	world_map_anonymous(w, world_now(), prog.pid, ADDR, 0x1000);
 	world_settle(w);
 	assert_true(ep_process_is_settled(world_process(w, prog)));
-	assert_null(world_place(w, prog, ADDR)->executable);
+	assert_null(ep_area_executable(world_area(w, prog, ADDR)));
 }
 
 WORLD_TEST(one_file_mapped_over_and_over_is_one_question)
@@ -638,15 +645,15 @@ WORLD_TEST(one_file_mapped_over_and_over_is_one_question)
 	start(w);
 	for (uint64_t i = 1; i <= 5000; i++)
 		(void)map_once(w, i * ADDR, &file);
-	assert_int_equal(w->processes->files.asked, 1);
+	assert_int_equal(w->processes->files.looks.asked, 1);
 	world_fork(w, world_now(), prog.pid, other);
 	world_map(w, world_now(), other.pid, 6000 * ADDR, &file);
-	assert_int_equal(w->processes->files.asked, 2);
+	assert_int_equal(w->processes->files.looks.asked, 2);
 	world_settle(w);
 	for (uint64_t i = 1; i <= 5000; i++)
-		assert_non_null(world_place(w, prog, i * ADDR)->executable);
-	assert_non_null(world_place(w, other, ADDR)->executable);
-	assert_non_null(world_place(w, other, 6000 * ADDR)->executable);
+		assert_non_null(ep_area_executable(world_area(w, prog, i * ADDR)));
+	assert_non_null(ep_area_executable(world_area(w, other, ADDR)));
+	assert_non_null(ep_area_executable(world_area(w, other, 6000 * ADDR)));
 	assert_true(ep_process_is_settled(world_process(w, other)));
 }
 
@@ -660,7 +667,7 @@ WORLD_TEST(each_program_asks_for_itself)
 	world_map(w, world_now(), tool.pid, ADDR, &file);
 	assert_asked(w, 2);
 	world_settle(w);
-	assert_non_null(world_place(w, tool, ADDR)->executable);
+	assert_non_null(ep_area_executable(world_area(w, tool, ADDR)));
 }
 
 WORLD_TEST(more_files_than_may_wait)
@@ -672,10 +679,10 @@ WORLD_TEST(more_files_than_may_wait)
 		snprintf(file.path, sizeof(file.path), "%s.%u", copy_path, (unsigned int)i);
 		(void)map_once(w, i * ADDR, &file);
 	}
-	assert_int_equal(world_place(w, prog, ADDR)->state, EP_AREA_ASKED);
-	assert_int_equal(world_place(w, prog, 4100 * ADDR)->state, EP_AREA_GONE);
-	assert_int_equal(w->processes->files.asked, 2048);
-	assert_int_equal(w->processes->files.refused, 4100 - 2048);
+	assert_int_equal(world_state(world_area(w, prog, ADDR)), AREA_ASKED);
+	assert_int_equal(world_state(world_area(w, prog, 4100 * ADDR)), AREA_GONE);
+	assert_int_equal(w->processes->files.looks.asked, 2048);
+	assert_int_equal(w->processes->files.looks.refused, 4100 - 2048);
 }
 
 /* Of those that ask for as many as they can each gets half of what is left. */
@@ -693,12 +700,12 @@ WORLD_TEST(who_asks_for_many_files_leaves_half_to_others)
 		snprintf(file.path, sizeof(file.path), "%s.%u", copy_path, (unsigned int)i);
 		world_map(w, world_now(), other.pid, i * ADDR, &file);
 	}
-	assert_int_equal(world_place(w, other, ADDR)->state, EP_AREA_ASKED);
-	assert_int_equal(w->processes->files.asked, 2048 + 1024);
+	assert_int_equal(world_state(world_area(w, other, ADDR)), AREA_ASKED);
+	assert_int_equal(w->processes->files.looks.asked, 2048 + 1024);
 	/* When they are looked at, there is space again. */
 	world_settle(w);
-	assert_int_equal(w->processes->files.waiting_by_pid.len, 0);
-	assert_int_equal(w->processes->files.n_waiting, 0);
+	assert_int_equal(w->processes->files.looks.waiting_by_pid.len, 0);
+	assert_int_equal(w->processes->files.looks.n_waiting, 0);
 }
 
 /* Jobs are under way: nothing of them may be left. */

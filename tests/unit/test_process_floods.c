@@ -28,9 +28,9 @@ WORLD_TEST(who_floods_is_doubted_alone)
 	flood(w, prog);
 	world_turn(w);
 	assert_null(world_proc(w, prog.pid));
-	assert_int_equal(world_live(w, prog.pid)->places.len, 0);
+	assert_int_equal(ep_process_areas(world_live(w, prog.pid))->len, 0);
 	assert_non_null(world_proc(w, other.pid));
-	assert_int_equal(world_live(w, other.pid)->places.len, 1);
+	assert_int_equal(ep_process_areas(world_live(w, other.pid))->len, 1);
 	flood(w, (struct ep_program){.pid = PID(3)}); /* nobody knows it */
 }
 
@@ -42,7 +42,7 @@ WORLD_TEST(what_is_older_than_the_flood_is_not_believed)
 	flood(w, prog);
 	world_map_anonymous(w, before_ns, prog.pid, 0x20000, 0x1000);
 	world_map_anonymous(w, world_now(), prog.pid, 0x30000, 0x1000);
-	assert_int_equal(world_live(w, prog.pid)->places.len, 0);
+	assert_int_equal(ep_process_areas(world_live(w, prog.pid))->len, 0);
 }
 
 /* It is read once, in vain, and its next samples do not wait: they say why. */
@@ -64,7 +64,7 @@ WORLD_TEST(while_it_floods_it_is_read_ever_less_often)
 	world_settle(w);
 	assert_int_equal(reads(w), 1);
 	assert_int_equal(world_live(w, child.pid)->state, EP_PROCESS_NEW);
-	assert_int_equal(world_live(w, child.pid)->places.len, 0);
+	assert_int_equal(ep_process_areas(world_live(w, child.pid))->len, 0);
 	assert_int_equal(w->passed, 1);
 	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 2);
@@ -79,7 +79,7 @@ WORLD_TEST(while_it_floods_it_is_read_ever_less_often)
 	assert_int_equal(reads(w), 2);
 	assert_int_equal(world_live(w, child.pid)->state, EP_PROCESS_KNOWN);
 	assert_false(world_live(w, child.pid)->floods);
-	assert_non_null(world_place(w, child, OWN_ADDR));
+	assert_non_null(world_area(w, child, OWN_ADDR));
 	assert_int_equal(w->passed, 3);
 }
 
@@ -119,8 +119,8 @@ WORLD_TEST(a_neighbour_is_read_once_more_when_it_is_sampled)
 	assert_int_equal(w->passed, 1);
 	world_settle(w);
 	assert_int_equal(reads(w), 1);
-	assert_null(world_place(w, child, 0x10000));
-	assert_non_null(world_place(w, child, OWN_ADDR));
+	assert_null(world_area(w, child, 0x10000));
+	assert_non_null(world_area(w, child, OWN_ADDR));
 	check_ns = world_live(w, child.pid)->check_ns;
 	assert_true(check_ns >= w->processes->crowded_ns + EP_CHECK_NS);
 	/* And not with each of a thousand losses. */
@@ -148,7 +148,7 @@ WORLD_TEST(a_file_that_was_refused_is_asked_for_again)
 	world_settle(w);
 	assert_int_equal(reads(w), 1);
 	assert_int_equal(process->refused_ns, 0);
-	executable = world_place(w, child, OWN_ADDR)->executable;
+	executable = ep_area_executable(world_area(w, child, OWN_ADDR));
 	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
 	/* As if its file system had not answered. */
 	executable->state = EP_EXECUTABLE_FAILED;
@@ -219,10 +219,13 @@ WORLD_TEST(mappings_before_many_others_cost_more)
 	start(w, prog);
 	now_ns = world_now();
 	for (uint64_t i = 0; i < 20000; i++) { /* of files: anonymous ones would become fewer */
-		struct ep_area place = {.start = 0x100000000 + i * 0x10000, .time_ns = now_ns,
-						   .end = 0x100001000 + i * 0x10000, .state = EP_AREA_GONE};
+		struct ep_area area = {.start = 0x100000000 + i * 0x10000,
+				       .time_ns = now_ns,
+				       .end = 0x100001000 + i * 0x10000};
 
-		assert_int_equal(ep_areas_insert(&world_live(w, prog.pid)->places, place), 0);
+		assert_int_equal(put_gone_area(&world_live(w, prog.pid)->sharer,
+					       &w->processes->n_areas, area),
+				 0);
 	}
 	assert_false(world_live(w, prog.pid)->floods);
 	for (; n < 10000000 && !world_live(w, prog.pid)->floods; n++)

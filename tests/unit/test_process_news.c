@@ -10,7 +10,7 @@ static struct ep_process *read_child(struct world *w)
 
 	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
 	world_settle(w);
-	assert_non_null(world_place(w, child, OWN_ADDR)->executable);
+	assert_non_null(ep_area_executable(world_area(w, child, OWN_ADDR)));
 	world_publish(w);
 	return world_live(w, child.pid);
 }
@@ -20,9 +20,9 @@ static struct ep_executable *other_than(struct ep_process *process, const struct
 {
 	const struct ep_area *place;
 
-	ep_vec_each (&process->places, place) {
-		if (place->executable && place->executable != one)
-			return place->executable;
+	ep_vec_each (ep_process_areas(process), place) {
+		if (ep_area_executable(place) && ep_area_executable(place) != one)
+			return ep_area_executable(place);
 	}
 	fail();
 	return NULL;
@@ -34,8 +34,8 @@ WORLD_TEST(who_maps_it_hears_of_it)
 	uint64_t spreads = w->processes->stats.spreads;
 
 	w->processes->news_paid_ns = 0;
-	ep_processes_on_executable(w->processes,
-				   ep_areas_find(&process->places, OWN_ADDR)->executable);
+	ep_processes_on_executable(w->processes, ep_area_executable(ep_areas_find(
+							 ep_process_areas(process), OWN_ADDR)));
 	assert_true(process->is_dirty);
 	assert_true(second->is_dirty);
 	assert_int_equal(w->processes->stats.spreads, spreads + 1);
@@ -46,15 +46,17 @@ WORLD_TEST(who_maps_it_hears_of_it)
 WORLD_TEST(news_beyond_the_budget_goes_with_the_next_look)
 {
 	struct ep_process *process = read_child(w), *second = read_child(w);
-	struct ep_executable *own = ep_areas_find(&process->places, OWN_ADDR)->executable;
+	struct ep_executable *own =
+		ep_area_executable(ep_areas_find(ep_process_areas(process), OWN_ADDR));
 	struct ep_executable *library = other_than(process, own);
+	struct ep_area area = *ep_areas_find(ep_process_areas(second), OWN_ADDR);
 	uint64_t spreads = w->processes->stats.spreads;
 
+	/* The second one does not map it any more. */
+	world_map_anonymous(w, world_now(), second->program.pid, area.start, area.end - area.start);
+	world_publish(w);
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
 	ep_processes_on_executable(w->processes, library);
-	own->refs++; /* they do not map it any more */
-	ep_executable_unref(ep_areas_find(&second->places, OWN_ADDR)->executable);
-	ep_areas_find(&second->places, OWN_ADDR)->executable = NULL;
 	ep_processes_on_executable(w->processes, own);
 	world_turn(w);
 	assert_int_equal(w->processes->stats.spreads, spreads);
@@ -65,7 +67,6 @@ WORLD_TEST(news_beyond_the_budget_goes_with_the_next_look)
 	assert_int_equal(w->processes->stats.spreads, spreads + 1);
 	assert_true(process->is_dirty);
 	assert_true(second->is_dirty); /* it maps the first one */
-	own->refs--;
 	/* Once. */
 	world_publish(w);
 	world_turn(w);
@@ -76,7 +77,8 @@ WORLD_TEST(news_beyond_the_budget_goes_with_the_next_look)
 WORLD_TEST(tables_that_are_dropped_are_no_news_that_waits)
 {
 	struct ep_process *process = read_child(w);
-	struct ep_executable *own = ep_areas_find(&process->places, OWN_ADDR)->executable;
+	struct ep_executable *own =
+		ep_area_executable(ep_areas_find(ep_process_areas(process), OWN_ADDR));
 
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
 	own->state = EP_EXECUTABLE_EVICTED;
@@ -88,7 +90,7 @@ WORLD_TEST(tables_that_are_dropped_are_no_news_that_waits)
 WORLD_TEST(of_what_nobody_maps_there_is_no_news)
 {
 	world_prepare(w, "/proc/self/exe");
-	assert_int_equal(w->processes->news, 0);
+	assert_true(TAILQ_EMPTY(&w->processes->news));
 	assert_int_equal(w->processes->stats.spreads, 0);
 }
 
@@ -101,8 +103,9 @@ int main(void)
 WORLD_TEST(what_is_replaced_beyond_the_budget_goes_with_one_look)
 {
 	struct ep_process *process = read_child(w), *second = read_child(w);
-	struct ep_area *place = ep_areas_find(&process->places, OWN_ADDR);
-	struct ep_executable *own = place->executable, *library = other_than(process, own), *third;
+	struct ep_area *place = ep_areas_find(ep_process_areas(process), OWN_ADDR);
+	struct ep_executable *own = ep_area_executable(place), *library = other_than(process, own),
+			     *third;
 	uint64_t replaces = w->processes->stats.replaces;
 	uint32_t refs = own->refs;
 
@@ -112,13 +115,15 @@ WORLD_TEST(what_is_replaced_beyond_the_budget_goes_with_one_look)
 	ep_processes_on_replaced(w->processes, library, third);
 	world_turn(w);
 	assert_int_equal(w->processes->stats.replaces, replaces);
-	assert_ptr_equal(place->executable, own);
+	assert_ptr_equal(ep_area_executable(place), own);
 	w->processes->news_paid_ns = 0;
 	ep_processes_spread_news(w->processes);
 	assert_int_equal(w->processes->stats.replaces, replaces + 1);
 	assert_true(w->processes->news_paid_ns > 0);
-	assert_ptr_equal(place->executable, third); /* as if each had had a look of its own */
-	assert_ptr_equal(ep_areas_find(&second->places, OWN_ADDR)->executable, third);
+	assert_ptr_equal(ep_area_executable(place),
+			 third); /* as if each had had a look of its own */
+	assert_ptr_equal(ep_area_executable(ep_areas_find(ep_process_areas(second), OWN_ADDR)),
+			 third);
 	assert_true(own->refs < refs);
 	assert_true(process->remapped && second->remapped);
 	ep_processes_spread_news(w->processes);
@@ -130,42 +135,43 @@ WORLD_TEST(what_is_replaced_beyond_the_budget_goes_with_one_look)
 WORLD_TEST(what_is_replaced_by_what_it_was_is_read_again)
 {
 	struct ep_process *process = read_child(w);
-	struct ep_area *place = ep_areas_find(&process->places, OWN_ADDR);
-	struct ep_executable *own = place->executable, *library = other_than(process, own);
+	struct ep_area *place = ep_areas_find(ep_process_areas(process), OWN_ADDR);
+	struct ep_executable *own = ep_area_executable(place), *library = other_than(process, own);
 
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
 	ep_processes_on_replaced(w->processes, own, library);
 	ep_processes_on_replaced(w->processes, library, own);
 	w->processes->news_paid_ns = 0;
 	ep_processes_spread_news(w->processes);
-	assert_null(place->executable);
-	assert_int_equal(place->state, EP_AREA_GONE);
+	assert_null(ep_area_executable(place));
+	assert_int_equal(world_state(place), AREA_GONE);
 }
 
 /* Of one file that is said to be two others nobody knows which it is. */
 WORLD_TEST(what_is_replaced_twice_is_read_again)
 {
 	struct ep_process *process = read_child(w);
-	struct ep_area *place = ep_areas_find(&process->places, OWN_ADDR);
-	struct ep_executable *own = place->executable, *library = other_than(process, own);
+	struct ep_area *place = ep_areas_find(ep_process_areas(process), OWN_ADDR);
+	struct ep_executable *own = ep_area_executable(place), *library = other_than(process, own);
 
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
 	ep_processes_on_replaced(w->processes, own, library);
 	ep_processes_on_replaced(w->processes, own, NULL);
 	w->processes->news_paid_ns = 0;
 	ep_processes_spread_news(w->processes);
-	assert_null(place->executable);
-	assert_int_equal(place->state, EP_AREA_GONE);
+	assert_null(ep_area_executable(place));
+	assert_int_equal(world_state(place), AREA_GONE);
 	world_settle(w);
-	place = ep_areas_find(&process->places, OWN_ADDR);
-	assert_true(place && place->executable);
+	place = ep_areas_find(ep_process_areas(process), OWN_ADDR);
+	assert_true(place && ep_area_executable(place));
 }
 
 /* Under sanitizers, which see a leak. */
 WORLD_TEST(what_waits_at_the_end_is_let_go)
 {
 	struct ep_process *process = read_child(w);
-	struct ep_executable *own = ep_areas_find(&process->places, OWN_ADDR)->executable;
+	struct ep_executable *own =
+		ep_area_executable(ep_areas_find(ep_process_areas(process), OWN_ADDR));
 
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
 	ep_processes_on_replaced(w->processes, own, other_than(process, own));

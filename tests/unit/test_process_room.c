@@ -26,14 +26,14 @@ WORLD_TEST(loss_is_followed_by_a_read)
 	world_turn(w);
 	assert_null(world_proc(w, child.pid));
 	assert_null(world_live(w, child.pid)->rows);
-	assert_int_equal(world_live(w, child.pid)->places.len, 0);
+	assert_int_equal(ep_process_areas(world_live(w, child.pid))->len, 0);
 	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 0);
 	world_settle(w);
 	assert_int_equal(w->processes->reads.stats.reads, 1);
 	assert_int_equal(w->passed, 1);
-	assert_non_null(world_place(w, child, OWN_ADDR)->executable);
-	assert_null(world_place(w, child, 0x10000));
+	assert_non_null(ep_area_executable(world_area(w, child, OWN_ADDR)));
+	assert_null(world_area(w, child, 0x10000));
 	world_publish(w);
 	assert_non_null(world_proc(w, child.pid));
 }
@@ -48,8 +48,8 @@ WORLD_TEST(ended_ones_are_trusted_no_more_than_others)
 		      &w->processes->table.lingering);
 	world_exit(w, world_now(), other);
 	ep_processes_on_lost(w->processes);
-	assert_int_equal(world_process(w, prog)->places.len, 0);
-	assert_int_equal(world_process(w, other)->places.len, 0);
+	assert_int_equal(ep_process_areas(world_process(w, prog))->len, 0);
+	assert_int_equal(ep_process_areas(world_process(w, other))->len, 0);
 	assert_true(ep_process_is_unknown(world_process(w, prog)));
 	world_sample_with(w, world_now(), other, EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 1);
@@ -94,7 +94,7 @@ WORLD_TEST(read_of_the_old_image_is_not_the_new_ones)
 	assert_int_equal(world_live(w, tool.pid)->state, EP_PROCESS_READING);
 	world_settle(w);
 	assert_int_equal(w->processes->reads.stats.reads, 2);
-	assert_true(world_place(w, tool, OWN_ADDR)->time_ns > world_live(w, tool.pid)->born_ns);
+	assert_true(world_area(w, tool, OWN_ADDR)->time_ns > world_live(w, tool.pid)->born_ns);
 }
 
 WORLD_TEST(vanished_ones_are_ended)
@@ -213,8 +213,8 @@ WORLD_TEST(known_one_stays_known_while_it_is_identified)
 	world_settle(w);
 	assert_int_equal(w->processes->reads.stats.reads, 1);
 	assert_true(process->identity->was_read);
-	assert_non_null(world_place(w, child, 0x10000));
-	assert_null(world_place(w, child, OWN_ADDR));
+	assert_non_null(world_area(w, child, 0x10000));
+	assert_null(world_area(w, child, OWN_ADDR));
 }
 
 /* Unless it came from another namespace, or from a program that nobody has read. */
@@ -275,8 +275,8 @@ WORLD_TEST(all_is_read_if_that_is_wanted_meanwhile)
 		assert_true(ep_process_is_unknown(process));
 		world_settle(w);
 		assert_false(ep_process_is_unknown(process));
-		assert_non_null(world_place(w, child, OWN_ADDR));
-		assert_null(world_place(w, child, 0x10000));
+		assert_non_null(world_area(w, child, OWN_ADDR));
+		assert_null(world_area(w, child, 0x10000));
 	}
 }
 
@@ -288,7 +288,7 @@ WORLD_TEST(loss_makes_a_read_of_the_name_one_of_all)
 	ep_processes_on_lost(w->processes);
 	assert_true(ep_process_is_unknown(world_live(w, child.pid)));
 	world_settle(w);
-	assert_non_null(world_place(w, child, OWN_ADDR));
+	assert_non_null(world_area(w, child, OWN_ADDR));
 }
 
 /* What was heard of one that was never read is not all there is. */
@@ -327,13 +327,13 @@ WORLD_TEST(one_process_is_written_at_its_own_expense)
 	world_exec(w, world_now(), prog, "giant");
 	process = world_live(w, prog.pid);
 	for (uint64_t i = 1; i <= 5000; i++) {
-		struct ep_area place = {
+		struct ep_area area = {
 			.start = i << 16, .end = (i << 16) + 0x1000, .time_ns = world_now()};
 
-		place.executable = ep_executables_find(w->processes->executables, 1);
-		place.executable->refs++;
-		assert_int_equal(ep_areas_insert(&process->places,
-						  place), 0);
+		assert_int_equal(put_area(&process->sharer, &w->processes->n_areas, area,
+					  ep_executable_ref(ep_executables_find(
+						  w->processes->executables, 1))),
+				 0);
 	}
 	updates = w->updates;
 	start_ns = world_now();
@@ -365,12 +365,10 @@ static void add_giant(struct world *w, uint32_t pid, uint32_t places)
 	world_exec(w, world_now(), (struct ep_program){.pid = pid, .image = 1, .start_ns = 1}, "big");
 	process = world_live(w, pid);
 	for (uint64_t i = 1; i <= places; i++) {
-		struct ep_area place = {.start = i << 16, .end = (i << 16) + 0x1000,
-						   .time_ns = world_now(),
-						   .state = EP_AREA_GONE};
+		struct ep_area area = {
+			.start = i << 16, .end = (i << 16) + 0x1000, .time_ns = world_now()};
 
-		assert_int_equal(ep_areas_insert(&process->places,
-						  place), 0);
+		assert_int_equal(put_gone_area(&process->sharer, &w->processes->n_areas, area), 0);
 	}
 	ep_processes_mark(w->processes, process);
 }
@@ -390,7 +388,7 @@ WORLD_TEST(children_of_a_giant_inherit_until_there_are_too_many)
 {
 	const uint32_t places = 2000, n = 5;
 
-	w->processes->max_places = places * n;
+	w->processes->max_areas = places * n;
 	add_giant(w, prog.pid, places);
 	world_publish(w);
 	for (uint32_t i = 1; i < 2 * n; i++) {
@@ -398,7 +396,8 @@ WORLD_TEST(children_of_a_giant_inherit_until_there_are_too_many)
 		bool inherits = i < n;
 
 		world_fork(w, world_now(), prog.pid, child);
-		assert_int_equal(world_live(w, child.pid)->places.len, inherits ? places : 0);
+		assert_int_equal(ep_process_areas(world_live(w, child.pid))->len,
+				 inherits ? places : 0);
 		assert_int_equal(ep_process_is_unknown(world_live(w, child.pid)), !inherits);
 		assert_int_equal(world_proc(w, child.pid) != NULL, inherits);
 	}
@@ -419,16 +418,17 @@ WORLD_TEST(places_are_counted_while_they_are_there)
 	world_map_anonymous(w, t + 2, prog.pid, 0x20000, 0x1000);
 	world_fork(w, t + 3, prog.pid, other);
 	world_map_anonymous(w, t + 4, other.pid, 0x30000, 0x1000);
-	assert_int_equal(w->processes->n_places, 5);
+	assert_int_equal(w->processes->n_areas, 5);
 	world_exit(w, t + 5, other);
 	world_turn(w);
 	ep_processes_sweep(w->processes, KEEP_NS);
-	assert_int_equal(w->processes->n_places, 2);
+	assert_int_equal(w->processes->n_areas, 2);
 	world_sample(w, world_now(), child);
 	world_settle(w);
-	assert_int_equal(w->processes->n_places, 2 + world_live(w, child.pid)->places.len);
+	assert_int_equal(w->processes->n_areas,
+			 2 + ep_process_areas(world_live(w, child.pid))->len);
 	ep_processes_on_lost(w->processes);
-	assert_int_equal(w->processes->n_places, 0);
+	assert_int_equal(w->processes->n_areas, 0);
 }
 
 /* --- no room --------------------------------------------------------------------------------- */
@@ -499,15 +499,15 @@ static struct ep_executable *wait_for(struct world *w, uint32_t pid, uint64_t by
 	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = "/nowhere"};
 	struct ep_proc_file file = {
 		.dev = 1, .inode = bytes, .ctime_ns = 3, .bytes = bytes, .fd = -1};
-	struct ep_area place = {.start = 0x10000 * bytes, .time_ns = world_now()};
+	uint64_t start = 0x10000 * bytes;
+	struct ep_area area = {.start = start, .end = start + 0x1000, .time_ns = world_now()};
 	struct ep_process *process = world_live(w, pid);
+	struct ep_executable *executable = ep_executables_get(w->processes->executables, getpid(),
+							      &mapping, &file, world_now());
 
-	place.end = place.start + 0x1000;
-	place.executable = ep_executables_get(w->processes->executables, getpid(), &mapping, &file,
-					      world_now());
-	assert_int_equal(ep_areas_insert(&process->places, place), 0);
+	assert_int_equal(put_area(&process->sharer, &w->processes->n_areas, area, executable), 0);
 	ep_processes_mark(w->processes, process);
-	return place.executable;
+	return executable;
 }
 
 static void assert_first(struct world *w, const struct ep_executable *executable)
@@ -583,7 +583,9 @@ WORLD_TEST(rows_follow_tables_that_are_moved)
 	world_sample(w, world_now(), child);
 	world_settle(w);
 	world_publish(w);
-	assert_true(ep_delta_store_text_segments(world_place(w, child, OWN_ADDR)->executable->text, &segments) > 0);
+	assert_true(ep_delta_store_text_segments(
+			    ep_area_executable(world_area(w, child, OWN_ADDR))->text, &segments) >
+		    0);
 	chunk = EP_REF_CHUNK(segments->pages);
 	for (size_t i = 0; i < EP_LEN(ballast); i++) {
 		(void)ep_delta_store_text_segments(ballast[i], &segments);
@@ -603,7 +605,8 @@ WORLD_TEST(rows_follow_tables_that_are_moved)
 		ep_processes_compact(w->processes);
 		ep_delta_store_collect(w->store);
 		assert_rows_are_as_built(w, child);
-		ep_delta_store_text_segments(world_place(w, child, OWN_ADDR)->executable->text, &segments);
+		ep_delta_store_text_segments(
+			ep_area_executable(world_area(w, child, OWN_ADDR))->text, &segments);
 		has_moved |= EP_REF_CHUNK(segments->pages) != chunk; /* and may come to another one of that number */
 		is_given_back |= !ep_delta_store_chunk(w->store, chunk);
 	}

@@ -66,7 +66,7 @@ WORLD_TEST(names_stay_for_a_while_if_it_was_sampled)
 	world_settle(w);
 	ep_processes_sweep(w->processes, KEEP_NS);
 	assert_described(w, tool, "tool", "/nowhere/tool");
-	assert_int_equal(world_process(w, tool)->places.len, 0);
+	assert_int_equal(ep_process_areas(world_process(w, tool))->len, 0);
 	assert_null(ep_processes_identity(w->processes, child));
 	ep_processes_sweep(w->processes, 4 * EP_NS_PER_SEC);
 	assert_null(ep_processes_identity(w->processes, tool));
@@ -107,7 +107,7 @@ WORLD_TEST(early_sample_gets_its_name_with_the_exec)
 	map_named(w, t + 4, tool.pid, 0x1000, "/nowhere/tool");
 	assert_described(w, tool, "tool", "/nowhere/tool");
 	assert_described(w, child, "sh", "");
-	assert_non_null(world_place(w, child, 0x1000));
+	assert_non_null(world_area(w, child, 0x1000));
 }
 
 /* One that was there before us: nobody knew its image, so the sample seemed to be of what we knew. */
@@ -125,7 +125,7 @@ WORLD_TEST(exec_after_its_sample_renames_what_was_scanned)
 	world_exec(w, t + 2, tool, "tool");
 	map_named(w, t + 4, tool.pid, 0x8000, "/nowhere/tool");
 	assert_described(w, tool, "tool", "/nowhere/tool");
-	assert_null(world_place(w, tool, 0x1000));
+	assert_null(world_area(w, tool, 0x1000));
 }
 
 /* The record of the exec between them is missing. */
@@ -168,7 +168,7 @@ WORLD_TEST(a_read_beyond_the_budget_is_deferred)
 	while (stats->reads == 0 && world_now() < end_ns) /* nothing else wakes the loop */
 		uv_run(&w->loop, UV_RUN_ONCE);
 	assert_int_equal(stats->reads, 1);
-	assert_non_null(world_place(w, process, (uintptr_t)world_new));
+	assert_non_null(world_area(w, process, (uintptr_t)world_new));
 }
 
 WORLD_TEST(deferred_reads_come_in_order_of_their_requests)
@@ -206,8 +206,8 @@ WORLD_TEST(pid_is_used_again_without_an_exit)
 	assert_ptr_equal(world_live(w, second.pid), world_process(w, second));
 	assert_int_equal(world_process(w, tool)->ended_ns, t + 4);
 	assert_described(w, second, "sh", "");
-	assert_null(world_place(w, second, 0x9000));
-	assert_non_null(world_place(w, tool, 0x9000));
+	assert_null(world_area(w, second, 0x9000));
+	assert_non_null(world_area(w, tool, 0x9000));
 	world_sample(w, t + 3, tool);
 	assert_false(world_process(w, second)->sampled);
 	world_settle(w);
@@ -290,8 +290,8 @@ WORLD_TEST(child_told_late_has_what_its_parent_had_then)
 	start_shell(w, t);
 	world_map_anonymous(w, t + 5, shell.pid, 0x9000, 0x1000);
 	world_fork(w, t + 3, shell.pid, child);
-	assert_non_null(world_place(w, child, 0x1000));
-	assert_null(world_place(w, child, 0x9000));
+	assert_non_null(world_area(w, child, 0x1000));
+	assert_null(world_area(w, child, 0x9000));
 }
 
 WORLD_TEST(child_is_told_what_its_parent_waits_to_tell)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What languages say is theirs, in the rows that BPF searches and behind them. */
-#include "core/process/mappings.h"
+#include "core/process/file_look.h"
 #include "core/process/rows.h"
 #include "tests/kit/test.h"
 
@@ -55,8 +55,10 @@ static const char *pages_text(uint32_t pages)
 	return text;
 }
 
-/* Each as "START-END VA EXECUTABLE PAGES", with the slot of its language, and a ! where that is
- * entered. */
+/*
+ * Each as "START-END VA EXECUTABLE PAGES", with the slot of its language, and a ! where that is
+ * entered.
+ */
 static void assert_rows(const struct ep_vec *rows, const char *wanted)
 {
 	char text[2048] = "";
@@ -109,7 +111,8 @@ EP_TEST(what_one_language_has_another_does_not_take)
 								 "20000-30000 0 6 pending\n");
 }
 
-/* A reserved heap: rows of its committed parts, of another's memory, and of none are there or not.
+/*
+ * A reserved heap: rows of its committed parts, of another's memory, and of none are there or not.
  */
 EP_TEST(exact_ranges_need_no_mapping)
 {
@@ -157,7 +160,8 @@ EP_TEST(code_is_entered_in_each_mapping_of_its_file)
 						   "40400-41000 2800 5 400\n");
 }
 
-/* The second one's range is around what the first one has, which enters some of it and marks some.
+/*
+ * The second one's range is around what the first one has, which enters some of it and marks some.
  */
 EP_TEST(code_of_two_languages_stays_with_the_first_in_each_mapping)
 {
@@ -195,22 +199,34 @@ EP_TEST(anonymous_code_is_whose_range_it_is_in)
 	struct ep_elf_segment segment = {.va = 0x400, .file_bytes = 0x1000, .mem_bytes = 0x1000};
 	struct ep_executable evicted = {
 		.id = 10, .state = EP_EXECUTABLE_EVICTED, .segments = {segment}, .n_segments = 1};
-	struct ep_area places[] = {
+	struct ep_file_look look;
+	struct ep_area areas[] = {
 		{.start = 0x1000, .end = 0x2000},
-		{.start = 0x3000, .end = 0x4000, .executable = &no_elf},
-		{.start = 0x5000, .end = 0x6000, .state = EP_AREA_ASKED},
-		{.start = 0x7000, .end = 0x8000, .state = EP_AREA_GONE},
-		{.start = 0x8000, .end = 0x9000, .state = EP_AREA_ASKED, .is_memfd = true},
-		{.start = 0x9000, .end = 0xa000, .executable = &memfd},
-		{.start = 0xa000, .end = 0xb000, .executable = &file},
-		{.start = 0xb000, .end = 0xc000, .executable = &evicted},
-		{.start = 0xd000, .end = 0xe000, .executable = &changed},
+		{.start = 0x3000,
+		 .end = 0x4000,
+		 .use = &(struct ep_file_use){.executable = &no_elf}},
+		{.start = 0x5000, .end = 0x6000, .use = &(struct ep_file_use){.look = &look}},
+		{.start = 0x7000, .end = 0x8000, .use = &(struct ep_file_use){0}},
+		{.start = 0x8000,
+		 .end = 0x9000,
+		 .use = &(struct ep_file_use){.look = &look},
+		 .is_memfd = true},
+		{.start = 0x9000,
+		 .end = 0xa000,
+		 .use = &(struct ep_file_use){.executable = &memfd}},
+		{.start = 0xa000, .end = 0xb000, .use = &(struct ep_file_use){.executable = &file}},
+		{.start = 0xb000,
+		 .end = 0xc000,
+		 .use = &(struct ep_file_use){.executable = &evicted}},
+		{.start = 0xd000,
+		 .end = 0xe000,
+		 .use = &(struct ep_file_use){.executable = &changed}},
 	};
 	const struct ep_range range = {.start = 0x1800, .end = 0x2000, .mode = EP_RANGE_ENTER};
 	struct ep_vec *rows = new_rows();
 
-	for (size_t i = 0; i < EP_LEN(places); i++)
-		assert_int_equal(ep_rows_add(rows, &places[i], EP_ROW_ANONYMOUS), 0);
+	for (size_t i = 0; i < EP_LEN(areas); i++)
+		assert_int_equal(ep_rows_add(rows, &areas[i], EP_ROW_ANONYMOUS), 0);
 	/* Named memory is a JIT's until it turns out to be a program. */
 	assert_rows(mark(rows->data, rows->len, &range, 1, 9), "1000-1800 0 0 absent any\n"
 							       "1800-2000 800 0 absent 9!\n"
