@@ -23,13 +23,13 @@ static const struct ep_rate mapping_rate = {.unit_ns = 20, .burst = 100 * EP_NS_
 
 bool ep_processes_charge_mapping(struct ep_process *process, uint64_t time_ns)
 {
-	ep_bucket_charge(&process->mapping_cost, mapping_rate, MAPPING_COST_NS, time_ns);
-	return ep_bucket_wait_ns(&process->mapping_cost, mapping_rate, 0, time_ns) == 0;
+	ep_bucket_charge(&process->trust.cost, mapping_rate, MAPPING_COST_NS, time_ns);
+	return ep_bucket_wait_ns(&process->trust.cost, mapping_rate, 0, time_ns) == 0;
 }
 
 void ep_processes_charge_areas(struct ep_process *process, uint64_t time_ns, size_t n_moved)
 {
-	ep_bucket_charge(&process->mapping_cost, mapping_rate, AREA_COST_NS * n_moved, time_ns);
+	ep_bucket_charge(&process->trust.cost, mapping_rate, AREA_COST_NS * n_moved, time_ns);
 }
 
 /* They can be read no more: samples of theirs that wait are passed on as they are. */
@@ -57,8 +57,8 @@ void ep_processes_on_lost(struct ep_processes *processes)
 	processes->stats.doubts++;
 	ep_map_each (&processes->table.live, process) {
 		doubt(processes, process);
-		if (!process->floods)
-			process->next_retry_ns = 0;
+		if (!process->trust.floods)
+			process->read.next_retry_ns = 0;
 	}
 	forget_ended(&processes->table.recent);
 	forget_ended(&processes->table.lingering);
@@ -74,10 +74,10 @@ void ep_processes_on_flood(struct ep_processes *processes, pid_t pid, uint64_t n
 	if (!process)
 		return;
 	processes->stats.floods++;
-	if (!process->floods || process->state != EP_PROCESS_NEW)
+	if (!process->trust.floods || process->state != EP_PROCESS_NEW)
 		doubt(processes, process);
-	process->floods = true;
-	process->doubted_ns = EP_MAX(process->doubted_ns, now_ns);
+	process->trust.floods = true;
+	process->trust.doubted_ns = EP_MAX(process->trust.doubted_ns, now_ns);
 	processes->changed = true;
 }
 
@@ -89,13 +89,14 @@ void ep_processes_on_crowded(struct ep_processes *processes)
 
 bool ep_processes_check(struct ep_processes *processes, struct ep_process *process, uint64_t now_ns)
 {
-	bool may_be_wrong = process->trusted_ns < processes->crowded_ns;
-	bool lacks_files = process->refused_ns && process->refused_ns <= now_ns;
+	bool may_be_wrong = process->trust.known_ns < processes->crowded_ns;
+	bool lacks_files = process->trust.refused_ns && process->trust.refused_ns <= now_ns;
 
-	if (process->state != EP_PROCESS_KNOWN || (!may_be_wrong && !lacks_files) || now_ns < process->check_ns)
+	if (process->state != EP_PROCESS_KNOWN || (!may_be_wrong && !lacks_files) ||
+	    now_ns < process->trust.check_ns)
 		return false;
-	process->check_ns = now_ns + EP_CHECK_NS;
-	process->refused_ns = 0;
+	process->trust.check_ns = now_ns + EP_CHECK_NS;
+	process->trust.refused_ns = 0;
 	processes->stats.checks++;
 	ep_reads_request(&processes->reads, process, 0);
 	return true;

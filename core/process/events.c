@@ -167,12 +167,12 @@ static void inherit(struct ep_processes *processes, struct ep_process *child,
 	child->born_from = parent->program;
 	ep_process_languages_fork(child, parent);
 	r = inherit_mappings(processes, child, parent);
-	child->was_known = r == 0 && !ep_process_is_unknown(parent);
+	child->read.was_known = r == 0 && !ep_process_is_unknown(parent);
 	if (child->state == EP_PROCESS_ENDED)
 		return;
-	child->trusted_ns = parent->trusted_ns;
-	child->check_ns = parent->check_ns;
-	child->refused_ns = parent->refused_ns;
+	child->trust.known_ns = parent->trust.known_ns;
+	child->trust.check_ns = parent->trust.check_ns;
+	child->trust.refused_ns = parent->trust.refused_ns;
 	if (r == 0 && !ep_process_is_unknown(parent))
 		child->state = EP_PROCESS_KNOWN;
 	if (r == -ENOMEM || r == -E2BIG)
@@ -204,7 +204,7 @@ static void inherit_late(struct ep_processes *processes, struct ep_process *chil
 	child->born_ns = time_ns;
 	ep_process_take_identity(child, ep_identity_ref(parent->identity));
 	child->born_from = parent->program;
-	if (child->n_languages == 0)
+	if (child->languages.n == 0)
 		ep_process_languages_fork(child, parent);
 	if (child->sharer.mappings)
 		ep_mappings_join(child->sharer.mappings, &own);
@@ -215,7 +215,7 @@ static void inherit_late(struct ep_processes *processes, struct ep_process *chil
 	if (mappings)
 		ep_mappings_keep_newer(mappings, ep_sharer_areas(&own), 0);
 	ep_mappings_leave(&own);
-	child->remapped = true;
+	child->languages.remapped = true;
 	ep_processes_mark(processes, child);
 }
 
@@ -313,7 +313,7 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 		ep_reads_spare(&processes->reads, process);
 	if (processes->options.hears_mappings && process->state == EP_PROCESS_READING)
 		process->state = EP_PROCESS_KNOWN; /* what is being read is not believed */
-	process->remapped = true;
+	process->languages.remapped = true;
 	ep_processes_mark(processes, process);
 	replay(processes, event);
 }
@@ -345,8 +345,8 @@ static void on_exec(struct ep_processes *processes, const struct ep_process_even
 	process->path_ns = UINT64_MAX;
 	if (old)
 		process->born_from = old->born_from;
-	process->was_known = processes->options.hears_mappings;
-	process->trusted_ns = event->event.time_ns;
+	process->read.was_known = processes->options.hears_mappings;
+	process->trust.known_ns = event->event.time_ns;
 	if (process->state != EP_PROCESS_ENDED && processes->options.hears_mappings)
 		process->state = EP_PROCESS_KNOWN;
 	else
@@ -421,8 +421,8 @@ static void coarsen(struct ep_mappings *mappings)
 static bool is_followed(struct ep_processes *processes, struct ep_process *process,
 			const struct ep_mapping_event *event)
 {
-	if (event->time_ns < process->doubted_ns ||
-	    (process->floods && process->state == EP_PROCESS_NEW))
+	if (event->time_ns < process->trust.doubted_ns ||
+	    (process->trust.floods && process->state == EP_PROCESS_NEW))
 		return false;
 	if (ep_processes_charge_mapping(process, event->time_ns))
 		return true;
@@ -487,7 +487,7 @@ static void map(void *arg, const struct ep_mapping_event *event)
 	ep_processes_charge_areas(process, event->time_ns,
 				  ep_areas_behind(&mappings->areas, event->addr));
 	coarsen(mappings);
-	process->remapped = true;
+	process->languages.remapped = true;
 	process->is_final = false;
 	ep_processes_mark(processes, process);
 }
@@ -531,15 +531,15 @@ static struct ep_process *meet(struct ep_processes *processes, const struct ep_s
 /* With growing delay; in between BPF is told not to send stacks that nobody can make use of. */
 static void ask_again(struct ep_processes *processes, struct ep_process *process, uint64_t now_ns)
 {
-	if (now_ns < process->next_retry_ns) {
+	if (now_ns < process->read.next_retry_ns) {
 		if (!ep_process_is_unknown(process) && !process->is_final) {
 			process->is_final = true;
 			ep_publisher_mark(&processes->publisher, process);
 		}
 		return;
 	}
-	process->backoff_ns = ep_backoff_after(ask_again_backoff, process->backoff_ns);
-	process->next_retry_ns = now_ns + process->backoff_ns;
+	process->read.backoff_ns = ep_backoff_after(ask_again_backoff, process->read.backoff_ns);
+	process->read.next_retry_ns = now_ns + process->read.backoff_ns;
 	ep_reads_request(&processes->reads, process, 0);
 	ep_reads_hurry(&processes->reads, process);
 }
@@ -564,8 +564,8 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 	bool is_unknown =
 		sample->flags & (EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_UNKNOWN_ADDRESS);
 	/* It was taken when BPF knew less than it knows by now. */
-	bool is_outdated = process->is_dirty || ep_process_is_looking(process) ||
-			   sample->event.time_ns <= process->published_ns;
+	bool is_outdated = process->published.is_dirty || ep_process_is_looking(process) ||
+			   sample->event.time_ns <= process->published.at_ns;
 
 	process->sampled = true;
 	if (process->state == EP_PROCESS_ENDED || sample->flags & EP_SAMPLE_KERNEL_THREAD) {
@@ -598,8 +598,8 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 static bool may_lack_language(struct ep_process *process, const struct ep_sample *sample,
 			      size_t bytes)
 {
-	return (!ep_process_is_settled(process) || process->is_dirty ||
-		sample->event.time_ns <= process->published_ns ||
+	return (!ep_process_is_settled(process) || process->published.is_dirty ||
+		sample->event.time_ns <= process->published.at_ns ||
 		ep_process_languages_missed(process, sample->event.time_ns) != EP_ERROR_NONE) &&
 	       ep_sample_has_raw_code(sample, bytes);
 }
@@ -609,7 +609,7 @@ static bool may_run_moved_text(const struct ep_process *process, const struct ep
 			       size_t bytes)
 {
 	return process->state != EP_PROCESS_ENDED &&
-	       (process->look_ns || sample->flags & EP_SAMPLE_RAW ||
+	       (process->search.look_ns || sample->flags & EP_SAMPLE_RAW ||
 		(sample->event.type == EP_EVENT_TRACE && ep_sample_has_raw_code(sample, bytes)));
 }
 

@@ -225,7 +225,8 @@ static bool may_learn(struct ep_process *process)
 {
 	if (!process)
 		return false;
-	return !ep_process_is_settled(process) || (process->state == EP_PROCESS_NEW && !process->floods);
+	return !ep_process_is_settled(process) ||
+	       (process->state == EP_PROCESS_NEW && !process->trust.floods);
 }
 
 static bool awaits_language(const struct ep_process *process)
@@ -242,7 +243,7 @@ static void mark(struct ep_held *held, const struct ep_process *process)
 	const struct ep_sample *event = held->event.data;
 	const struct ep_vec *rows;
 
-	if (!process || event->error || !process->languages_ns ||
+	if (!process || event->error || !process->languages.told_ns ||
 	    ep_process_languages_missed(process, event->event.time_ns) == EP_ERROR_NONE)
 		return;
 	rows = ep_publisher_build(held->options.publisher, process);
@@ -295,13 +296,13 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 	if (process && !event->error && ep_sample_has_raw_code(event, held->event.len)) {
 		uint32_t error = EP_ERROR_NOT_ANALYSED;
 
-		if (!learns && !process->is_dirty)
+		if (!learns && !process->published.is_dirty)
 			error = ep_process_languages_missed(process, event->event.time_ns);
 		else if (!final)
 			return false;
 		event->error = (uint8_t)error;
 	}
-	if (process && process->floods && event->error == EP_ERROR_NOT_ANALYSED)
+	if (process && process->trust.floods && event->error == EP_ERROR_NOT_ANALYSED)
 		blame_flood(event, held->event.len);
 	held->stats.unknown += sample->copy_bytes && !is_known(process);
 	held->stats.walked += !event->error;

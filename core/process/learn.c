@@ -21,7 +21,7 @@
 static void lack_refused(struct ep_process *process, const struct ep_executable *executable)
 {
 	if (executable && executable->refused && executable->state == EP_EXECUTABLE_FAILED)
-		process->refused_ns = executable->retry_ns;
+		process->trust.refused_ns = executable->retry_ns;
 }
 
 /*
@@ -81,7 +81,7 @@ static void take_maps(struct ep_processes *processes, struct ep_process *process
 		ep_mappings_leave(&process->sharer);
 		ep_mappings_join(mappings, &process->sharer);
 	}
-	process->remapped = true;
+	process->languages.remapped = true;
 	process->is_final = false;
 }
 
@@ -89,7 +89,7 @@ static void take_maps(struct ep_processes *processes, struct ep_process *process
 static void ask_for_maps(struct ep_processes *processes, struct ep_process *process)
 {
 	ep_reads_request(&processes->reads, process, 0);
-	if (process->hurried)
+	if (process->read.hurried)
 		ep_reads_hurry(&processes->reads, process);
 	processes->changed = true;
 }
@@ -97,7 +97,8 @@ static void ask_for_maps(struct ep_processes *processes, struct ep_process *proc
 static void take_read(struct ep_processes *processes, struct ep_process *process,
 		      const struct ep_process_read *read)
 {
-	bool is_enough = process->identity_only; /* or something has wanted all of it meanwhile */
+	/* Or something has wanted all of it meanwhile. */
+	bool is_enough = process->read.identity_only;
 	const struct ep_process_info *info = &read->info;
 	struct ep_identity parts = {
 		.comm = info->comm,
@@ -119,18 +120,19 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 		return;
 	}
 	process->state = EP_PROCESS_KNOWN;
-	process->trusted_ns = read->time_ns;
-	process->check_ns = EP_MAX(process->check_ns, read->time_ns + CHECK_REST_FACTOR * read->cost_ns);
-	process->floods = false;
-	process->refused_ns = read->lacks_files ? ep_clock_mono_ns() + EP_REFUSED_NS : 0;
+	process->trust.known_ns = read->time_ns;
+	process->trust.check_ns =
+		EP_MAX(process->trust.check_ns, read->time_ns + CHECK_REST_FACTOR * read->cost_ns);
+	process->trust.floods = false;
+	process->trust.refused_ns = read->lacks_files ? ep_clock_mono_ns() + EP_REFUSED_NS : 0;
 	/* This was paid by struct ep_reads. To attach to it takes as long: the same mappings are read. */
 	ep_cost_add(&cost, read->cost_ns, READ_WORTH_NS);
-	ep_account_charge(NULL, &process->account, &cost, ep_clock_mono_ns());
+	ep_account_charge(NULL, &process->languages.account, &cost, ep_clock_mono_ns());
 	take_maps(processes, process, read);
 	ep_processes_mark(processes, process);
-	if (process->hurried)
+	if (process->read.hurried)
 		ep_processes_hurry(processes, process);
-	process->hurried = false;
+	process->read.hurried = false;
 }
 
 /* Records that were lost since may have told of something else: it is read once more. */
@@ -168,7 +170,8 @@ void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_
 		processes->changed = true;
 		return;
 	}
-	if (read->time_ns < process->doubted_ns) { /* in vain; its next sample asks again, in a while */
+	/* In vain: its next sample asks again, in a while. */
+	if (read->time_ns < process->trust.doubted_ns) {
 		ep_process_unread(process);
 		processes->changed = true;
 		return;
@@ -258,7 +261,7 @@ static void replace_in(struct ep_processes *processes, struct ep_mappings *mappi
 	LIST_FOREACH (sharer, &mappings->sharers, link) {
 		struct ep_process *process = process_of(sharer);
 
-		process->remapped = true;
+		process->languages.remapped = true;
 		ep_processes_mark(processes, process);
 		if (r == EP_AREAS_LOST)
 			ep_reads_request(&processes->reads, process, 0);

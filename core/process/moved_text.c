@@ -148,8 +148,8 @@ static void apply_comparison(struct comparison *c)
 	processes->comparisons--;
 	if (processes->stopped || !process || !ep_process_is(process, c->program))
 		return;
-	process->is_comparing = false;
-	process->looked_at = process->looked_at_end = 0;
+	process->search.is_comparing = false;
+	process->search.start = process->search.end = 0;
 	area = ep_areas_find(ep_process_areas(process), c->start);
 	if (!area || area->start != c->start || area->end != c->end || !is_anonymous(area))
 		return;
@@ -163,7 +163,7 @@ static void apply_comparison(struct comparison *c)
 	}
 	if (executable) {
 		put_executable(processes, process, c->start, executable, &code);
-		process->remapped = true;
+		process->languages.remapped = true;
 		processes->stats.moved_texts += c->is_equal;
 		processes->stats.images += !c->is_equal;
 	}
@@ -294,7 +294,7 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 		.executable = executable ? executable->id : 0,
 		.fd = executable ? fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0) : -1,
 		.was_file = executable != NULL,
-		.may_be_image = !area->is_searched && process->n_images < MAX_IMAGES,
+		.may_be_image = !area->is_searched && process->search.n_images < MAX_IMAGES,
 		.image = {.fd = -1},
 	};
 	if ((executable && c->fd < 0) ||
@@ -302,12 +302,12 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 		free_comparison(c);
 		return;
 	}
-	process->n_images += c->may_be_image;
+	process->search.n_images += c->may_be_image;
 	if (c->may_be_image) {
-		process->looked_at = c->start;
-		process->looked_at_end = c->end;
+		process->search.start = c->start;
+		process->search.end = c->end;
 	}
-	process->is_comparing = true;
+	process->search.is_comparing = true;
 	processes->comparisons++;
 }
 
@@ -382,13 +382,13 @@ static bool compare_area(struct ep_processes *processes, struct ep_process *proc
 		if (files[k] && find_text(files[k], area, &text.file_off) == 0) {
 			text.executable = ep_area_executable(files[k]);
 			start_comparison(processes, process, area, &text);
-			return process->is_comparing;
+			return process->search.is_comparing;
 		}
 	}
 	for (size_t k = 0; k < described->n; k++) {
 		if (described->codes[k].page_bytes == area->end - area->start) {
 			start_comparison(processes, process, area, &described->codes[k].text);
-			return process->is_comparing;
+			return process->search.is_comparing;
 		}
 	}
 	return false;
@@ -407,7 +407,7 @@ void ep_moved_text_look(struct ep_processes *processes, struct ep_process *proce
 	struct ep_area *area, *unsearched = NULL;
 	struct described described;
 
-	if (process->is_comparing)
+	if (process->search.is_comparing)
 		return;
 	find_described(&described, areas);
 	for (size_t i = 0; i < areas->len; i++) {
@@ -419,7 +419,7 @@ void ep_moved_text_look(struct ep_processes *processes, struct ep_process *proce
 		if (!unsearched && !area->is_searched)
 			unsearched = area;
 	}
-	if (unsearched && process->n_images < MAX_IMAGES)
+	if (unsearched && process->search.n_images < MAX_IMAGES)
 		start_comparison(processes, process, unsearched, &(struct text){0});
 }
 
@@ -438,16 +438,16 @@ void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *
 	struct ep_area *area;
 	bool any = false;
 
-	if (process->n_looks == EP_LEN(looks_ns) || process->is_comparing ||
-	    time_ns < process->look_ns)
+	if (process->search.n_looks == EP_LEN(looks_ns) || process->search.is_comparing ||
+	    time_ns < process->search.look_ns)
 		return;
-	if (!process->look_ns) {
-		process->look_ns = time_ns + looks_ns[0];
+	if (!process->search.look_ns) {
+		process->search.look_ns = time_ns + looks_ns[0];
 		return;
 	}
-	if (++process->n_looks < EP_LEN(looks_ns))
-		process->look_ns = time_ns + looks_ns[process->n_looks];
-	process->n_images = 0;
+	if (++process->search.n_looks < EP_LEN(looks_ns))
+		process->search.look_ns = time_ns + looks_ns[process->search.n_looks];
+	process->search.n_images = 0;
 	ep_vec_each (ep_process_areas(process), area)
 		any |= ep_moved_text_may_have_changed(area);
 	if (any)

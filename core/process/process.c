@@ -15,8 +15,8 @@ struct ep_process *ep_process_new(struct ep_program program)
 
 void ep_process_free(struct ep_process *process)
 {
-	for (size_t i = 0; i < process->n_languages; i++)
-		ep_instance_release(process->languages[i]);
+	for (size_t i = 0; i < process->languages.n; i++)
+		ep_instance_release(process->languages.instances[i]);
 	ep_mappings_leave(&process->sharer);
 	ep_identity_unref(process->identity);
 	free(process);
@@ -45,7 +45,7 @@ bool ep_process_is(const struct ep_process *process, struct ep_program program)
 static bool is_awaited(const struct ep_process *process)
 {
 	return (process->state == EP_PROCESS_WAITING || process->state == EP_PROCESS_READING) &&
-	       !process->identity_only;
+	       !process->read.identity_only;
 }
 
 const struct ep_vec *ep_process_areas(const struct ep_process *process)
@@ -60,20 +60,21 @@ bool ep_process_is_looking(const struct ep_process *process)
 
 bool ep_process_is_settled(struct ep_process *process)
 {
-	return !is_awaited(process) && !process->is_comparing && !ep_process_is_looking(process) &&
+	return !is_awaited(process) && !process->search.is_comparing &&
+	       !ep_process_is_looking(process) &&
 	       !ep_mappings_are_pending(process->sharer.mappings);
 }
 
 bool ep_process_is_unknown(const struct ep_process *process)
 {
 	if (process->state == EP_PROCESS_ENDED)
-		return !process->was_known;
+		return !process->read.was_known;
 	return process->state == EP_PROCESS_NEW || is_awaited(process);
 }
 
 void ep_process_unread(struct ep_process *process)
 {
-	process->state = process->was_known ? EP_PROCESS_KNOWN : EP_PROCESS_NEW;
+	process->state = process->read.was_known ? EP_PROCESS_KNOWN : EP_PROCESS_NEW;
 }
 
 void ep_process_forget_mappings(struct ep_process *process)
@@ -81,6 +82,6 @@ void ep_process_forget_mappings(struct ep_process *process)
 	ep_mappings_leave(&process->sharer);
 	if (process->state == EP_PROCESS_KNOWN)
 		process->state = EP_PROCESS_NEW;
-	process->was_known = false;
-	process->identity_only = false;
+	process->read.was_known = false;
+	process->read.identity_only = false;
 }

@@ -46,6 +46,56 @@ enum ep_process_state {
 	EP_PROCESS_ENDED,
 };
 
+/* Which of its mappings are believed (doubt.c); CLOCK_MONOTONIC. */
+struct ep_trust {
+	uint64_t known_ns;     /* they are known as of then, but for what was heard of since */
+	uint64_t doubted_ns;   /* nothing is believed that is older */
+	uint64_t check_ns;     /* not read before then only since records of others were lost */
+	uint64_t refused_ns;   /* read once more after that, as it lacks files; 0: it lacks none */
+	struct ep_bucket cost; /* CPU time of records of its mappings */
+	bool floods; /* they are more than can be followed: it is NEW, and read now and then */
+};
+
+/* Looks at its memory of no file (moved_text.c). */
+struct ep_memory_search {
+	bool is_comparing;   /* one of its areas with a file's text */
+	uint8_t n_images;    /* so many areas were looked at for an image of no file */
+	uint8_t n_looks;     /* so often all of them were looked at once more */
+	uint64_t look_ns;    /* the next time, if code of no file is sampled; 0: it was not yet */
+	uint64_t start, end; /* is looked at for an image: its code may get rules in a moment */
+};
+
+/* Its reads of /proc (reads.c). */
+struct ep_read_state {
+	TAILQ_ENTRY(ep_process) link; /* of those that are WAITING, or of those that are deferred */
+	bool is_deferred;	      /* a read is wanted, and the budget is exhausted */
+	bool hurried;		      /* a sample waits: its read goes before others */
+	bool identity_only;	      /* who it is is all that is wanted of a read to come */
+	bool was_known;		      /* until it ended, or began to wait for a read */
+	uint64_t due_ns, backoff_ns, next_retry_ns;
+};
+
+/* What BPF was told of it (publisher.c). */
+struct ep_published {
+	TAILQ_ENTRY(ep_process) dirty;
+	bool is_dirty;
+	struct ep_row_block *rows; /* a reference */
+	struct ep_proc proc;	   /* with them, by us */
+	uint64_t at_ns;		   /* when; 0: not yet */
+	uint64_t rests_until_ns;
+	uint32_t no_room; /* the turn of the room in which its rows found none */
+};
+
+/* Languages that run in it (process_languages.c). */
+struct ep_process_languages {
+	struct ep_instance *instances[EP_MAX_LANGUAGES];
+	size_t n;
+	bool remapped;		   /* its mappings changed since they were told */
+	struct ep_program parent;  /* whose languages it has; pid 0: it executed something since */
+	uint64_t told_ns;	   /* when BPF was first told of one of them; 0: not yet */
+	struct ep_account account; /* that is charged for them; a child's begins as its parent's */
+};
+
 struct ep_process {
 	struct ep_program program; /* start_ns 0 until /proc or a sample tells; image EP_IMAGE_ANY */
 	enum ep_process_state state;
@@ -58,45 +108,12 @@ struct ep_process {
 	struct ep_program born_from;  /* the process it was forked from; pid 0: unknown */
 	bool sampled;		      /* batches may ask who it is */
 	bool is_final;
-	bool floods; /* more mappings were told of than can be followed: it is NEW, and read now and then */
-	uint64_t trusted_ns;  /* its mappings are known as of then, but for what was heard of since */
-	uint64_t doubted_ns;  /* nothing of its mappings is believed that is older */
-	uint64_t check_ns;    /* not read before then only since records of others were lost */
-	uint64_t refused_ns;  /* read once more after that, as files of its mappings were not to be had; 0: it has all */
-	struct ep_bucket mapping_cost; /* CPU time of records of its mappings */
-	bool was_known; /* until it ended, or began to wait for a read */
-
 	struct ep_sharer sharer; /* of mappings, which a child shares */
-	bool is_comparing;	 /* moved_text.h: one of its areas with a file's text */
-	uint64_t looked_at,
-		looked_at_end; /* for an image of no file: its code may get rules in a moment */
-	uint8_t n_images;      /* so many of its areas were looked at for an image of no file */
-	uint8_t n_looks;       /* so often all of them were looked at once more */
-	uint64_t look_ns;      /* the next time, if code of no file is sampled; 0: it was not yet */
-
-	/* struct ep_reads */
-	TAILQ_ENTRY(ep_process) queue; /* of those that are WAITING, or of those that are deferred */
-	bool is_deferred;	       /* a read is wanted, and the budget is exhausted */
-	uint64_t due_ns, backoff_ns, next_retry_ns;
-	bool hurried;	    /* a sample waits: its read goes before others */
-	bool identity_only; /* while it is to be read: who it is is all that is wanted */
-
-	/* struct ep_publisher */
-	TAILQ_ENTRY(ep_process) dirty;
-	bool is_dirty;
-	struct ep_row_block *rows; /* a reference; what BPF was told */
-	struct ep_proc told;	   /* with them, by us */
-	uint64_t published_ns;	   /* when; 0: not yet */
-	uint64_t publish_after_ns;
-	uint32_t no_room; /* the turn of the room in which its rows found none */
-
-	/* process_languages.c */
-	bool remapped; /* its mappings changed since its languages were told */
-	struct ep_program parent; /* whose languages it has; pid 0: it executed something since */
-	struct ep_instance *languages[EP_MAX_LANGUAGES];
-	size_t n_languages;
-	uint64_t languages_ns; /* when BPF was first told of one of them; 0: not yet */
-	struct ep_account account; /* that is charged for them; a child's begins as its parent's */
+	struct ep_trust trust;
+	struct ep_memory_search search;
+	struct ep_read_state read;
+	struct ep_published published;
+	struct ep_process_languages languages;
 
 	/* struct ep_table */
 	struct ep_process *older, *newer; /* ended under the same pid */

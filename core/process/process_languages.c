@@ -13,44 +13,45 @@
 
 void ep_process_languages_drop(struct ep_process *process)
 {
-	for (size_t i = 0; i < process->n_languages; i++)
-		ep_instance_release(process->languages[i]);
-	process->n_languages = 0;
-	process->languages_ns = 0;
-	process->parent = (struct ep_program){0};
+	for (size_t i = 0; i < process->languages.n; i++)
+		ep_instance_release(process->languages.instances[i]);
+	process->languages.n = 0;
+	process->languages.told_ns = 0;
+	process->languages.parent = (struct ep_program){0};
 }
 
 void ep_process_languages_fork(struct ep_process *child, const struct ep_process *parent)
 {
-	child->parent = parent->program;
-	child->languages_ns = parent->languages_ns;
-	child->account = parent->account;
-	child->account.was_sampled = child->sampled;
-	for (size_t i = 0; i < parent->n_languages; i++) {
+	child->languages.parent = parent->program;
+	child->languages.told_ns = parent->languages.told_ns;
+	child->languages.account = parent->languages.account;
+	child->languages.account.was_sampled = child->sampled;
+	for (size_t i = 0; i < parent->languages.n; i++) {
 		struct ep_instance *instance =
-			ep_instance_fork(parent->languages[i], (pid_t)child->program.pid, &child->account);
+			ep_instance_fork(parent->languages.instances[i], (pid_t)child->program.pid,
+					 &child->languages.account);
 
 		if (instance)
-			child->languages[child->n_languages++] = instance;
+			child->languages.instances[child->languages.n++] = instance;
 	}
 }
 
 void ep_process_languages_end(const struct ep_process *process)
 {
-	for (size_t i = 0; i < process->n_languages; i++)
-		ep_instance_end(process->languages[i]);
+	for (size_t i = 0; i < process->languages.n; i++)
+		ep_instance_end(process->languages.instances[i]);
 }
 
 void ep_process_languages_refresh(const struct ep_process *process)
 {
-	for (size_t i = 0; i < process->n_languages; i++)
-		ep_instance_ask_refresh(process->languages[i]);
+	for (size_t i = 0; i < process->languages.n; i++)
+		ep_instance_ask_refresh(process->languages.instances[i]);
 }
 
 void ep_process_languages_on_sample(const struct ep_process *process, uint64_t time_ns)
 {
-	for (size_t i = 0; i < process->n_languages; i++)
-		ep_instance_on_sample(process->languages[i], time_ns);
+	for (size_t i = 0; i < process->languages.n; i++)
+		ep_instance_on_sample(process->languages.instances[i], time_ns);
 }
 
 static bool is_runtime(const struct ep_executable *executable)
@@ -74,19 +75,19 @@ static void drop_unfound(struct ep_process *process, struct found *found, size_t
 {
 	size_t kept = 0, at;
 
-	for (size_t i = 0; i < process->n_languages; i++) {
-		struct ep_instance *instance = process->languages[i];
+	for (size_t i = 0; i < process->languages.n; i++) {
+		struct ep_instance *instance = process->languages.instances[i];
 
 		for (at = 0; at < n && !ep_instance_is(instance, found[at].claim, found[at].bias);)
 			at++;
 		if (at < n) {
 			found[at].is_attached = true;
-			process->languages[kept++] = instance;
+			process->languages.instances[kept++] = instance;
 		} else {
 			ep_instance_leave(instance, process->program);
 		}
 	}
-	process->n_languages = kept;
+	process->languages.n = kept;
 }
 
 static struct ep_instance *find_slot(const struct ep_process *process, uint32_t slot);
@@ -98,13 +99,13 @@ static bool attach(struct ep_languages *languages, struct ep_process *process,
 	struct ep_instance *instance;
 	bool is_second;
 
-	if (process->n_languages == EP_MAX_LANGUAGES) {
+	if (process->languages.n == EP_MAX_LANGUAGES) {
 		ep_claim_tell_left_out(languages, found->claim, (pid_t)process->program.pid,
 				       "four languages run in it already, this one's frames stay native");
 		return false;
 	}
 	instance = ep_instance_new(languages, found->claim, (pid_t)process->program.pid,
-				   &process->account, found->bias, found->addr);
+				   &process->languages.account, found->bias, found->addr);
 	if (!instance)
 		return false;
 	is_second = find_slot(process, ep_instance_slot(instance));
@@ -112,7 +113,7 @@ static bool attach(struct ep_languages *languages, struct ep_process *process,
 		ep_claim_tell_left_out(languages, found->claim, (pid_t)process->program.pid,
 				       "a second runtime of the language, of the two only the first "
 				       "that runs is walked");
-	process->languages[process->n_languages++] = instance;
+	process->languages.instances[process->languages.n++] = instance;
 	return is_second;
 }
 
@@ -137,9 +138,9 @@ bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *
 		}
 	}
 	drop_unfound(process, found, n);
-	for (size_t i = 0; process->remapped && i < process->n_languages; i++)
-		ep_instance_refresh(process->languages[i]);
-	process->remapped = false;
+	for (size_t i = 0; process->languages.remapped && i < process->languages.n; i++)
+		ep_instance_refresh(process->languages.instances[i]);
+	process->languages.remapped = false;
 	for (size_t i = 0; i < n; i++)
 		read_again |= !found[i].is_attached && attach(languages, process, &found[i]);
 	return read_again;
@@ -151,11 +152,11 @@ bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *
  */
 static bool is_walked(const struct ep_process *process, size_t at)
 {
-	const struct ep_instance *instance = process->languages[at];
+	const struct ep_instance *instance = process->languages.instances[at];
 
 	for (size_t i = 0; i < at; i++) {
-		if (ep_instance_state(process->languages[i]) != 0 &&
-		    ep_instance_slot(process->languages[i]) == ep_instance_slot(instance))
+		if (ep_instance_state(process->languages.instances[i]) != 0 &&
+		    ep_instance_slot(process->languages.instances[i]) == ep_instance_slot(instance))
 			return false;
 	}
 	return ep_instance_state(instance) != 0;
@@ -166,19 +167,20 @@ size_t ep_process_languages_views(const struct ep_process *process,
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < process->n_languages; i++) {
+	for (size_t i = 0; i < process->languages.n; i++) {
 		if (is_walked(process, i))
-			ep_instance_get_view(process->languages[i], &views[n++]);
+			ep_instance_get_view(process->languages.instances[i], &views[n++]);
 	}
 	return n;
 }
 
 uint32_t ep_process_languages_missed(const struct ep_process *process, uint64_t time_ns)
 {
-	if (process->n_languages == 0 || (process->languages_ns && time_ns >= process->languages_ns))
+	if (process->languages.n == 0 ||
+	    (process->languages.told_ns && time_ns >= process->languages.told_ns))
 		return EP_ERROR_NONE;
-	for (size_t i = 0; i < process->n_languages; i++) {
-		if (!ep_instance_is_given_up(process->languages[i]))
+	for (size_t i = 0; i < process->languages.n; i++) {
+		if (!ep_instance_is_given_up(process->languages.instances[i]))
 			return EP_ERROR_LATE;
 	}
 	return EP_ERROR_NONE;
@@ -186,10 +188,10 @@ uint32_t ep_process_languages_missed(const struct ep_process *process, uint64_t 
 
 bool ep_process_languages_await(const struct ep_process *process)
 {
-	if (process->languages_ns)
+	if (process->languages.told_ns)
 		return false;
-	for (size_t i = 0; i < process->n_languages; i++) {
-		if (ep_instance_is_awaited(process->languages[i]))
+	for (size_t i = 0; i < process->languages.n; i++) {
+		if (ep_instance_is_awaited(process->languages.instances[i]))
 			return true;
 	}
 	return false;
@@ -199,10 +201,10 @@ static struct ep_instance *find_slot(const struct ep_process *process, uint32_t 
 {
 	struct ep_instance *found = NULL;
 
-	for (size_t i = 0; i < process->n_languages; i++) {
-		if (ep_instance_slot(process->languages[i]) == slot &&
+	for (size_t i = 0; i < process->languages.n; i++) {
+		if (ep_instance_slot(process->languages.instances[i]) == slot &&
 		    (!found || is_walked(process, i)))
-			found = process->languages[i];
+			found = process->languages.instances[i];
 	}
 	return found;
 }
@@ -216,9 +218,9 @@ struct ep_instance *ep_process_languages_find(const struct ep_table *table,
 	for (uint32_t i = 0; i < MAX_FORKS && instance; i++) {
 		if (!ep_instance_is_missed(instance, process->ended_ns != 0))
 			return instance;
-		if (process->parent.pid == 0)
+		if (process->languages.parent.pid == 0)
 			break;
-		process = ep_table_find(table, process->parent);
+		process = ep_table_find(table, process->languages.parent);
 		instance = process ? find_slot(process, slot) : NULL;
 	}
 	return own;

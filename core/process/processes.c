@@ -54,7 +54,7 @@ void ep_processes_on_language(struct ep_processes *processes, pid_t pid)
 
 	if (!process || ep_process_areas(process)->len == 0)
 		return;
-	process->publish_after_ns = 0;
+	process->published.rests_until_ns = 0;
 	ep_processes_mark(processes, process);
 }
 
@@ -367,7 +367,7 @@ void ep_processes_stop(struct ep_processes *processes)
 static void free_process(struct ep_processes *processes, struct ep_process *process)
 {
 	ep_publisher_unmark(&processes->publisher, process);
-	ep_room_unref(&processes->room, process->rows);
+	ep_room_unref(&processes->room, process->published.rows);
 	ep_process_free(process);
 }
 

@@ -53,19 +53,19 @@ void ep_publisher_fini(struct ep_publisher *publisher)
 
 void ep_publisher_mark(struct ep_publisher *publisher, struct ep_process *process)
 {
-	if (process->is_dirty || process->state == EP_PROCESS_ENDED)
+	if (process->published.is_dirty || process->state == EP_PROCESS_ENDED)
 		return;
-	process->is_dirty = true;
-	TAILQ_INSERT_TAIL(&publisher->dirty, process, dirty);
+	process->published.is_dirty = true;
+	TAILQ_INSERT_TAIL(&publisher->dirty, process, published.dirty);
 	publisher->n_dirty++;
 }
 
 void ep_publisher_unmark(struct ep_publisher *publisher, struct ep_process *process)
 {
-	if (!process->is_dirty)
+	if (!process->published.is_dirty)
 		return;
-	process->is_dirty = false;
-	TAILQ_REMOVE(&publisher->dirty, process, dirty);
+	process->published.is_dirty = false;
+	TAILQ_REMOVE(&publisher->dirty, process, published.dirty);
 	publisher->n_dirty--;
 }
 
@@ -75,8 +75,8 @@ static bool make_rows(struct ep_publisher *publisher, const struct ep_process *p
 {
 	bool all = ep_row_set_make(&publisher->set, ep_process_areas(process), views, n);
 
-	if (process->looked_at_end)
-		ep_row_set_await(&publisher->set, process->looked_at, process->looked_at_end);
+	if (process->search.end)
+		ep_row_set_await(&publisher->set, process->search.start, process->search.end);
 	return all;
 }
 
@@ -114,22 +114,23 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 		proc.flags |= EP_PROC_AWAITS;
 	ep_language_views_fill_proc(views, n_views, &proc);
 	/* Its rows are what they were, and nothing else of it is new. */
-	if (block == process->rows && memcmp(&process->told, &proc, sizeof(proc)) == 0) {
+	if (block == process->published.rows &&
+	    memcmp(&process->published.proc, &proc, sizeof(proc)) == 0) {
 		ep_room_unref(publisher->room, block);
 		return;
 	}
 	r = publisher->procs->update(publisher->procs_arg, pid, &proc);
-	process->told = r < 0 ? (struct ep_proc){0} : proc;
-	if (r == 0 && !process->languages_ns && proc.slots[0])
-		process->languages_ns = ep_clock_mono_ns();
+	process->published.proc = r < 0 ? (struct ep_proc){0} : proc;
+	if (r == 0 && !process->languages.told_ns && proc.slots[0])
+		process->languages.told_ns = ep_clock_mono_ns();
 	if (r == 0 && !proc.slots[0]) /* it had been given one, which was taken back */
-		process->languages_ns = 0;
+		process->languages.told_ns = 0;
 	if (r < 0) {
 		publisher->stats.refused++;
 		ep_publisher_forget_pid(publisher, pid);
 	}
-	ep_room_unref(publisher->room, process->rows);
-	process->rows = block;
+	ep_room_unref(publisher->room, process->published.rows);
+	process->published.rows = block;
 	publisher->stats.published++;
 }
 
@@ -137,7 +138,7 @@ static void tell_bpf(struct ep_publisher *publisher, struct ep_process *process,
 static bool has_entries(const struct ep_publisher *publisher, const struct ep_process *process,
 			const struct ep_vec *entries)
 {
-	const struct ep_row_block *rows = process->rows;
+	const struct ep_row_block *rows = process->published.rows;
 	const char *chunk;
 
 	if (!rows || rows->n_entries != entries->len || rows->n_rows != publisher->set.rows.len)
@@ -160,13 +161,13 @@ static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 
 	if (entries && has_entries(publisher, process, entries)) {
 		publisher->stats.unchanged++;
-		block = ep_room_ref(process->rows);
+		block = ep_room_ref(process->published.rows);
 	} else if (entries) {
 		block = ep_room_put(publisher->room, entries->data, entries->len,
 				    publisher->set.rows.len);
 	}
 	if (!block) {
-		process->no_room = publisher->room->turn;
+		process->published.no_room = publisher->room->turn;
 		return false;
 	}
 	tell_bpf(publisher, process, block, views, n_views);
@@ -182,17 +183,19 @@ bool ep_publisher_run(struct ep_publisher *publisher, uint64_t now_ns)
 	for (process = TAILQ_FIRST(&publisher->dirty); process; process = next) {
 		uint64_t start_ns, rest_ns;
 
-		next = TAILQ_NEXT(process, dirty);
-		if (now_ns < process->publish_after_ns) {
+		next = TAILQ_NEXT(process, published.dirty);
+		if (now_ns < process->published.rests_until_ns) {
 			publisher->stats.put_off++;
 			continue;
 		}
 		start_ns = ep_clock_thread_cpu_ns();
-		if (process->no_room == publisher->room->turn || !publish(publisher, process))
+		if (process->published.no_room == publisher->room->turn ||
+		    !publish(publisher, process))
 			continue;
 		rest_ns = REST_FACTOR * (ep_clock_thread_cpu_ns() - start_ns);
-		process->published_ns = ep_clock_mono_ns();
-		process->publish_after_ns = process->published_ns + EP_MIN(rest_ns, REST_MAX_NS);
+		process->published.at_ns = ep_clock_mono_ns();
+		process->published.rests_until_ns =
+			process->published.at_ns + EP_MIN(rest_ns, REST_MAX_NS);
 		ep_publisher_unmark(publisher, process);
 		any = true;
 	}
@@ -201,8 +204,8 @@ bool ep_publisher_run(struct ep_publisher *publisher, uint64_t now_ns)
 
 static void drop_rows(struct ep_publisher *publisher, struct ep_process *process)
 {
-	ep_room_unref(publisher->room, ep_take(process->rows));
-	process->published_ns = 0;
+	ep_room_unref(publisher->room, ep_take(process->published.rows));
+	process->published.at_ns = 0;
 }
 
 void ep_publisher_forget(struct ep_publisher *publisher, struct ep_process *process)
@@ -218,7 +221,7 @@ void ep_publisher_end(struct ep_publisher *publisher, struct ep_process *process
 	struct ep_proc proc;
 
 	ep_publisher_unmark(publisher, process);
-	if (process->published_ns >= process->ended_ns &&
+	if (process->published.at_ns >= process->ended_ns &&
 	    publisher->procs->find(publisher->procs_arg, pid, &proc) == 0 &&
 	    proc.start_ns == process->program.start_ns && proc.image == process->program.image)
 		ep_publisher_forget_pid(publisher, pid);
@@ -229,13 +232,13 @@ void ep_publisher_fork(struct ep_publisher *publisher, struct ep_process *child,
 		       const struct ep_process *parent)
 {
 	child->is_final = parent->is_final;
-	if (!parent->rows || parent->published_ns > child->born_ns) {
+	if (!parent->published.rows || parent->published.at_ns > child->born_ns) {
 		ep_publisher_mark(publisher, child);
 		return;
 	}
-	child->rows = ep_room_ref(parent->rows);
-	child->published_ns = child->born_ns;
-	if (parent->is_dirty)
+	child->published.rows = ep_room_ref(parent->published.rows);
+	child->published.at_ns = child->born_ns;
+	if (parent->published.is_dirty)
 		ep_publisher_mark(publisher, child);
 }
 
@@ -243,8 +246,8 @@ void ep_publisher_forget_starved(struct ep_publisher *publisher)
 {
 	struct ep_process *process;
 
-	TAILQ_FOREACH (process, &publisher->dirty, dirty) {
-		if (process->no_room == publisher->room->turn)
+	TAILQ_FOREACH (process, &publisher->dirty, published.dirty) {
+		if (process->published.no_room == publisher->room->turn)
 			ep_publisher_forget(publisher, process);
 	}
 }

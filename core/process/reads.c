@@ -49,9 +49,9 @@ void ep_reads_stop(struct ep_reads *reads)
 
 static void stop_deferring(struct ep_reads *reads, struct ep_process *process)
 {
-	if (process->is_deferred)
-		TAILQ_REMOVE(&reads->deferred, process, queue);
-	process->is_deferred = false;
+	if (process->read.is_deferred)
+		TAILQ_REMOVE(&reads->deferred, process, read.link);
+	process->read.is_deferred = false;
 }
 
 void ep_reads_drop(struct ep_reads *reads, struct ep_process *process)
@@ -59,7 +59,7 @@ void ep_reads_drop(struct ep_reads *reads, struct ep_process *process)
 	stop_deferring(reads, process);
 	if (process->state != EP_PROCESS_WAITING)
 		return;
-	TAILQ_REMOVE(&reads->queue, process, queue);
+	TAILQ_REMOVE(&reads->queue, process, read.link);
 	reads->queued--;
 	ep_process_unread(process);
 }
@@ -67,7 +67,7 @@ void ep_reads_drop(struct ep_reads *reads, struct ep_process *process)
 void ep_reads_spare(struct ep_reads *reads, struct ep_process *process)
 {
 	ep_reads_drop(reads, process);
-	process->was_known = true;
+	process->read.was_known = true;
 	if (process->state == EP_PROCESS_NEW)
 		process->state = EP_PROCESS_KNOWN;
 }
@@ -88,9 +88,9 @@ static void on_tick(void *arg)
 	struct ep_process *process;
 
 	ep_reads_run(reads);
-	TAILQ_FOREACH (process, &reads->queue, queue) {
-		if (process->due_ns > now_ns)
-			next_ns = EP_MIN(next_ns, process->due_ns);
+	TAILQ_FOREACH (process, &reads->queue, read.link) {
+		if (process->read.due_ns > now_ns)
+			next_ns = EP_MIN(next_ns, process->read.due_ns);
 	}
 	if (!TAILQ_EMPTY(&reads->deferred))
 		next_ns = EP_MIN(next_ns, now_ns + ep_bucket_wait_ns(&reads->budget, reads->rate, 1,
@@ -108,13 +108,13 @@ void ep_reads_enqueue(struct ep_reads *reads, struct ep_process *process, uint64
 		return;
 	stop_deferring(reads, process);
 	now_ns = ep_clock_mono_ns();
-	process->due_ns = now_ns + delay_ns;
-	process->identity_only = false;
-	process->was_known = process->state == EP_PROCESS_KNOWN;
+	process->read.due_ns = now_ns + delay_ns;
+	process->read.identity_only = false;
+	process->read.was_known = process->state == EP_PROCESS_KNOWN;
 	process->state = EP_PROCESS_WAITING;
 	reads->queued++;
-	TAILQ_INSERT_TAIL(&reads->queue, process, queue);
-	arm(reads, now_ns, process->due_ns);
+	TAILQ_INSERT_TAIL(&reads->queue, process, read.link);
+	arm(reads, now_ns, process->read.due_ns);
 }
 
 static void defer(struct ep_reads *reads, struct ep_process *process)
@@ -123,8 +123,8 @@ static void defer(struct ep_reads *reads, struct ep_process *process)
 
 	if (reads->stopped)
 		return;
-	process->is_deferred = true;
-	TAILQ_INSERT_TAIL(&reads->deferred, process, queue);
+	process->read.is_deferred = true;
+	TAILQ_INSERT_TAIL(&reads->deferred, process, read.link);
 	reads->stats.deferred++;
 	arm(reads, now_ns, now_ns + ep_bucket_wait_ns(&reads->budget, reads->rate, 1, now_ns));
 }
@@ -136,22 +136,22 @@ static void queue_deferred(struct ep_reads *reads)
 
 	while ((process = TAILQ_FIRST(&reads->deferred)) != NULL &&
 	       ep_bucket_take(&reads->budget, reads->rate, ep_clock_mono_ns())) {
-		bool identity_only = process->identity_only;
+		bool identity_only = process->read.identity_only;
 
 		stop_deferring(reads, process);
 		ep_reads_enqueue(reads, process, 0);
-		process->identity_only = identity_only;
+		process->read.identity_only = identity_only;
 	}
 }
 
 void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64_t delay_ns)
 {
-	if (process->state == EP_PROCESS_WAITING && process->identity_only) {
-		process->due_ns = EP_MIN(process->due_ns, ep_clock_mono_ns() + delay_ns);
-		arm(reads, ep_clock_mono_ns(), process->due_ns);
+	if (process->state == EP_PROCESS_WAITING && process->read.identity_only) {
+		process->read.due_ns = EP_MIN(process->read.due_ns, ep_clock_mono_ns() + delay_ns);
+		arm(reads, ep_clock_mono_ns(), process->read.due_ns);
 	}
-	process->identity_only = false;
-	if (process->is_deferred ||
+	process->read.identity_only = false;
+	if (process->read.is_deferred ||
 	    (process->state != EP_PROCESS_NEW && process->state != EP_PROCESS_KNOWN))
 		return;
 	if (TAILQ_EMPTY(&reads->deferred) &&
@@ -164,21 +164,22 @@ void ep_reads_request(struct ep_reads *reads, struct ep_process *process, uint64
 void ep_reads_request_identity(struct ep_reads *reads, struct ep_process *process,
 			       uint64_t delay_ns)
 {
-	if (process->state != EP_PROCESS_KNOWN || process->is_deferred)
+	if (process->state != EP_PROCESS_KNOWN || process->read.is_deferred)
 		return;
 	ep_reads_request(reads, process, delay_ns);
-	process->identity_only = process->state == EP_PROCESS_WAITING || process->is_deferred;
+	process->read.identity_only =
+		process->state == EP_PROCESS_WAITING || process->read.is_deferred;
 }
 
 void ep_reads_hurry(struct ep_reads *reads, struct ep_process *process)
 {
-	process->hurried = true;
-	process->identity_only = false;
+	process->read.hurried = true;
+	process->read.identity_only = false;
 	if (process->state != EP_PROCESS_WAITING)
 		return;
-	process->due_ns = 0;
-	TAILQ_REMOVE(&reads->queue, process, queue);
-	TAILQ_INSERT_HEAD(&reads->queue, process, queue);
+	process->read.due_ns = 0;
+	TAILQ_REMOVE(&reads->queue, process, read.link);
+	TAILQ_INSERT_HEAD(&reads->queue, process, read.link);
 }
 
 struct read_task {
@@ -222,7 +223,7 @@ static int start_read(struct ep_reads *reads, const struct ep_process *process)
 	task->program = process->program;
 	task->asked_ns = ep_clock_mono_ns();
 	task->read.pid = (pid_t)process->program.pid;
-	task->read.identity_only = process->identity_only;
+	task->read.identity_only = process->read.identity_only;
 	task->read.n_variables = ep_host_environment(&task->read.variables);
 	r = ep_job_run(reads->loop, run_read, finish_read, task);
 	if (r < 0)
@@ -238,10 +239,10 @@ void ep_reads_run(struct ep_reads *reads)
 	queue_deferred(reads);
 	now_ns = reads->queued > 0 ? ep_clock_mono_ns() : 0;
 	for (process = TAILQ_FIRST(&reads->queue); process; process = next) {
-		next = TAILQ_NEXT(process, queue);
+		next = TAILQ_NEXT(process, read.link);
 		if (reads->running >= MAX_READS || reads->stopped)
 			return;
-		if (process->due_ns > now_ns)
+		if (process->read.due_ns > now_ns)
 			continue;
 		ep_reads_drop(reads, process);
 		if (start_read(reads, process) < 0)

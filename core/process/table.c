@@ -85,7 +85,7 @@ void ep_table_add_ended(struct ep_table *table, struct ep_process *process, uint
 {
 	uint32_t pid = process->program.pid;
 
-	process->was_known = !ep_process_is_unknown(process);
+	process->read.was_known = !ep_process_is_unknown(process);
 	process->state = EP_PROCESS_ENDED;
 	process->ended_ns = time_ns;
 	process->older = ep_map_get(&table->ended, (uint64_t)pid);

@@ -20,14 +20,15 @@ void ep_processes_mark(struct ep_processes *processes, struct ep_process *proces
 
 void ep_processes_hurry(struct ep_processes *processes, struct ep_process *process)
 {
-	process->hurried = true;
+	process->read.hurried = true;
 	ep_mappings_hurry(process->sharer.mappings, processes->executables);
 }
 
 /* All its areas are looked through: where there are many, not while it rests from its last rows. */
 static bool may_look_at_text(const struct ep_process *process, uint64_t now_ns)
 {
-	return ep_process_areas(process)->len <= MANY_AREAS || now_ns >= process->publish_after_ns;
+	return ep_process_areas(process)->len <= MANY_AREAS ||
+	       now_ns >= process->published.rests_until_ns;
 }
 
 /* In this order: what is published may let samples go on their way. */
@@ -43,7 +44,7 @@ void ep_processes_act(struct ep_processes *processes)
 	if (processes->publisher.n_dirty > 0) {
 		uint64_t now_ns = ep_clock_mono_ns();
 
-		TAILQ_FOREACH (process, &processes->publisher.dirty, dirty) {
+		TAILQ_FOREACH (process, &processes->publisher.dirty, published.dirty) {
 			if (may_look_at_text(process, now_ns))
 				ep_moved_text_look(processes, process);
 			if (ep_process_languages_sync(process, processes->options.languages))

@@ -33,8 +33,8 @@ static inline void runtime_add(struct ep_process *process, enum ep_attachment st
 	runtime.instance.account = &runtime.instance.own_account;
 	runtime.instance.own_account.was_sampled = true;
 	runtime.instance.job.attached.state = state;
-	process->languages[0] = &runtime.instance;
-	process->n_languages = 1;
+	process->languages.instances[0] = &runtime.instance;
+	process->languages.n = 1;
 }
 
 /* The program is loaded, and BPF is to be told of one range. */

@@ -178,7 +178,7 @@ FIXTURE_TEST(copy_walked_through_unknown_code_waits_for_its_file)
 	assert_int_equal(passed.n, 1);
 	assert_int_equal(passed.sample.error, 0);
 	/* It may be known by now, and its languages not. */
-	fx->process->is_dirty = true;
+	fx->process->published.is_dirty = true;
 	give(fx, NULL, 0, sizeof(struct ep_copy));
 	assert_int_equal(passed.n, 1);
 	ep_held_expire(fx->held, 0);
@@ -205,12 +205,12 @@ FIXTURE_TEST(code_of_a_language_is_late_until_bpf_knows_it)
 	ep_row_set_init(&fx->publisher.set);
 	for (size_t i = 0; i < EP_LEN(cases); i++) {
 		runtime_add(fx->process, cases[i].attachment, cases[i].attachment == EP_ATTACHMENT_WAITING);
-		fx->process->languages_ns = cases[i].languages_ns;
+		fx->process->languages.told_ns = cases[i].languages_ns;
 		give_at(fx, &cases[i].addr, 1, 0, cases[i].time_ns);
 		ep_held_expire(fx->held, 0);
 		assert_int_equal(passed.sample.error, cases[i].error);
 	}
-	fx->process->n_languages = 0;
+	fx->process->languages.n = 0;
 	ep_row_set_fini(&fx->publisher.set);
 }
 
@@ -229,7 +229,7 @@ FIXTURE_TEST(whole_stacks_wait_for_the_language_that_is_attached_to)
 	assert_int_equal(passed.n, 0);
 	assert_int_equal(ep_held_bytes(fx->held), 2 * bytes);
 	runtime_attach(&range);
-	fx->process->languages_ns = 100;
+	fx->process->languages.told_ns = 100;
 	ep_held_retry(fx->held);
 	assert_int_equal(passed.n, 2);
 	assert_int_equal(passed.sample.error, 0);
@@ -239,7 +239,7 @@ FIXTURE_TEST(whole_stacks_wait_for_the_language_that_is_attached_to)
 	give_at(fx, (const uint64_t[]){FILE_CODE + 4}, 1, 0, 100);
 	assert_int_equal(passed.sample.error, 0);
 	assert_int_equal(ep_held_bytes(fx->held), 0);
-	fx->process->n_languages = 0;
+	fx->process->languages.n = 0;
 	ep_row_set_fini(&fx->publisher.set);
 }
 

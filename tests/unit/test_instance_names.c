@@ -207,15 +207,16 @@ HOST_TEST(frames_of_a_child_that_has_ended_are_its_parents)
 	ep_table_init(&table, 10);
 	assert_int_equal(ep_table_add(&table, parent), 0);
 	assert_int_equal(ep_table_add(&table, child), 0);
-	parent->languages[parent->n_languages++] = host.instance;
+	parent->languages.instances[parent->languages.n++] = host.instance;
 	ep_process_languages_fork(child, parent);
-	assert_int_equal(child->n_languages, 1);
-	assert_ptr_equal(ep_process_languages_find(&table, child_is, SLOT), child->languages[0]);
+	assert_int_equal(child->languages.n, 1);
+	assert_ptr_equal(ep_process_languages_find(&table, child_is, SLOT),
+			 child->languages.instances[0]);
 	ep_process_languages_end(child);
 	ep_table_end(&table, child, 30);
 	assert_ptr_equal(ep_process_languages_find(&table, child_is, SLOT), host.instance);
 	ep_process_languages_drop(child);
-	parent->n_languages = 0;
+	parent->languages.n = 0;
 	ep_table_remove_ended(&table, child, &table.recent);
 	ep_table_fini(&table);
 	ep_process_free(child);

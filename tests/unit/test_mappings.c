@@ -390,7 +390,7 @@ EP_TEST(nobody_attaches_to_what_is_only_code)
 		0);
 	/* There is no language that could be attached. */
 	assert_false(ep_process_languages_sync(&process, (struct ep_languages *)&process));
-	assert_int_equal(process.n_languages, 0);
+	assert_int_equal(process.languages.n, 0);
 	ep_mappings_leave(&process.sharer);
 }
 
@@ -455,7 +455,7 @@ EP_TEST(many_copies_are_no_more_work_each)
 				put_area(&process.sharer, &total, whole, ep_executable_ref(&e)), 0);
 	}
 	assert_false(ep_process_languages_sync(&process, (struct ep_languages *)&process));
-	assert_int_equal(process.n_languages, 0);
+	assert_int_equal(process.languages.n, 0);
 	assert_true(ep_clock_cpu_ns() - began_ns < EP_NS_PER_SEC);
 	ep_mappings_leave(&process.sharer);
 }

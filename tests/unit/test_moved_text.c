@@ -384,7 +384,7 @@ WORLD_TEST(memory_is_looked_at_once_more_three_times)
 	child = start_image(w, image);
 	for (unsigned int i = 0; i < 5; i++)
 		sample_raw(w, child, now_ns + i * 20 * EP_NS_PER_SEC);
-	assert_int_equal(world_process(w, child)->n_looks, 3);
+	assert_int_equal(world_process(w, child)->search.n_looks, 3);
 	image[0] = 0x7f;
 	sample_raw(w, child, now_ns + 200 * EP_NS_PER_SEC);
 	assert_null(ep_area_executable(world_area(w, child, (uintptr_t)image)));

@@ -54,7 +54,7 @@ WORLD_TEST(while_it_floods_it_is_read_ever_less_often)
 	flood(w, child);
 	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 0);
-	world_live(w, child.pid)->next_retry_ns = UINT64_MAX; /* however slow the machine is */
+	world_live(w, child.pid)->read.next_retry_ns = UINT64_MAX; /* however slow the machine is */
 	for (int i = 0; i < 5000 && world_live(w, child.pid)->state != EP_PROCESS_READING; i++) {
 		world_turn(w);
 		usleep(1000);
@@ -70,15 +70,15 @@ WORLD_TEST(while_it_floods_it_is_read_ever_less_often)
 	assert_int_equal(w->passed, 2);
 	/* Nor does a loss of others change that. */
 	ep_processes_on_lost(w->processes);
-	assert_int_equal(world_live(w, child.pid)->next_retry_ns, UINT64_MAX);
+	assert_int_equal(world_live(w, child.pid)->read.next_retry_ns, UINT64_MAX);
 	/* When it is over it is as any other. */
-	world_live(w, child.pid)->doubted_ns = world_now();
-	world_live(w, child.pid)->next_retry_ns = 0;
+	world_live(w, child.pid)->trust.doubted_ns = world_now();
+	world_live(w, child.pid)->read.next_retry_ns = 0;
 	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
 	world_settle(w);
 	assert_int_equal(reads(w), 2);
 	assert_int_equal(world_live(w, child.pid)->state, EP_PROCESS_KNOWN);
-	assert_false(world_live(w, child.pid)->floods);
+	assert_false(world_live(w, child.pid)->trust.floods);
 	assert_non_null(world_area(w, child, OWN_ADDR));
 	assert_int_equal(w->passed, 3);
 }
@@ -98,7 +98,7 @@ WORLD_TEST(samples_of_a_flood_say_so)
 
 	start(w, prog);
 	flood(w, prog);
-	world_live(w, prog.pid)->next_retry_ns = UINT64_MAX;
+	world_live(w, prog.pid)->read.next_retry_ns = UINT64_MAX;
 	ep_processes_on_sample(w->processes, &event.sample, sizeof(event));
 	assert_int_equal(w->passed, 1);
 	assert_int_equal(w->last.error, EP_ERROR_UNSTEADY);
@@ -121,7 +121,7 @@ WORLD_TEST(a_neighbour_is_read_once_more_when_it_is_sampled)
 	assert_int_equal(reads(w), 1);
 	assert_null(world_area(w, child, 0x10000));
 	assert_non_null(world_area(w, child, OWN_ADDR));
-	check_ns = world_live(w, child.pid)->check_ns;
+	check_ns = world_live(w, child.pid)->trust.check_ns;
 	assert_true(check_ns >= w->processes->crowded_ns + EP_CHECK_NS);
 	/* And not with each of a thousand losses. */
 	ep_processes_on_crowded(w->processes);
@@ -147,16 +147,16 @@ WORLD_TEST(a_file_that_was_refused_is_asked_for_again)
 	ep_reads_request(&w->processes->reads, process, 0);
 	world_settle(w);
 	assert_int_equal(reads(w), 1);
-	assert_int_equal(process->refused_ns, 0);
+	assert_int_equal(process->trust.refused_ns, 0);
 	executable = ep_area_executable(world_area(w, child, OWN_ADDR));
 	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
 	/* As if its file system had not answered. */
 	executable->state = EP_EXECUTABLE_FAILED;
 	executable->unopened = executable->refused = true;
 	executable->n_segments = 0;
-	executable->retry_ns = process->trusted_ns + 3600 * EP_NS_PER_SEC;
+	executable->retry_ns = process->trust.known_ns + 3600 * EP_NS_PER_SEC;
 	ep_processes_on_executable(w->processes, executable);
-	due_ns = process->refused_ns;
+	due_ns = process->trust.refused_ns;
 	assert_int_equal(due_ns, executable->retry_ns);
 	world_sample(w, due_ns - 1, child);
 	world_settle(w);
@@ -166,14 +166,14 @@ WORLD_TEST(a_file_that_was_refused_is_asked_for_again)
 	world_settle(w);
 	assert_int_equal(reads(w), 2);
 	assert_int_equal(executable->state, EP_EXECUTABLE_FAILED);
-	assert_int_equal(process->refused_ns, due_ns);
+	assert_int_equal(process->trust.refused_ns, due_ns);
 	executable->retry_ns = 0;
 	world_sample(w, due_ns, child);
 	world_settle(w);
 	assert_int_equal(reads(w), 3);
 	assert_int_equal(executable->state, EP_EXECUTABLE_READY);
 	assert_false(executable->refused);
-	assert_int_equal(process->refused_ns, 0);
+	assert_int_equal(process->trust.refused_ns, 0);
 	world_sample(w, due_ns + 100 * EP_NS_PER_SEC, child);
 	world_settle(w);
 	assert_int_equal(reads(w), 3);
@@ -188,11 +188,11 @@ WORLD_TEST(records_of_mappings_have_a_price)
 	start(w, prog);
 	start(w, other);
 	now_ns = world_now();
-	for (; n < 10000000 && !world_live(w, prog.pid)->floods; n++)
+	for (; n < 10000000 && !world_live(w, prog.pid)->trust.floods; n++)
 		world_map_anonymous(w, now_ns, prog.pid, 0x10000, 0x1000);
-	assert_true(world_live(w, prog.pid)->floods);
+	assert_true(world_live(w, prog.pid)->trust.floods);
 	assert_true(n >= 100000);
-	assert_false(world_live(w, other.pid)->floods);
+	assert_false(world_live(w, other.pid)->trust.floods);
 	assert_int_equal(w->processes->stats.floods, 1);
 }
 
@@ -205,7 +205,7 @@ WORLD_TEST(each_record_is_charged_once)
 
 	start(w, prog);
 	now_ns = world_now();
-	for (; n < 10000000 && !world_live(w, prog.pid)->floods; n++)
+	for (; n < 10000000 && !world_live(w, prog.pid)->trust.floods; n++)
 		world_map_anonymous(w, now_ns, prog.pid, 0x10000, n % 2 ? 0x1000 : 0x2000);
 	assert_in_range(n, in_budget * 9 / 10, in_budget + 1); /* a place or two move with each */
 }
@@ -227,9 +227,9 @@ WORLD_TEST(mappings_before_many_others_cost_more)
 					       &w->processes->n_areas, area),
 				 0);
 	}
-	assert_false(world_live(w, prog.pid)->floods);
-	for (; n < 10000000 && !world_live(w, prog.pid)->floods; n++)
+	assert_false(world_live(w, prog.pid)->trust.floods);
+	for (; n < 10000000 && !world_live(w, prog.pid)->trust.floods; n++)
 		world_map_anonymous(w, now_ns, prog.pid, 0x20000000 + n * 0x10000ull, 0x1000);
-	assert_true(world_live(w, prog.pid)->floods);
+	assert_true(world_live(w, prog.pid)->trust.floods);
 	assert_true(n < 10000);
 }

@@ -36,8 +36,8 @@ WORLD_TEST(who_maps_it_hears_of_it)
 	w->processes->news_paid_ns = 0;
 	ep_processes_on_executable(w->processes, ep_area_executable(ep_areas_find(
 							 ep_process_areas(process), OWN_ADDR)));
-	assert_true(process->is_dirty);
-	assert_true(second->is_dirty);
+	assert_true(process->published.is_dirty);
+	assert_true(second->published.is_dirty);
 	assert_int_equal(w->processes->stats.spreads, spreads + 1);
 	assert_true(w->processes->news_paid_ns > 0);
 }
@@ -60,13 +60,13 @@ WORLD_TEST(news_beyond_the_budget_goes_with_the_next_look)
 	ep_processes_on_executable(w->processes, own);
 	world_turn(w);
 	assert_int_equal(w->processes->stats.spreads, spreads);
-	assert_false(process->is_dirty);
-	assert_false(second->is_dirty);
+	assert_false(process->published.is_dirty);
+	assert_false(second->published.is_dirty);
 	w->processes->news_paid_ns = 0;
 	ep_processes_spread_news(w->processes);
 	assert_int_equal(w->processes->stats.spreads, spreads + 1);
-	assert_true(process->is_dirty);
-	assert_true(second->is_dirty); /* it maps the first one */
+	assert_true(process->published.is_dirty);
+	assert_true(second->published.is_dirty); /* it maps the first one */
 	/* Once. */
 	world_publish(w);
 	world_turn(w);
@@ -83,7 +83,7 @@ WORLD_TEST(tables_that_are_dropped_are_no_news_that_waits)
 	w->processes->news_paid_ns = world_now() + 3600 * EP_NS_PER_SEC;
 	own->state = EP_EXECUTABLE_EVICTED;
 	ep_processes_on_executable(w->processes, own);
-	assert_true(process->is_dirty);
+	assert_true(process->published.is_dirty);
 	own->state = EP_EXECUTABLE_READY;
 }
 
@@ -125,7 +125,7 @@ WORLD_TEST(what_is_replaced_beyond_the_budget_goes_with_one_look)
 	assert_ptr_equal(ep_area_executable(ep_areas_find(ep_process_areas(second), OWN_ADDR)),
 			 third);
 	assert_true(own->refs < refs);
-	assert_true(process->remapped && second->remapped);
+	assert_true(process->languages.remapped && second->languages.remapped);
 	ep_processes_spread_news(w->processes);
 	assert_int_equal(w->processes->stats.replaces, replaces + 1);
 	ep_executable_unref(third);

@@ -25,7 +25,7 @@ WORLD_TEST(loss_is_followed_by_a_read)
 	ep_processes_on_lost(w->processes);
 	world_turn(w);
 	assert_null(world_proc(w, child.pid));
-	assert_null(world_live(w, child.pid)->rows);
+	assert_null(world_live(w, child.pid)->published.rows);
 	assert_int_equal(ep_process_areas(world_live(w, child.pid))->len, 0);
 	world_sample_with(w, world_now(), child, EP_SAMPLE_UNKNOWN_PROCESS | EP_SAMPLE_RAW, 0);
 	assert_int_equal(w->passed, 0);
@@ -89,7 +89,7 @@ WORLD_TEST(read_of_the_old_image_is_not_the_new_ones)
 	world_exec(w, world_now(), tool, "tool");
 	world_live(w, tool.pid)->state = EP_PROCESS_NEW;
 	ep_reads_enqueue(&w->processes->reads, world_live(w, tool.pid), 10 * EP_NS_PER_MS);
-	world_live(w, tool.pid)->due_ns = 0;
+	world_live(w, tool.pid)->read.due_ns = 0;
 	ep_reads_run(&w->processes->reads);
 	assert_int_equal(world_live(w, tool.pid)->state, EP_PROCESS_READING);
 	world_settle(w);
@@ -117,7 +117,7 @@ WORLD_TEST(vanished_ones_are_ended)
 /* Before it is time to ask again, however slow the machine is. */
 static void unknown_sample(struct world *w, struct ep_program program)
 {
-	world_live(w, program.pid)->next_retry_ns = UINT64_MAX;
+	world_live(w, program.pid)->read.next_retry_ns = UINT64_MAX;
 	world_sample_with(w, world_now(), program, EP_SAMPLE_UNKNOWN_ADDRESS | EP_SAMPLE_RAW, 0);
 }
 
@@ -145,7 +145,7 @@ WORLD_TEST(one_that_stays_unknown_is_read_ever_less_often)
 	for (uint64_t expected_ns = 50 * EP_NS_PER_MS; wait_ns < 30 * EP_NS_PER_SEC; expected_ns *= 2) {
 		time_ns = EP_MAX(time_ns + wait_ns, world_now());
 		world_sample_with(w, time_ns, child, EP_SAMPLE_UNKNOWN_ADDRESS | EP_SAMPLE_RAW, 0);
-		wait_ns = world_live(w, child.pid)->next_retry_ns - time_ns;
+		wait_ns = world_live(w, child.pid)->read.next_retry_ns - time_ns;
 		assert_int_equal(wait_ns, EP_MIN(expected_ns, 30 * EP_NS_PER_SEC));
 		world_settle(w);
 		world_publish(w);
@@ -177,18 +177,18 @@ WORLD_TEST(bpf_is_told_that_a_language_is_attached_to)
 	ep_processes_mark(w->processes, process);
 	world_publish(w);
 	assert_int_equal(world_proc(w, child.pid)->flags, EP_PROC_AWAITS);
-	assert_int_equal(process->languages_ns, 0);
+	assert_int_equal(process->languages.told_ns, 0);
 	runtime_attach(&range);
 	ep_processes_mark(w->processes, process);
 	world_publish(w);
 	assert_int_equal(world_proc(w, child.pid)->flags, EP_PROC_MARKS);
-	assert_int_not_equal(process->languages_ns, 0);
+	assert_int_not_equal(process->languages.told_ns, 0);
 	/* One that is refused is as if it had claimed nothing. */
 	runtime_add(process, EP_ATTACHMENT_REFUSED, true);
 	ep_processes_mark(w->processes, process);
 	world_publish(w);
 	assert_int_equal(world_proc(w, child.pid)->flags, 0);
-	process->n_languages = 0;
+	process->languages.n = 0;
 }
 
 /* --- who it is, and what it maps ------------------------------------------------------------- */
@@ -203,9 +203,9 @@ WORLD_TEST(known_one_stays_known_while_it_is_identified)
 		world_sample(w, world_now(), child);
 	for (int reading = 0; reading < 2; reading++) {
 		assert_int_equal(process->state, reading ? EP_PROCESS_READING : EP_PROCESS_WAITING);
-		assert_true(process->identity_only && ep_process_is_settled(process));
+		assert_true(process->read.identity_only && ep_process_is_settled(process));
 		assert_false(ep_process_is_unknown(process));
-		process->due_ns = 0;
+		process->read.due_ns = 0;
 		world_turn(w);
 	}
 	world_fork(w, world_now(), child.pid, other);
@@ -236,11 +236,11 @@ WORLD_TEST(one_in_a_known_place_is_identified_later)
 		process = world_live(w, child.pid);
 		assert_int_equal(process->state, EP_PROCESS_WAITING);
 		if (i < 2)
-			assert_true(process->due_ns <= ep_clock_mono_ns() + soon_ns);
+			assert_true(process->read.due_ns <= ep_clock_mono_ns() + soon_ns);
 		else
-			assert_true(process->due_ns > now_ns + soon_ns);
+			assert_true(process->read.due_ns > now_ns + soon_ns);
 		ep_reads_request(&w->processes->reads, process, 0);
-		assert_true(process->due_ns <= ep_clock_mono_ns());
+		assert_true(process->read.due_ns <= ep_clock_mono_ns());
 		world_settle(w);
 	}
 }
@@ -250,7 +250,7 @@ WORLD_TEST(one_that_ends_while_it_is_identified_was_known)
 	struct ep_program child = world_known_child(w);
 
 	world_sample(w, world_now(), child);
-	world_live(w, child.pid)->due_ns = 0;
+	world_live(w, child.pid)->read.due_ns = 0;
 	world_turn(w);
 	assert_int_equal(world_live(w, child.pid)->state, EP_PROCESS_READING);
 	world_exit(w, world_now(), child);
@@ -266,10 +266,10 @@ WORLD_TEST(all_is_read_if_that_is_wanted_meanwhile)
 		struct ep_process *process = world_live(w, child.pid);
 
 		world_sample(w, world_now(), child);
-		process->due_ns = 0;
+		process->read.due_ns = 0;
 		if (reading)
 			world_turn(w);
-		assert_true(process->identity_only);
+		assert_true(process->read.identity_only);
 		ep_reads_request(&w->processes->reads, process, 0);
 		world_sample(w, world_now(), child); /* who it is comes with the rest */
 		assert_true(ep_process_is_unknown(process));
@@ -458,11 +458,11 @@ WORLD_TEST(rows_of_a_giant_are_forgotten)
 	assert_int_equal(w->processes->room.state, EP_ROOM_FULL);
 	world_map_anonymous(w, world_now(), PID(1), 0x7000, 0x1000);
 	ep_processes_sweep(w->processes, KEEP_NS); /* a second later */
-	while (world_now() < world_live(w, PID(1))->publish_after_ns)
+	while (world_now() < world_live(w, PID(1))->published.rests_until_ns)
 		;
 	settle_room(w);
 	assert_null(world_proc(w, PID(1)));
-	assert_null(world_live(w, PID(1))->rows);
+	assert_null(world_live(w, PID(1))->published.rows);
 	assert_false(w->processes->room.small_starved);
 }
 

@@ -258,8 +258,9 @@ WORLD_TEST(child_shares_its_parents_rows)
 	world_fork(w, world_now(), shell.pid, child);
 	world_turn(w);
 	assert_int_equal(world_proc(w, child.pid)->rows, ref);
-	assert_ptr_equal(world_live(w, child.pid)->rows, world_live(w, shell.pid)->rows);
-	assert_int_equal(world_live(w, shell.pid)->rows->refs, 2);
+	assert_ptr_equal(world_live(w, child.pid)->published.rows,
+			 world_live(w, shell.pid)->published.rows);
+	assert_int_equal(world_live(w, shell.pid)->published.rows->refs, 2);
 	world_exit(w, world_now(), shell);
 	assert_true(ep_delta_store_used_bytes(w->store) > used);
 	world_exit(w, world_now(), child);
@@ -278,9 +279,12 @@ WORLD_TEST(child_gets_its_own_if_the_parents_are_newer)
 	world_publish(w);
 	world_fork(w, forked_ns, shell.pid, child);
 	world_publish(w);
-	assert_ptr_not_equal(world_live(w, child.pid)->rows, world_live(w, shell.pid)->rows);
-	assert_int_equal(world_proc(w, child.pid)->rows, world_live(w, child.pid)->rows->ref);
-	assert_int_equal(world_proc(w, shell.pid)->rows, world_live(w, shell.pid)->rows->ref);
+	assert_ptr_not_equal(world_live(w, child.pid)->published.rows,
+			     world_live(w, shell.pid)->published.rows);
+	assert_int_equal(world_proc(w, child.pid)->rows,
+			 world_live(w, child.pid)->published.rows->ref);
+	assert_int_equal(world_proc(w, shell.pid)->rows,
+			 world_live(w, shell.pid)->published.rows->ref);
 }
 
 WORLD_TEST(child_told_late_has_what_its_parent_had_then)
