@@ -46,19 +46,7 @@ static const struct unwind_op unwind_ops[32] = {
 	[10] = BAD,
 	[11] = {.operands = 2, .sets = 1, .off_both = 1},
 	[12] = BAD, [13] = BAD, [14] = BAD, [15] = BAD,
-	/* The same where the slot's info is 0. */
-	[16] = {.bytes = 8, .pushes = 1},
-	[17] = {.operands = 1, .by_next = 8},
-	[18] = {.bytes = 8},
-	[19] = {.sets = 1},
-	[20] = {.operands = 1, .saves = 1, .at_next = 8},
-	[21] = {.operands = 2, .saves = 1, .at_both = 1},
-	[22] = BAD, [23] = BAD,
-	[24] = {.operands = 1},
-	[25] = {.operands = 2},
-	[26] = BAD,
-	[27] = {.operands = 2, .sets = 1, .off_both = 1},
-	[28] = BAD, [29] = BAD, [30] = BAD, [31] = BAD,
+	[16] = {.operands = 1, .by_next = 8}, /* 1 where the slot's info is 0 */
 };
 #undef BAD
 
@@ -97,7 +85,7 @@ static __always_inline void take_slot(const struct dotnet_walk *w, __u64 i)
 	index = slot >> 8 & 15;
 	EP_OPAQUE(index);
 	index &= 15;
-	op = &unwind_ops[index] + (far & 1) * 16;
+	op = &unwind_ops[index + 15 * (far & ep_is_same(index, 1) & 1)];
 	s->bad |= is_op & op->is_bad;
 	s->skip += is_op * (op->operands + 1ull) - 1;
 	is_undone = (s->rel - off) >> 63;

@@ -207,12 +207,15 @@ static int name_method(struct dotnet_names *names, uint64_t addr, struct code *r
 	struct finding finding = {names, ret->is_kept};
 	struct dotnet_method method;
 	char name[TEXT_BYTES];
+	uint64_t name_addr;
 	int r = dotnet_method_read(reader, addr, &method);
 
 	if (r < 0)
 		return r;
 	if (method.kind == DOTNET_METHOD_DYNAMIC) {
-		r = dotnet_method_dynamic_name(reader, addr, name, sizeof(name), NULL);
+		r = dotnet_read_word(reader, addr + reader->layout->dynamic_name, &name_addr);
+		if (r == 0)
+			r = memory_read_string(&reader->memory, name_addr, name, sizeof(name), 64);
 		if (r == 0)
 			write_dynamic(name, text);
 		return r == 0 && !*name ? -EBADMSG : r;
