@@ -387,26 +387,25 @@ static __always_inline void find_r2r(const struct dotnet_walk *w, __u64 addr)
 
 /* --- any of them ------------------------------------------------------------------------------------------ */
 
-static __always_inline void find_stub(const struct dotnet_walk *w)
-{
-	w->s->kind = 0;
-	(void)bpf_probe_read_user(&w->s->kind, sizeof(w->s->kind), (void *)(w->s->range.list + w->state->list_kind));
-	be_stub(w, w->s->kind & DOTNET_STUB_LAST);
-}
-
 static __always_inline void find_code(const struct dotnet_walk *w, __u64 addr)
 {
+	struct dotnet_scratch *s = w->s;
+
 	be(w, DOTNET_IS_OUTSIDE);
-	w->s->at.is_funclet = 0;
+	s->at.is_funclet = 0;
 	if (!find_range(w, addr))
 		return;
 	EP_MEET();
-	if (w->s->range.flags & DOTNET_RANGE_STUBS)
-		find_stub(w);
-	else if (w->s->range.flags & DOTNET_RANGE_HEAP)
+	if (s->range.flags & DOTNET_RANGE_STUBS) {
+		s->kind = 0;
+		(void)bpf_probe_read_user(&s->kind, sizeof(s->kind),
+					  (void *)(s->range.list + w->state->list_kind));
+		be_stub(w, s->kind & DOTNET_STUB_LAST);
+	} else if (s->range.flags & DOTNET_RANGE_HEAP) {
 		find_jit(w, addr);
-	else
+	} else {
 		find_r2r(w, addr);
+	}
 }
 
 #endif

@@ -32,22 +32,21 @@ struct unwind_op {
 	__u8 pad[4];
 };
 
+/* The arguments are of what allocates much, which is another one where the slot's info is 0. */
 #define BAD {.is_bad = 1}
+#define OPS(at, ...) \
+	[(at) + 0] = {.bytes = 8, .pushes = 1}, [(at) + 1] = {__VA_ARGS__}, \
+	[(at) + 2] = {.bytes = 8, .by_info = 8}, [(at) + 3] = {.sets = 1}, \
+	[(at) + 4] = {.operands = 1, .saves = 1, .at_next = 8}, \
+	[(at) + 5] = {.operands = 2, .saves = 1, .at_both = 1}, \
+	[(at) + 6] = BAD, [(at) + 7] = BAD, [(at) + 8] = {.operands = 1}, \
+	[(at) + 9] = {.operands = 2}, [(at) + 10] = BAD, \
+	[(at) + 11] = {.operands = 2, .sets = 1, .off_both = 1}, \
+	[(at) + 12] = BAD, [(at) + 13] = BAD, [(at) + 14] = BAD, [(at) + 15] = BAD
 static const struct unwind_op unwind_ops[32] = {
-	[0] = {.bytes = 8, .pushes = 1},
-	[1] = {.operands = 2, .by_both = 1},
-	[2] = {.bytes = 8, .by_info = 8},
-	[3] = {.sets = 1},
-	[4] = {.operands = 1, .saves = 1, .at_next = 8},
-	[5] = {.operands = 2, .saves = 1, .at_both = 1},
-	[6] = BAD, [7] = BAD,
-	[8] = {.operands = 1},
-	[9] = {.operands = 2},
-	[10] = BAD,
-	[11] = {.operands = 2, .sets = 1, .off_both = 1},
-	[12] = BAD, [13] = BAD, [14] = BAD, [15] = BAD,
-	[16] = {.operands = 1, .by_next = 8}, /* 1 where the slot's info is 0 */
+	OPS(0, .operands = 2, .by_both = 1), OPS(16, .operands = 1, .by_next = 8),
 };
+#undef OPS
 #undef BAD
 
 static __always_inline bool read_unwind(const struct dotnet_walk *w)
@@ -85,7 +84,7 @@ static __always_inline void take_slot(const struct dotnet_walk *w, __u64 i)
 	index = slot >> 8 & 15;
 	EP_OPAQUE(index);
 	index &= 15;
-	op = &unwind_ops[index + 15 * (far & ep_is_same(index, 1) & 1)];
+	op = &unwind_ops[index] + (far & 1) * 16;
 	s->bad |= is_op & op->is_bad;
 	s->skip += is_op * (op->operands + 1ull) - 1;
 	is_undone = (s->rel - off) >> 63;
