@@ -286,14 +286,6 @@ void dotnet_detach(void *instance)
 	free(inst);
 }
 
-static int find_map(struct instance *inst)
-{
-	int r = dotnet_read_word(&inst->reader, attach_addr(&inst->process, inst->exe->table_va),
-				 &inst->reader.range_map);
-
-	return r == 0 && !inst->reader.range_map ? EP_NOT_YET : r;
-}
-
 static int read_file(void *instance, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes)
 {
 	const struct instance *inst = instance;
@@ -316,10 +308,11 @@ int dotnet_attach(void *executable, struct ep_target *target, void **ret_instanc
 	inst->exe = exe;
 	inst->reader = (struct dotnet_reader){.memory = {attach_read, inst}, .layout = &inst->layout};
 	r = dotnet_layout_find(exe->major, &inst->layout)
-		    ? find_map(inst)
+		    ? dotnet_read_word(&inst->reader, attach_addr(&inst->process, exe->table_va),
+				       &inst->reader.range_map)
 		    : refuse(inst, "8.0 is the oldest whose structures are known");
 	if (r == 0)
-		r = read_descriptor(inst);
+		r = inst->reader.range_map ? read_descriptor(inst) : EP_NOT_YET;
 	if (r == 0)
 		r = prove_all(inst);
 	if (r == 0)

@@ -39,15 +39,6 @@ static __always_inline void step_called(const struct dotnet_walk *w)
 		remember(w);
 }
 
-static __always_inline void step_stub(const struct dotnet_walk *w)
-{
-	if (find_stub_caller(w, STUB_DEPTHS))
-		return;
-	EP_MEET();
-	if (!find_native_caller(w))
-		fail(w, DOTNET_ERROR_STUB);
-}
-
 /* Of code that was interrupted. */
 static __always_inline void step_leaf(const struct dotnet_walk *w)
 {
@@ -56,7 +47,11 @@ static __always_inline void step_leaf(const struct dotnet_walk *w)
 	if (w->s->at.is == DOTNET_IS_CODE) {
 		find_leaf_rule(w);
 	} else if (w->s->at.is == DOTNET_IS_STUB) {
-		step_stub(w);
+		if (find_stub_caller(w, STUB_DEPTHS))
+			return;
+		EP_MEET();
+		if (!find_native_caller(w))
+			fail(w, DOTNET_ERROR_STUB);
 	} else if (w->s->at.is == DOTNET_IS_LOST) {
 		fail(w, DOTNET_ERROR_CODE);
 	} else if (find_stub_caller(w, 1)) {
