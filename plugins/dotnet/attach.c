@@ -261,49 +261,18 @@ static int set_ranges(struct instance *inst)
 
 static int set_state(struct instance *inst)
 {
-	const struct dotnet_layout *layout = &inst->layout;
-	/* Not known (yet) is no error: what needs it does without. */
-	int r = attach_thread(&inst->process, 0, &inst->exe->helpers.thread, &inst->thread);
-	const struct dotnet_state state = {
+	struct dotnet_state state = {
 		.range_map = inst->reader.range_map,
-		.range_flags = layout->range_flags,
-		.range_module = layout->range_module,
-		.range_heap = layout->range_heap,
-		.range_list = layout->range_list,
-		.heap_start = layout->heap_start,
-		.heap_end = layout->heap_end,
-		.heap_map_base = layout->heap_map_base,
-		.heap_map = layout->heap_map,
-		.list_kind = layout->list_kind,
-		.header_eh = layout->header_eh,
-		.header_method = layout->header_method,
-		.header_n_unwinds = layout->header_n_unwinds,
-		.header_unwinds = layout->header_unwinds,
-		.module_r2r = layout->module_r2r,
-		.r2r_composite = layout->r2r_composite,
-		.r2r_functions = layout->r2r_functions,
-		.r2r_n_functions = layout->r2r_n_functions,
-		.r2r_thunks = layout->r2r_thunks,
-		.method_chunk = layout->method_chunk,
-		.method_flags = layout->method_flags,
-		.chunk_bytes = layout->chunk_bytes,
-		.chunk_table = layout->chunk_table,
-		.dynamic_name = layout->dynamic_name,
-		.table_module = layout->table_module,
-		.module_name = layout->module_name,
-		.thread_id = layout->thread_id,
-		.thread_frame = layout->thread_frame,
-		.thread_hijacked = layout->thread_hijacked,
-		.frame_next = layout->frame_next,
-		.call_sp = layout->call_sp,
-		.call_pc = layout->call_pc,
-		.call_fp = layout->call_fp,
-		.thread = inst->thread,
 		.trip = attach_addr(&inst->process, inst->exe->helpers.trip),
 		.funclet = attach_addr(&inst->process, inst->exe->helpers.funclet),
 	};
 
-	(void)r;
+	/* Not known (yet) is no error: what needs it does without. */
+	(void)attach_thread(&inst->process, 0, &inst->exe->helpers.thread, &inst->thread);
+	state.thread = inst->thread;
+#define FIELD(...)
+#define BPF_FIELD(name, ...) state.name = inst->layout.name;
+#include "plugins/dotnet/fields.def"
 	return inst->exe->host->set_state(inst->process.target, &state, sizeof(state));
 }
 
@@ -315,14 +284,6 @@ void dotnet_detach(void *instance)
 
 	dotnet_names_free(inst->names);
 	free(inst);
-}
-
-static int find_map(struct instance *inst)
-{
-	int r = dotnet_read_word(&inst->reader, attach_addr(&inst->process, inst->exe->table_va),
-				 &inst->reader.range_map);
-
-	return r == 0 && !inst->reader.range_map ? EP_NOT_YET : r;
 }
 
 static int read_file(void *instance, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes)
@@ -347,10 +308,11 @@ int dotnet_attach(void *executable, struct ep_target *target, void **ret_instanc
 	inst->exe = exe;
 	inst->reader = (struct dotnet_reader){.memory = {attach_read, inst}, .layout = &inst->layout};
 	r = dotnet_layout_find(exe->major, &inst->layout)
-		    ? find_map(inst)
+		    ? dotnet_read_word(&inst->reader, attach_addr(&inst->process, exe->table_va),
+				       &inst->reader.range_map)
 		    : refuse(inst, "8.0 is the oldest whose structures are known");
 	if (r == 0)
-		r = read_descriptor(inst);
+		r = inst->reader.range_map ? read_descriptor(inst) : EP_NOT_YET;
 	if (r == 0)
 		r = prove_all(inst);
 	if (r == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is looked at lies two objects deep; all else is passed over by counting brackets. */
+/* One pass, with the names on the way to where it is. All but a number three objects deep at most
+ * is passed over. */
 #include "plugins/dotnet/descriptor.h"
 
 #include <errno.h>
@@ -7,67 +8,56 @@
 #include <string.h>
 
 #define MAX_DIGITS 18
+#define MAX_DEPTH  32
 
-struct reader {
-	const char *at, *end;
+/* An object or array that is open. */
+struct level {
+	bool is_object;
+	uint32_t n; /* of its elements that have begun */
+	struct descriptor_text key; /* of the last one, in an object */
 };
 
-static char next(struct reader *reader)
+struct parser {
+	const char *at, *end;
+	struct level levels[MAX_DEPTH];
+	uint32_t depth;
+	descriptor_visit *visit;
+	void *arg;
+};
+
+static char next(struct parser *parser)
 {
-	while (reader->at < reader->end && strchr(" \t\r\n", *reader->at) && *reader->at)
-		reader->at++;
-	return reader->at < reader->end ? *reader->at : 0;
+	while (parser->at < parser->end && strchr(" \t\r\n", *parser->at) && *parser->at)
+		parser->at++;
+	return parser->at < parser->end ? *parser->at : 0;
 }
 
-static bool take(struct reader *reader, char c)
+static bool take(struct parser *parser, char c)
 {
-	if (next(reader) != c)
+	if (next(parser) != c)
 		return false;
-	reader->at++;
+	parser->at++;
 	return true;
 }
 
-static int read_text(struct reader *reader, struct descriptor_text *ret)
+static int read_text(struct parser *parser, struct descriptor_text *ret)
 {
-	if (!take(reader, '"'))
+	if (!take(parser, '"'))
 		return -EBADMSG;
-	ret->at = reader->at;
-	while (reader->at < reader->end && *reader->at != '"')
-		reader->at += *reader->at == '\\' && reader->end - reader->at > 1 ? 2 : 1;
-	if (reader->at >= reader->end)
+	ret->at = parser->at;
+	while (parser->at < parser->end && *parser->at != '"')
+		parser->at += *parser->at == '\\' && parser->end - parser->at > 1 ? 2 : 1;
+	if (parser->at >= parser->end)
 		return -EBADMSG;
-	ret->len = (size_t)(reader->at++ - ret->at);
+	ret->len = (size_t)(parser->at++ - ret->at);
 	return 0;
 }
 
-/* A name and its colon. */
-static int read_key(struct reader *reader, struct descriptor_text *ret)
+static int read_key(struct parser *parser, struct descriptor_text *ret)
 {
-	int r = read_text(reader, ret);
+	int r = read_text(parser, ret);
 
-	return r == 0 && !take(reader, ':') ? -EBADMSG : r;
-}
-
-/* What stands between two commas, or brackets; a text, an array, an object whole. */
-static int pass_value(struct reader *reader)
-{
-	const char *begin;
-	struct descriptor_text text;
-	uint32_t depth = 0;
-	char c = next(reader);
-
-	for (begin = reader->at; c && (depth || !strchr(",]}", c)); c = next(reader)) {
-		int r = c == '"' ? read_text(reader, &text) : 0;
-
-		if (r < 0)
-			return r;
-		if (c == '"')
-			continue;
-		depth += c == '{' || c == '[';
-		depth -= c == '}' || c == ']';
-		reader->at++;
-	}
-	return c && reader->at > begin ? 0 : -EBADMSG;
+	return r == 0 && !take(parser, ':') ? -EBADMSG : r;
 }
 
 /* 12, 0xc: false for all else. */
@@ -90,98 +80,79 @@ static bool to_number(const struct descriptor_text *text, uint64_t *ret)
 	return true;
 }
 
-/* A number, bare or as a text, or the first element of an array that is one. The value is passed over. */
-static int read_number(struct reader *reader, bool *ret_is, uint64_t *ret)
-{
-	struct reader whole = *reader;
-	struct descriptor_text text;
-	int r = pass_value(reader);
-
-	*ret_is = false;
-	if (r < 0)
-		return r;
-	if (next(&whole) == '[')
-		whole.at++;
-	if (next(&whole) == '"') {
-		r = read_text(&whole, &text);
-	} else {
-		text.at = whole.at;
-		while (whole.at < reader->at && (unsigned char)*whole.at > ' ' && !strchr(",]}", *whole.at))
-			whole.at++;
-		text.len = (size_t)(whole.at - text.at);
-	}
-	*ret_is = r == 0 && to_number(&text, ret);
-	return r;
-}
-
-/* After an element: true where another one follows, and false where the object ends. */
-static int has_more(struct reader *reader)
-{
-	if (take(reader, ','))
-		return 1;
-	return take(reader, '}') ? 0 : -EBADMSG;
-}
-
-/* What is visited: fields of a type, or globals, whose type is "". */
-struct visiting {
-	descriptor_visit *visit;
-	void *arg;
-	struct descriptor_text type;
-};
-
-typedef int read_member(struct reader *reader, const struct descriptor_text *key, struct visiting *visiting);
-
-static int read_object(struct reader *reader, read_member *read, struct visiting *visiting)
-{
-	struct descriptor_text key;
-	int r;
-
-	if (!take(reader, '{'))
-		return -EBADMSG;
-	if (take(reader, '}'))
-		return 0;
-	do {
-		r = read_key(reader, &key);
-		if (r == 0)
-			r = read(reader, &key, visiting);
-		if (r == 0)
-			r = has_more(reader);
-	} while (r == 1);
-	return r;
-}
-
-static int read_field(struct reader *reader, const struct descriptor_text *key, struct visiting *visiting)
-{
-	uint64_t value;
-	bool is = false;
-	int r = read_number(reader, &is, &value);
-
-	return r == 0 && is ? visiting->visit(visiting->arg, &visiting->type, key, value) : r;
-}
-
-static int read_type(struct reader *reader, const struct descriptor_text *key, struct visiting *visiting)
-{
-	visiting->type = *key;
-	return read_object(reader, read_field, visiting);
-}
-
 static bool is_key(const struct descriptor_text *key, const char *name)
 {
 	return key->len == strlen(name) && memcmp(key->at, name, key->len) == 0;
 }
 
-static int read_part(struct reader *reader, const struct descriptor_text *key, struct visiting *visiting)
+/* In {"types": {TYPE: {FIELD: here}}} or {"globals": {NAME: here}}, or there first in an array. */
+static int visit_value(const struct parser *parser, const struct descriptor_text *text)
 {
-	if (is_key(key, "types"))
-		return read_object(reader, read_type, visiting);
-	visiting->type = (struct descriptor_text){"", 0};
-	return is_key(key, "globals") ? read_object(reader, read_field, visiting) : pass_value(reader);
+	static const struct descriptor_text no_type = {"", 0};
+	const struct level *levels = parser->levels, *last = &levels[parser->depth - 1];
+	bool is_field = is_key(&levels[0].key, "types");
+	bool is_first = !last->is_object && last->n == 1;
+	uint32_t n = is_field ? 3 : 2; /* objects that it lies in */
+	uint64_t value;
+
+	if (!is_field && !is_key(&levels[0].key, "globals"))
+		return 0;
+	if (parser->depth - is_first != n || !levels[1].is_object || !levels[n - 1].is_object)
+		return 0;
+	if (!to_number(text, &value))
+		return 0;
+	return parser->visit(parser->arg, is_field ? &levels[1].key : &no_type, &levels[n - 1].key,
+			     value);
+}
+
+/* Opens an object or an array, or reads all of another value. */
+static int begin_value(struct parser *parser)
+{
+	char c = next(parser);
+	struct descriptor_text text = {parser->at, 0};
+	int r = 0;
+
+	if (c == '{' || c == '[') {
+		if (parser->depth == MAX_DEPTH)
+			return -EBADMSG;
+		parser->levels[parser->depth++] =
+			(struct level){.is_object = c == '{', .key = {"", 0}};
+		parser->at++;
+		return 0;
+	}
+	if (c == '"') {
+		r = read_text(parser, &text);
+	} else {
+		while (parser->at < parser->end && (unsigned char)*parser->at > ' ' &&
+		       !strchr(",]}", *parser->at))
+			parser->at++;
+		text.len = (size_t)(parser->at - text.at);
+		r = text.len ? 0 : -EBADMSG;
+	}
+	return r == 0 ? visit_value(parser, &text) : r;
 }
 
 int dotnet_descriptor_visit(const char *text, size_t bytes, descriptor_visit *visit, void *arg)
 {
-	struct reader reader = {text, text + bytes};
-	struct visiting visiting = {.visit = visit, .arg = arg};
+	struct parser parser = {.at = text, .end = text + bytes, .visit = visit, .arg = arg};
+	int r;
 
-	return bytes > DOTNET_DESCRIPTOR_MAX_BYTES ? -EBADMSG : read_object(&reader, read_part, &visiting);
+	if (bytes > DOTNET_DESCRIPTOR_MAX_BYTES || next(&parser) != '{')
+		return -EBADMSG;
+	r = begin_value(&parser);
+	while (r == 0 && parser.depth) {
+		struct level *level = &parser.levels[parser.depth - 1];
+
+		if (take(&parser, level->is_object ? '}' : ']')) {
+			parser.depth--;
+			continue;
+		}
+		if (level->n++ && !take(&parser, ','))
+			return -EBADMSG;
+		if (level->is_object)
+			r = read_key(&parser, &level->key);
+		if (r == 0)
+			r = begin_value(&parser);
+	}
+	return r;
 }

@@ -88,18 +88,9 @@ enum dotnet_method_kind {
 /* Offsets are bytes; those of structs that are read whole lie inside. */
 struct dotnet_state {
 	__u64 range_map; /* its top level */
-	__u32 range_flags, range_module, range_heap, range_list;
-	__u32 heap_start, heap_end, heap_map_base, heap_map;
-	__u32 list_kind;
-	__u32 header_eh, header_method, header_n_unwinds, header_unwinds;
-	__u32 module_r2r;
-	__u32 r2r_composite, r2r_functions, r2r_n_functions, r2r_thunks;
-	/* For the check of what may be another's: MethodDesc, its chunk, MethodTable, Module. */
-	__u32 method_chunk, method_flags, chunk_bytes, chunk_table, dynamic_name;
-	__u32 table_module, module_name;
-	/* Thread, its Frames, and of these InlinedCallFrame: where managed code has called native code. */
-	__u32 thread_id, thread_frame, thread_hijacked, frame_next;
-	__u32 call_sp, call_pc, call_fp;
+#define FIELD(...)
+#define BPF_FIELD(name, ...) __u32 name;
+#include "plugins/dotnet/fields.def"
 	struct ep_tls thread; /* Thread * of a thread */
 	__u64 trip;    /* OnHijackTripThread; 0: not found */
 	__u64 funclet; /* behind the call of a catch or finally funclet; 0: not found */

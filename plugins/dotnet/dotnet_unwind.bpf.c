@@ -39,15 +39,6 @@ static __always_inline void step_called(const struct dotnet_walk *w)
 		remember(w);
 }
 
-static __always_inline void step_stub(const struct dotnet_walk *w)
-{
-	if (find_stub_caller(w, STUB_DEPTHS))
-		return;
-	EP_MEET();
-	if (!find_native_caller(w))
-		fail(w, DOTNET_ERROR_STUB);
-}
-
 /* Of code that was interrupted. */
 static __always_inline void step_leaf(const struct dotnet_walk *w)
 {
@@ -56,7 +47,11 @@ static __always_inline void step_leaf(const struct dotnet_walk *w)
 	if (w->s->at.is == DOTNET_IS_CODE) {
 		find_leaf_rule(w);
 	} else if (w->s->at.is == DOTNET_IS_STUB) {
-		step_stub(w);
+		if (find_stub_caller(w, STUB_DEPTHS))
+			return;
+		EP_MEET();
+		if (!find_native_caller(w))
+			fail(w, DOTNET_ERROR_STUB);
 	} else if (w->s->at.is == DOTNET_IS_LOST) {
 		fail(w, DOTNET_ERROR_CODE);
 	} else if (find_stub_caller(w, 1)) {
@@ -81,8 +76,11 @@ static __always_inline void look_up_code(const struct dotnet_walk *w, __u64 is_l
 	else
 		step_called(w);
 	EP_MEET();
-	if (w->s->at.kind == DOTNET_FRAME_COLLECTIBLE && w->s->at.is == DOTNET_IS_CODE)
-		add_check(w);
+	if (w->s->at.kind != DOTNET_FRAME_COLLECTIBLE || w->s->at.is != DOTNET_IS_CODE)
+		return;
+	w->s->check = 0;
+	if (!check_method(w, w->s->at.method))
+		w->s->check = 0;
 }
 
 /*
@@ -167,13 +165,6 @@ static __always_inline void take_frame(const struct dotnet_walk *w)
 		note_funclet(w);
 }
 
-static __always_inline void set_caller(const struct dotnet_walk *w)
-{
-	w->rec->walk.known_regs = EP_KNOWN_ALWAYS;
-	ep_enter_set_caller(w, w->s->exit.pc, w->s->exit.sp, w->s->exit.fp, 0);
-	w->rec->walk.by_pointer = (__u32)w->s->at.by_pointer;
-}
-
 static __always_inline __u32 ep_enter_step(const struct dotnet_walk *w, bool may_be_leaf)
 {
 	struct dotnet_frame_at *at = &w->s->at;
@@ -206,15 +197,21 @@ static __always_inline __u32 ep_enter_step(const struct dotnet_walk *w, bool may
 	EP_MEET();
 	if (w->s->error)
 		return w->s->error;
-	set_caller(w);
+	w->rec->walk.known_regs = EP_KNOWN_ALWAYS;
+	ep_enter_set_caller(w, w->s->exit.pc, w->s->exit.sp, w->s->exit.fp, 0);
+	w->rec->walk.by_pointer = (__u32)at->by_pointer;
 	EP_MEET();
 	return w->s->error;
 }
 
+/* What is remembered is of an image of a process: pid and start may be the same after an exec. */
 static __always_inline void ep_enter_begin(const struct dotnet_walk *w, bool is_new)
 {
+	const struct ep_sample *sample = &w->rec->sample;
+	__u64 process = dotnet_check_word(sample->start_ns, sample->pid);
+
 	(void)is_new;
-	note_process(w);
+	w->s->tag = dotnet_check_word(process, sample->image) | 1;
 }
 
 static __always_inline bool ep_enter_find_exit(const struct dotnet_walk *w)

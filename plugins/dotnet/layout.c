@@ -19,8 +19,8 @@ static const struct {
 } fields[] = {
 #define FIELD(name, type, field, v8, v9, v10)                                                      \
 	{type, field, offsetof(struct dotnet_layout, name), {v8, v9, v10}},
+#define BPF_FIELD FIELD
 #include "plugins/dotnet/fields.def"
-#undef FIELD
 };
 
 static uint32_t *field_at(struct dotnet_layout *layout, size_t i)

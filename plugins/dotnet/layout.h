@@ -17,8 +17,8 @@
 struct dotnet_layout {
 	uint32_t major; /* of the process: may be newer than what is known */
 #define FIELD(name, type, field, v8, v9, v10) uint32_t name;
+#define BPF_FIELD FIELD
 #include "plugins/dotnet/fields.def"
-#undef FIELD
 };
 
 /* A newer release begins with the newest table. False: older than DOTNET_OLDEST. */

@@ -55,11 +55,4 @@ static __always_inline bool check_method(const struct dotnet_walk *w, __u64 meth
 	return ep_read_word(s->search + state->module_name, &s->value) && check_name(w, s->value);
 }
 
-static __always_inline void add_check(const struct dotnet_walk *w)
-{
-	w->s->check = 0;
-	if (!check_method(w, w->s->at.method))
-		w->s->check = 0;
-}
-
 #endif

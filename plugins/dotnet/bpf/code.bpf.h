@@ -94,13 +94,6 @@ static __always_inline bool read_nibbles(const struct dotnet_walk *w, __u64 map,
 	return !bpf_probe_read_user(w->s->nibbles, sizeof(w->s->nibbles), (void *)(map + 4 * w->s->first));
 }
 
-static __always_inline void cut_last(const struct dotnet_walk *w, __u64 delta)
-{
-	__u32 *last = &w->s->nibbles[(w->s->search - w->s->first) & (DOTNET_NIBBLE_WORDS - 1)];
-
-	*last = (__u32)cut_word(*last, delta);
-}
-
 static __always_inline __u64 any_nibble(const struct dotnet_walk *w)
 {
 	__u64 any = 0;
@@ -151,13 +144,15 @@ static __always_inline bool find_start(const struct dotnet_walk *w, __u64 addr)
 	struct dotnet_scratch *s = w->s;
 	__u64 base = DOTNET_WORD(s->heap, state->heap_map_base), map = DOTNET_WORD(s->heap, state->heap_map);
 	__u64 delta = addr - base;
+	__u32 *last;
 
 	if (delta >> 32)
 		return false;
 	s->search = delta >> 8;
 	if (!read_nibbles(w, map, s->search))
 		return false;
-	cut_last(w, delta);
+	last = &s->nibbles[(s->search - s->first) & (DOTNET_NIBBLE_WORDS - 1)];
+	*last = (__u32)cut_word(*last, delta);
 	scan_nibbles(w, s->search);
 	EP_MEET();
 	s->is_cut = ep_is_set(s->word);
@@ -387,26 +382,25 @@ static __always_inline void find_r2r(const struct dotnet_walk *w, __u64 addr)
 
 /* --- any of them ------------------------------------------------------------------------------------------ */
 
-static __always_inline void find_stub(const struct dotnet_walk *w)
-{
-	w->s->kind = 0;
-	(void)bpf_probe_read_user(&w->s->kind, sizeof(w->s->kind), (void *)(w->s->range.list + w->state->list_kind));
-	be_stub(w, w->s->kind & DOTNET_STUB_LAST);
-}
-
 static __always_inline void find_code(const struct dotnet_walk *w, __u64 addr)
 {
+	struct dotnet_scratch *s = w->s;
+
 	be(w, DOTNET_IS_OUTSIDE);
-	w->s->at.is_funclet = 0;
+	s->at.is_funclet = 0;
 	if (!find_range(w, addr))
 		return;
 	EP_MEET();
-	if (w->s->range.flags & DOTNET_RANGE_STUBS)
-		find_stub(w);
-	else if (w->s->range.flags & DOTNET_RANGE_HEAP)
+	if (s->range.flags & DOTNET_RANGE_STUBS) {
+		s->kind = 0;
+		(void)bpf_probe_read_user(&s->kind, sizeof(s->kind),
+					  (void *)(s->range.list + w->state->list_kind));
+		be_stub(w, s->kind & DOTNET_STUB_LAST);
+	} else if (s->range.flags & DOTNET_RANGE_HEAP) {
 		find_jit(w, addr);
-	else
+	} else {
 		find_r2r(w, addr);
+	}
 }
 
 #endif

@@ -48,11 +48,9 @@ static __always_inline void take_instruction(const struct dotnet_walk *w)
 	} else if (b0 == 0x41 && (b1 & 0xf8) == 0x58) { /* pop r8 to r15 */
 		s->total += 8;
 		s->code_at += 2;
-	} else if (b0 == 0xc3 || (b0 == 0xf3 && b1 == 0xc3)) { /* ret */
-		s->verdict = VERDICT_EPILOGUE;
-	} else if (b0 == 0xff && b1 == 0x25) { /* jmp through memory */
-		s->verdict = VERDICT_EPILOGUE;
-	} else if ((b0 & 0xf8) == 0x48 && b1 == 0xff && (b2 & 0x38) == 0x20) { /* jmp, with REX.W */
+	} else if (b0 == 0xc3 || (b0 == 0xf3 && b1 == 0xc3) || (b0 == 0xff && b1 == 0x25) ||
+		   ((b0 & 0xf8) == 0x48 && b1 == 0xff && (b2 & 0x38) == 0x20)) {
+		/* ret; jmp through memory, or with REX.W */
 		s->verdict = VERDICT_EPILOGUE;
 	} else if (b0 == 0xe9 || b0 == 0xeb) { /* jmp */
 		target = b0 == 0xeb ? after + 2 + (__u64)(__s64)(__s8)b1
@@ -60,18 +58,12 @@ static __always_inline void take_instruction(const struct dotnet_walk *w)
 		s->verdict = target - s->at.begin < s->at.end - s->at.begin ? VERDICT_BODY : VERDICT_EPILOGUE;
 	} else if (s->total || s->rule.base_fp) {
 		s->verdict = VERDICT_BODY;
-	} else if (b0 == 0x48 && b1 == 0x83 && b2 == 0xc4) { /* add rsp, n */
+	} else if (b0 == 0x48 && ((b1 == 0x83 && b2 == 0xc4) || (b1 == 0x8d && b2 == 0x65))) {
+		s->rule.base_fp = b1 == 0x8d; /* lea rsp, [rbp + n]; else add rsp, n */
 		s->total = (__u64)near;
 		s->code_at += 4;
-	} else if (b0 == 0x48 && b1 == 0x81 && b2 == 0xc4) {
-		s->total = (__u64)far;
-		s->code_at += 7;
-	} else if (b0 == 0x48 && b1 == 0x8d && b2 == 0x65) { /* lea rsp, [rbp + n] */
-		s->rule.base_fp = 1;
-		s->total = (__u64)near;
-		s->code_at += 4;
-	} else if (b0 == 0x48 && b1 == 0x8d && b2 == 0xa5) {
-		s->rule.base_fp = 1;
+	} else if (b0 == 0x48 && ((b1 == 0x81 && b2 == 0xc4) || (b1 == 0x8d && b2 == 0xa5))) {
+		s->rule.base_fp = b1 == 0x8d; /* the same, further */
 		s->total = (__u64)far;
 		s->code_at += 7;
 	} else if (b0 == 0xc5 && b1 == 0xf8 && b2 == 0x77) { /* vzeroupper */

@@ -142,14 +142,6 @@ struct {
 	__type(value, struct dotnet_known);
 } dotnet_known SEC(".maps");
 
-/* An image of a process: pid and start may be the same after an exec. */
-static __always_inline void note_process(const struct dotnet_walk *w)
-{
-	const struct ep_sample *sample = &w->rec->sample;
-
-	w->s->tag = dotnet_check_word(dotnet_check_word(sample->start_ns, sample->pid), sample->image) | 1;
-}
-
 static __always_inline struct dotnet_known *find_memo(const struct dotnet_walk *w)
 {
 	w->s->key = (__u32)(((w->rec->walk.pc ^ w->s->tag) * 0x9e3779b97f4a7c15ull) >> (64 - DOTNET_MEMO_SHIFT));

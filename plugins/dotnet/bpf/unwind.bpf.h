@@ -32,34 +32,21 @@ struct unwind_op {
 	__u8 pad[4];
 };
 
+/* The arguments are of what allocates much, which is another one where the slot's info is 0. */
 #define BAD {.is_bad = 1}
+#define OPS(at, ...) \
+	[(at) + 0] = {.bytes = 8, .pushes = 1}, [(at) + 1] = {__VA_ARGS__}, \
+	[(at) + 2] = {.bytes = 8, .by_info = 8}, [(at) + 3] = {.sets = 1}, \
+	[(at) + 4] = {.operands = 1, .saves = 1, .at_next = 8}, \
+	[(at) + 5] = {.operands = 2, .saves = 1, .at_both = 1}, \
+	[(at) + 6] = BAD, [(at) + 7] = BAD, [(at) + 8] = {.operands = 1}, \
+	[(at) + 9] = {.operands = 2}, [(at) + 10] = BAD, \
+	[(at) + 11] = {.operands = 2, .sets = 1, .off_both = 1}, \
+	[(at) + 12] = BAD, [(at) + 13] = BAD, [(at) + 14] = BAD, [(at) + 15] = BAD
 static const struct unwind_op unwind_ops[32] = {
-	[0] = {.bytes = 8, .pushes = 1},
-	[1] = {.operands = 2, .by_both = 1},
-	[2] = {.bytes = 8, .by_info = 8},
-	[3] = {.sets = 1},
-	[4] = {.operands = 1, .saves = 1, .at_next = 8},
-	[5] = {.operands = 2, .saves = 1, .at_both = 1},
-	[6] = BAD, [7] = BAD,
-	[8] = {.operands = 1},
-	[9] = {.operands = 2},
-	[10] = BAD,
-	[11] = {.operands = 2, .sets = 1, .off_both = 1},
-	[12] = BAD, [13] = BAD, [14] = BAD, [15] = BAD,
-	/* The same where the slot's info is 0. */
-	[16] = {.bytes = 8, .pushes = 1},
-	[17] = {.operands = 1, .by_next = 8},
-	[18] = {.bytes = 8},
-	[19] = {.sets = 1},
-	[20] = {.operands = 1, .saves = 1, .at_next = 8},
-	[21] = {.operands = 2, .saves = 1, .at_both = 1},
-	[22] = BAD, [23] = BAD,
-	[24] = {.operands = 1},
-	[25] = {.operands = 2},
-	[26] = BAD,
-	[27] = {.operands = 2, .sets = 1, .off_both = 1},
-	[28] = BAD, [29] = BAD, [30] = BAD, [31] = BAD,
+	OPS(0, .operands = 2, .by_both = 1), OPS(16, .operands = 1, .by_next = 8),
 };
+#undef OPS
 #undef BAD
 
 static __always_inline bool read_unwind(const struct dotnet_walk *w)

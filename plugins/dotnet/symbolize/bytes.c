@@ -76,21 +76,13 @@ uint32_t dotnet_u32(struct dotnet_bytes *bytes)
 /* *ret_bits: of the value. */
 static uint32_t read_compressed(struct dotnet_bytes *bytes, uint32_t *ret_bits)
 {
-	uint32_t first = dotnet_byte(bytes), value;
+	uint32_t first = dotnet_byte(bytes), more = !(first & 0x80) ? 0 : !(first & 0x40) ? 1 : 3;
+	uint32_t bits = more == 0 ? 7 : more == 1 ? 6 : 5, value = first & ((1u << bits) - 1);
 
-	if (!(first & 0x80)) {
-		*ret_bits = 7;
-		return first;
-	}
-	if (!(first & 0x40)) {
-		*ret_bits = 14;
-		return (first & 0x3f) << 8 | dotnet_byte(bytes);
-	}
-	*ret_bits = 29;
-	value = (first & 0x1f) << 24;
-	value |= (uint32_t)dotnet_byte(bytes) << 16;
-	value |= (uint32_t)dotnet_byte(bytes) << 8;
-	return value | dotnet_byte(bytes);
+	for (uint32_t i = 0; i < more; i++)
+		value = value << 8 | dotnet_byte(bytes);
+	*ret_bits = bits + 8 * more;
+	return value;
 }
 
 uint32_t dotnet_compressed(struct dotnet_bytes *bytes)

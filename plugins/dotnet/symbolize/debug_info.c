@@ -253,20 +253,14 @@ int dotnet_debug_of_header(const struct dotnet_reader *reader, uint64_t header, 
 /* vm/nativeformatreader.h: NativeReader::DecodeUnsigned: low bits that are 1 say how many bytes follow. */
 static uint32_t native_number(struct dotnet_bytes *bytes)
 {
-	uint32_t first = dotnet_byte(bytes), value;
+	uint32_t first = dotnet_byte(bytes), n = (uint32_t)__builtin_ctz(~first);
+	uint32_t value = first >> (n + 1);
 
-	if (!(first & 1))
-		return first >> 1;
-	value = dotnet_byte(bytes);
-	if (!(first & 2))
-		return first >> 2 | value << 6;
-	value |= (uint32_t)dotnet_byte(bytes) << 8;
-	if (!(first & 4))
-		return first >> 3 | value << 5;
-	value |= (uint32_t)dotnet_byte(bytes) << 16;
-	if (!(first & 8))
-		return first >> 4 | value << 4;
-	return value | (uint32_t)dotnet_byte(bytes) << 24;
+	if (n >= 4) /* all of it follows */
+		return dotnet_u32(bytes);
+	for (uint32_t i = 0; i < n; i++)
+		value |= (uint32_t)dotnet_byte(bytes) << (8 * i + 7 - n);
+	return value;
 }
 
 static int number_at(const struct dotnet_reader *reader, uint64_t addr, uint32_t *ret, uint64_t *ret_next)

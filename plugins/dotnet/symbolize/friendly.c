@@ -54,15 +54,6 @@ static size_t name_len(const char *text, size_t len, char until)
 	return i;
 }
 
-static size_t digits_len(const char *text, size_t len)
-{
-	size_t i = 0;
-
-	while (i < len && text[i] >= '0' && text[i] <= '9')
-		i++;
-	return i;
-}
-
 static bool name_matches(const char *pattern, struct name text, struct name names[2])
 {
 	size_t n, n_names = 0;
@@ -72,7 +63,7 @@ static bool name_matches(const char *pattern, struct name text, struct name name
 			n = name_len(text.at, text.len, pattern[1]);
 			names[n_names++] = (struct name){text.at, n};
 		} else if (*pattern == '#') {
-			n = digits_len(text.at, text.len);
+			n = strspn(text.at, "0123456789"); /* what ends a name is no digit */
 		} else {
 			n = text.len && *text.at == *pattern;
 		}

@@ -22,7 +22,7 @@ enum table {
 	METHOD_DEBUG = 49,
 };
 
-/* What is needed of which tables: columns, and where it is put. */
+/* What is needed of which tables, which ascend: columns, and where it is put. */
 #define NO_COLUMN 255
 static const struct {
 	uint8_t table, columns[3];
@@ -189,16 +189,8 @@ static uint8_t column_width(const struct tables *tables, const struct column *co
 	}
 }
 
-static uint8_t row_bytes(const struct tables *tables, uint32_t table)
-{
-	uint8_t bytes = 0;
-
-	for (uint32_t i = 0; i < COLUMNS; i++)
-		bytes = (uint8_t)(bytes + column_width(tables, &columns[table][i]));
-	return bytes;
-}
-
-static struct dotnet_table lay_out(const struct tables *tables, uint32_t table, uint64_t addr, const uint8_t wanted_columns[3])
+static struct dotnet_table lay_out(const struct tables *tables, uint32_t table, uint64_t addr,
+				   const uint8_t wanted_columns[3])
 {
 	struct dotnet_table found = {.addr = addr, .n = tables->n[table]};
 
@@ -218,14 +210,9 @@ static struct dotnet_table lay_out(const struct tables *tables, uint32_t table, 
 
 /* --- the root, and its streams ------------------------------------------------------------------------------ */
 
-struct streams {
-	uint64_t tables, strings, blobs, pdb;
-	uint32_t strings_bytes, blobs_bytes;
-	bool is_unoptimized; /* "#-" */
-};
-
-/* II.24.2.1 and II.24.2.2. Headers have a name each, padded to four bytes. */
-static int read_streams(const struct dotnet_reader *reader, uint64_t addr, struct streams *ret)
+/* II.24.2.1 and II.24.2.2. Headers have a name each, padded to four bytes. *ret_tables: address. */
+static int read_streams(const struct dotnet_reader *reader, uint64_t addr,
+			struct dotnet_metadata *ret, uint64_t *ret_tables)
 {
 	uint8_t root[16], bytes[MAX_STREAMS * 40];
 	uint32_t version, n, at = 4;
@@ -241,15 +228,15 @@ static int read_streams(const struct dotnet_reader *reader, uint64_t addr, struc
 	if (r < 0)
 		return r;
 	n = EP_MIN(bytes[2] | (uint32_t)bytes[3] << 8, (uint32_t)MAX_STREAMS);
-	*ret = (struct streams){0};
+	*ret = (struct dotnet_metadata){0};
+	*ret_tables = 0;
 	for (uint32_t i = 0; i < n && at + 40 <= sizeof(bytes); i++) {
 		const char *name = (const char *)bytes + at + 8;
 		uint64_t stream = addr + ep_get_u32(bytes + at);
 		size_t len = strnlen(name, 32);
 
 		if (strcmp(name, "#~") == 0 || strcmp(name, "#-") == 0) {
-			ret->tables = stream;
-			ret->is_unoptimized = name[1] == '-';
+			*ret_tables = stream;
 		} else if (len < 32 && strcmp(name, "#Strings") == 0) {
 			ret->strings = stream;
 			ret->strings_bytes = ep_get_u32(bytes + at + 4);
@@ -261,86 +248,74 @@ static int read_streams(const struct dotnet_reader *reader, uint64_t addr, struc
 		}
 		at += 8 + (uint32_t)EP_ALIGN_UP(len + 1, 4);
 	}
-	return ret->tables && ret->strings ? 0 : -EBADMSG;
+	return *ret_tables && ret->strings ? 0 : -EBADMSG;
 }
 
-/* II.24.2.6. */
-static int read_tables(const struct dotnet_reader *reader, const struct streams *streams, struct tables *ret,
-		       uint64_t *ret_rows)
-{
-	uint8_t head[24];
-	uint32_t counts[64], n = 0;
-	uint64_t valid;
-	int r = memory_read(&reader->memory, streams->tables, head, sizeof(head));
-
-	if (r < 0)
-		return r;
-	valid = ep_get_u64(head + 8);
-	*ret = (struct tables){.heaps = head[6]};
-	r = memory_read(&reader->memory, streams->tables + sizeof(head), counts,
-			4 * (size_t)__builtin_popcountll(valid));
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < 64; i++) {
-		if (!(valid >> i & 1))
-			continue;
-		ret->n[i] = ret->rows[i] = counts[n++];
-		if (i > DOTNET_TABLES || ret->rows[i] > MAX_ROWS)
-			return -EBADMSG;
-	}
-	/* Rows lie elsewhere than their number says: while it is edited. */
-	if (ret->rows[FIELD_POINTER] || ret->rows[METHOD_POINTER])
-		return -EBADMSG;
-	*ret_rows = streams->tables + sizeof(head) + 4 * n + (head[6] & 0x40 ? 4 : 0);
-	return 0;
-}
-
-/* The stream "#Pdb": 20 bytes of an id, an entry point, and the rows of the assembly's tables. */
-static int read_referenced(const struct dotnet_reader *reader, uint64_t pdb, struct tables *tables)
+/* How many rows each table has that there is: `valid` has its bit. */
+static int read_counts(const struct dotnet_reader *reader, uint64_t addr, uint64_t valid,
+		       uint32_t rows[64])
 {
 	uint32_t counts[64], n = 0;
-	uint64_t valid;
-	int r = memory_read(&reader->memory, pdb + DOTNET_PDB_ID_BYTES + 4, &valid, sizeof(valid));
+	int r = memory_read(&reader->memory, addr, counts, 4 * (size_t)__builtin_popcountll(valid));
 
-	if (r == 0)
-		r = memory_read(&reader->memory, pdb + DOTNET_PDB_ID_BYTES + 12, counts, 4 * (size_t)__builtin_popcountll(valid));
 	for (uint32_t i = 0; r == 0 && i < 64; i++) {
 		if (!(valid >> i & 1))
 			continue;
-		tables->rows[i] = counts[n++];
-		if (tables->rows[i] > MAX_ROWS)
+		rows[i] = counts[n++];
+		if (i > DOTNET_TABLES || rows[i] > MAX_ROWS)
 			r = -EBADMSG;
 	}
 	return r;
 }
 
-int dotnet_metadata_read(const struct dotnet_reader *reader, uint64_t addr, struct dotnet_metadata *ret)
+/* II.24.2.6. */
+static int read_tables(const struct dotnet_reader *reader, uint64_t addr, struct tables *ret,
+		       uint64_t *ret_rows)
 {
-	struct streams streams;
-	struct tables tables;
-	uint64_t at;
-	int r = read_streams(reader, addr, &streams);
+	uint8_t head[24];
+	uint64_t valid;
+	int r = memory_read(&reader->memory, addr, head, sizeof(head));
 
-	if (r == 0)
-		r = read_tables(reader, &streams, &tables, &at);
-	if (r == 0 && streams.pdb)
-		r = read_referenced(reader, streams.pdb, &tables);
 	if (r < 0)
 		return r;
-	*ret = (struct dotnet_metadata){
-		.strings = streams.strings,
-		.strings_bytes = streams.strings_bytes,
-		.blobs = streams.blobs,
-		.blobs_bytes = streams.blobs_bytes,
-		.pdb = streams.pdb,
-	};
-	for (uint32_t i = 0; i < DOTNET_TABLES; i++) {
-		for (size_t j = 0; j < EP_LEN(wanted); j++) {
-			if (wanted[j].table == i)
-				*(struct dotnet_table *)((char *)ret + wanted[j].at) =
-					lay_out(&tables, i, at, wanted[j].columns);
-		}
-		at += (uint64_t)tables.n[i] * row_bytes(&tables, i);
+	addr += sizeof(head);
+	*ret = (struct tables){.heaps = head[6]};
+	valid = ep_get_u64(head + 8);
+	r = read_counts(reader, addr, valid, ret->n);
+	/* Rows lie elsewhere than their number says: while it is edited. */
+	if (r == 0 && (ret->n[FIELD_POINTER] || ret->n[METHOD_POINTER]))
+		return -EBADMSG;
+	memcpy(ret->rows, ret->n, sizeof(ret->rows));
+	*ret_rows = addr + 4ull * (uint32_t)__builtin_popcountll(valid) + (head[6] & 0x40 ? 4 : 0);
+	return r;
+}
+
+int dotnet_metadata_read(const struct dotnet_reader *reader, uint64_t addr, struct dotnet_metadata *ret)
+{
+	struct tables tables;
+	struct dotnet_metadata metadata;
+	uint64_t at, referenced = 0, pdb;
+	int r = read_streams(reader, addr, &metadata, &at);
+
+	if (r == 0)
+		r = read_tables(reader, at, &tables, &at);
+	pdb = metadata.pdb + DOTNET_PDB_ID_BYTES +
+	      4; /* behind an entry point: the assembly's tables */
+	if (r == 0 && metadata.pdb)
+		r = memory_read(&reader->memory, pdb, &referenced, sizeof(referenced));
+	if (r == 0 && referenced)
+		r = read_counts(reader, pdb + sizeof(referenced), referenced, tables.rows);
+	if (r < 0)
+		return r;
+	*ret = metadata;
+	for (uint32_t i = 0, j = 0; i < DOTNET_TABLES; i++) {
+		bool is_wanted = j < EP_LEN(wanted) && wanted[j].table == i;
+		struct dotnet_table table =
+			lay_out(&tables, i, at, wanted[is_wanted ? j : 0].columns);
+
+		if (is_wanted)
+			*(struct dotnet_table *)((char *)ret + wanted[j++].at) = table;
+		at += (uint64_t)table.n * table.bytes;
 	}
 	return 0;
 }

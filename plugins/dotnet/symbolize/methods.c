@@ -2,6 +2,7 @@
 #include "plugins/dotnet/symbolize/methods.h"
 
 #include "core/base/util.h"
+#include "plugins/shared/search.h"
 
 #include <errno.h>
 #include <string.h>
@@ -123,19 +124,6 @@ int dotnet_method_read(const struct dotnet_reader *reader, uint64_t addr, struct
 	if (r == 0)
 		*ret = method;
 	return r;
-}
-
-int dotnet_method_dynamic_name(const struct dotnet_reader *reader, uint64_t method, char *buf, size_t size,
-			       uint64_t *ret_addr)
-{
-	uint64_t addr;
-	int r = dotnet_read_word(reader, method + reader->layout->dynamic_name, &addr);
-
-	if (r < 0)
-		return r;
-	if (ret_addr)
-		*ret_addr = addr;
-	return memory_read_string(&reader->memory, addr, buf, size, 64);
 }
 
 /* --- the check ------------------------------------------------------------------------------------------ */
@@ -260,29 +248,6 @@ int dotnet_method_of_entry(const struct dotnet_reader *reader, uint64_t info, ui
 	return -ENODATA;
 }
 
-/* How many functions begin at or below an offset into the image. */
-static int find_function(const struct dotnet_reader *reader, uint64_t functions, uint32_t n, uint32_t rva,
-			 uint32_t *ret)
-{
-	uint32_t lo = 0, begin;
-
-	while (n) {
-		int r = memory_read(&reader->memory, functions + (uint64_t)DOTNET_FUNCTION_BYTES * (lo + n / 2),
-				    &begin, sizeof(begin));
-
-		if (r < 0)
-			return r;
-		if (begin <= rva) {
-			lo += n / 2 + 1;
-			n -= n / 2 + 1;
-		} else {
-			n /= 2;
-		}
-	}
-	*ret = lo;
-	return 0;
-}
-
 /* The functions of an image, and which of them holds an address: *ret_at; -ENODATA: none does. */
 struct functions {
 	uint64_t info, addr;
@@ -302,11 +267,24 @@ static int read_functions(const struct dotnet_reader *reader, const struct dotne
 	return r == 0 && ret->n > DOTNET_MAX_R2R_FUNCTIONS ? -EBADMSG : r;
 }
 
+/* Does a function begin at or below an offset into the image? *r: the first failure. */
+static bool begins_by(const struct dotnet_reader *reader, const struct functions *functions,
+		      uint64_t i, uint32_t rva, int *r)
+{
+	uint32_t begin = 0;
+
+	if (*r == 0)
+		*r = memory_read(&reader->memory, functions->addr + DOTNET_FUNCTION_BYTES * i,
+				 &begin, sizeof(begin));
+	return *r == 0 && begin <= rva;
+}
+
 static int find_holder(const struct dotnet_reader *reader, const struct functions *functions, uint32_t rva,
 		       uint32_t *ret_at, uint32_t function[3])
 {
-	uint32_t n;
-	int r = find_function(reader, functions->addr, functions->n, rva, &n);
+	int r = 0;
+	uint32_t n =
+		(uint32_t)search_sorted(functions->n, i, begins_by(reader, functions, i, rva, &r));
 
 	if (r < 0 || n == 0)
 		return r < 0 ? r : -ENODATA;

@@ -28,10 +28,6 @@ int dotnet_method_read(const struct dotnet_reader *reader, uint64_t method, stru
 int dotnet_method_read_table(const struct dotnet_reader *reader, struct dotnet_method *method);
 int dotnet_method_find_owner(const struct dotnet_reader *reader, struct dotnet_method *method);
 
-/* The name of a DynamicMethod, or of a stub that was made of IL; cut. *ret_addr: may be NULL. */
-int dotnet_method_dynamic_name(const struct dotnet_reader *reader, uint64_t method, char *buf, size_t size,
-			       uint64_t *ret_addr);
-
 /*
  * The MethodDesc that a precode leads to, by an address in it: `kind` is 4 or 5 of enum dotnet_stub. -ENODATA: it may be
  * another one's, or there is none.

@@ -207,12 +207,15 @@ static int name_method(struct dotnet_names *names, uint64_t addr, struct code *r
 	struct finding finding = {names, ret->is_kept};
 	struct dotnet_method method;
 	char name[TEXT_BYTES];
+	uint64_t name_addr;
 	int r = dotnet_method_read(reader, addr, &method);
 
 	if (r < 0)
 		return r;
 	if (method.kind == DOTNET_METHOD_DYNAMIC) {
-		r = dotnet_method_dynamic_name(reader, addr, name, sizeof(name), NULL);
+		r = dotnet_read_word(reader, addr + reader->layout->dynamic_name, &name_addr);
+		if (r == 0)
+			r = memory_read_string(&reader->memory, name_addr, name, sizeof(name), 64);
 		if (r == 0)
 			write_dynamic(name, text);
 		return r == 0 && !*name ? -EBADMSG : r;
@@ -409,11 +412,6 @@ static const char *const stubs[DOTNET_STUBS] = {
 	[DOTNET_STUB_DELAY_LOAD] = "[delay-load stub]",
 };
 
-static const char *stub_name(uint64_t kind)
-{
-	return kind < DOTNET_STUBS && stubs[kind] ? stubs[kind] : "[stub]";
-}
-
 /* The name of what a precode leads to. A DynamicMethod may be another one by now, as its MethodDesc is used again. */
 static int get_target(struct dotnet_names *names, uint64_t addr, uint32_t kind, struct names_function **ret)
 {
@@ -434,7 +432,8 @@ static int get_target(struct dotnet_names *names, uint64_t addr, uint32_t kind, 
 static int name_stub(struct dotnet_names *names, const struct ep_raw_frame *frame, dotnet_add_name *add,
 		     struct ep_names *to)
 {
-	const char *kind = stub_name(frame->aux);
+	const char *known = frame->aux < DOTNET_STUBS ? stubs[frame->aux] : NULL;
+	const char *kind = known ? known : "[stub]";
 	struct ep_name name = {.size = sizeof(name), .function = kind};
 	char function[TEXT_BYTES + 32], system[TEXT_BYTES + 32];
 	struct names_function *target;

@@ -172,6 +172,11 @@ static const char *const simple[ELEMENT_OBJECT + 1] = {
 	[0x18] = "nint",   [0x19] = "nuint",  [0x1c] = "object",
 };
 
+/* Behind the one type that they have in them. */
+static const char *const closers[] = {
+	[ELEMENT_PTR] = "*", [ELEMENT_BYREF] = "&", [ELEMENT_ARRAY] = "", [ELEMENT_SZARRAY] = "[]",
+};
+
 struct pending {
 	uint32_t n, at;
 	const char *closer;
@@ -240,19 +245,12 @@ static int put_element(const struct tokens *tokens, struct dotnet_bytes *bytes, 
 		text_put_string(writer, simple[element]);
 		return 0;
 	}
+	if (element < EP_LEN(closers) && closers[element]) {
+		*ret = (struct pending){
+			.n = 1, .closer = closers[element], .has_shape = element == ELEMENT_ARRAY};
+		return 0;
+	}
 	switch (element) {
-	case ELEMENT_PTR:
-		*ret = (struct pending){.n = 1, .closer = "*"};
-		return 0;
-	case ELEMENT_BYREF:
-		*ret = (struct pending){.n = 1, .closer = "&"};
-		return 0;
-	case ELEMENT_SZARRAY:
-		*ret = (struct pending){.n = 1, .closer = "[]"};
-		return 0;
-	case ELEMENT_ARRAY:
-		*ret = (struct pending){.n = 1, .closer = "", .has_shape = true};
-		return 0;
 	case ELEMENT_VALUETYPE:
 	case ELEMENT_CLASS:
 		return put_token(tokens, dotnet_compressed(bytes), writer);

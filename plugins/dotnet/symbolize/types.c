@@ -3,6 +3,7 @@
 
 #include "core/base/util.h"
 #include "plugins/dotnet/symbolize/friendly.h"
+#include "plugins/shared/search.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,31 +14,29 @@
 #define TYPE_NESTED	2u
 #define SCOPE_TYPE_REF	3u /* the tag of ResolutionScope: it is nested in another one */
 
+/* Is the first column of a row below `key`? Else it is given. *r: the first failure. */
+static bool is_below(const struct dotnet_reader *reader, const struct dotnet_table *table, size_t i,
+		     uint32_t key, struct dotnet_row *ret, int *r)
+{
+	struct dotnet_row row;
+
+	if (*r == 0)
+		*r = dotnet_metadata_row(reader, table, (uint32_t)i + 1, &row);
+	if (*r == 0 && row.columns[0] >= key)
+		*ret = row;
+	return *r == 0 && row.columns[0] < key;
+}
+
 /* The row of a sorted table whose first column is `key`, the first of them: its number, or 0. */
 static int find_sorted(const struct dotnet_reader *reader, const struct dotnet_table *table, uint32_t key,
 		       struct dotnet_row *ret, uint32_t *ret_rid)
 {
-	uint32_t lo = 1, n = table->n;
-	struct dotnet_row row;
+	int r = 0;
+	uint32_t rid =
+		1 + (uint32_t)search_sorted(table->n, i, is_below(reader, table, i, key, ret, &r));
 
-	*ret_rid = 0;
-	while (n) {
-		int r = dotnet_metadata_row(reader, table, lo + n / 2, &row);
-
-		if (r < 0)
-			return r;
-		if (row.columns[0] == key) {
-			*ret_rid = lo + n / 2;
-			*ret = row;
-		}
-		if (row.columns[0] < key) {
-			lo += n / 2 + 1;
-			n -= n / 2 + 1;
-		} else {
-			n /= 2;
-		}
-	}
-	return 0;
+	*ret_rid = r == 0 && rid <= table->n && ret->columns[0] == key ? rid : 0;
+	return r;
 }
 
 /* --- type parameters ------------------------------------------------------------------------------------------ */

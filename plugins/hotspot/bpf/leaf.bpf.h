@@ -9,12 +9,14 @@
  *			add rsp, F - 16 | pop rbp | jmp
  *			leave | [cmp dword [r15 + x], 0 | jne] | ret or jmp
  *	poll stub	lea r10, [rip + x] | mov [r15 + x], r10 | jmp, behind the method: no frame
+ *	call stub	mov rbx, method | jmp, behind the method, too: what it called is interpreted
  *
  * Polls: 8 test [rip + x], eax; 8, 11 mov r10, ... | test [r10], eax; 17 on cmp rsp, [r15 + x] | ja.
  * C2: src/hotspot/cpu/x86/x86_64.ad, MachPrologNode and MachEpilogNode, 8 to 27, and
  * c2_safepointPollStubTable_x86.cpp, c2_CodeStubs_x86.cpp; C1: c1_MacroAssembler_x86.cpp, build_frame,
  * and c1_LIRAssembler_x86.cpp, return_op, emit_unwind_handler; native methods:
- * sharedRuntime_x86_64.cpp, generate_native_wrapper.
+ * sharedRuntime_x86_64.cpp, generate_native_wrapper. Calls of what is interpreted:
+ * compiledIC_x86.cpp, emit_to_interp_stub.
  */
 #ifndef HOTSPOT_LEAF_BPF_H
 #define HOTSPOT_LEAF_BPF_H
@@ -83,6 +85,11 @@ static const struct ep_shape hotspot_shapes[] = {
 	SHAPE(LEFT, 0, 0x49, 0xba, X, X, X, X, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
 	SHAPE(LEFT, -10, 0x49, 0xba, X, X, X, X, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
 	SHAPE(LEFT, -17, 0x49, 0xba, X, X, X, X, X, X, X, X, 0x4d, 0x89, 0x97, X, X, X, X, 0xe9)
+	/* the stub of a call to the interpreter, before another one or the exception handler */
+	SHAPE(LEFT, 0, 0x48, 0xbb, X, X, X, X, X, X, X, X, 0xe9, X, X, X, X, 0xe9)
+	SHAPE(LEFT, 0, 0x48, 0xbb, X, X, X, X, X, X, X, X, 0xe9, X, X, X, X, 0x48, 0xbb)
+	SHAPE(LEFT, -10, 0x48, 0xbb, X, X, X, X, X, X, X, X, 0xe9, X, X, X, X, 0xe9)
+	SHAPE(LEFT, -10, 0x48, 0xbb, X, X, X, X, X, X, X, X, 0xe9, X, X, X, X, 0x48, 0xbb)
 	/* leave; it is told from xor ecx, ecx by the mov dword [rcx + x], 0 before it */
 	SHAPE(LEFT, -5, 0x00, 0x00, 0x00, 0x00, 0xc9)
 	SHAPE(LEFT, -10, 0x00, 0x00, 0x00, 0x00, 0xc9, 0x41, 0xf6, 0x47, X, 0x01, 0x74)

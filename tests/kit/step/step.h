@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Single-steps a thread and walks its stack at each instruction, with the plugin's own program
- *(core/replay). What the walk says of callers a language's test compares with what the executed
- *instructions say: its shadow stack.
+ * Single-steps a thread, and compares what a language says of the caller at each instruction with
+ * what the executed instructions say: the shadow stack, which is the language's. Most languages
+ * walk with the plugin's own program (core/replay).
  *
+ *	run.c		options, the loop: the thread runs freely, then a stretch is stepped
  *	tracee.c	the thread: stopped, stepped, run to an address
  *	walk.c		the walk
+ *	tally.c		right and wrong, by the kind of code
+ *	steps.py	starts the program that is stepped, and prints each run's outcome
+ *
+ * A language brings a struct step_language, and `return step_main(argc, argv, &run.steps);`.
  */
 #ifndef EP_KIT_STEP_H
 #define EP_KIT_STEP_H
+
+#include "core/base/vec.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,6 +48,8 @@ int tracee_run_to(struct tracee *tracee, uint64_t addr, uint64_t sp, uint64_t aw
 		  unsigned int milliseconds);
 void tracee_end(struct tracee *tracee);
 uint64_t tracee_word(const struct tracee *tracee, uint64_t addr); /* 0: cannot be read */
+/* STEP_CODE_BYTES at pc; zeroes: cannot be read. */
+void tracee_code(const struct tracee *tracee, uint8_t *ret_code);
 
 /* --- walk.c */
 
@@ -64,5 +73,84 @@ int walker_refresh(struct walker *walker, const struct ep_sample *sample);
 const struct ep_record *walker_record(const struct walker *walker);
 /* Where in memory a native frame's executable has this address; 0: nowhere. */
 uint64_t walker_native_pc(const struct walker *walker, uint32_t id, uint64_t va);
+
+/* --- tally.c */
+
+enum step_verdict {
+	STEP_RIGHT,
+	STEP_WRONG,
+	STEP_UNSURE_RIGHT, /* the same, but the shadow stack may be wrong: not judged */
+	STEP_UNSURE_WRONG,
+	STEP_UNKNOWN, /* called before the stretch began */
+	STEP_VERDICTS,
+};
+
+#define TALLY_CLASSES 512
+
+struct tally {
+	struct tally_class {
+		char name[96]; /* of a kind of code */
+		bool is_counted;
+		size_t verdicts[STEP_VERDICTS];
+		unsigned int shown; /* examples, */
+		uint64_t last;	    /* and the pc of the last one */
+	} classes[TALLY_CLASSES];
+	size_t n;
+	unsigned int examples; /* that are shown of each class */
+};
+
+/* The bar is for classes that are counted. True: an example of what is not right is to be printed.
+ */
+bool tally_add(struct tally *tally, const char *name, bool is_counted, enum step_verdict verdict,
+	       uint64_t pc);
+/* Percent right of what is counted and judged. */
+double tally_print(struct tally *tally, size_t *ret_judged);
+/* In hexadecimal digits, and a new line. `before`: how many stand before pc. */
+void tally_print_code(const uint8_t *code, size_t before, size_t bytes);
+
+/* --- run.c */
+
+struct stepping;
+
+struct step_language {
+	const char *name, *usage; /* of the program; of its own options */
+	const char *letters;	  /* of these, as getopt has them */
+	bool (*option)(struct stepping *run, int letter, const char *value); /* false: wrong */
+	int (*start)(struct stepping *run); /* before the thread is seized */
+	/* Does a stretch begin here? NULL: wherever it is. */
+	bool (*is_code)(struct stepping *run, uint64_t pc);
+	int (*stretch)(struct stepping *run); /* a positive value is no failure */
+	bool (*is_over)(const struct stepping *run); /* NULL: when enough is counted, only */
+	void (*judge)(struct stepping *run); /* adds the samples to the tally. NULL: done */
+	void (*finish)(struct stepping *run);
+	size_t sample_bytes;   /* of what stepping_add() adds, for judge() */
+	unsigned int pause_us; /* between two stretches, at most */
+	unsigned int fewest;   /* percent of those asked for, that are judged at least */
+};
+
+/* One run: the first member of a language's own. Its options have defaults before step_main(). */
+struct stepping {
+	const struct step_language *language;
+	const char *plugins;
+	size_t judged;	      /* instructions that are asked for */
+	unsigned int stretch; /* instructions in one */
+	double percent;	      /* of them are right, at least */
+	struct tracee tracee;
+	size_t counted; /* instructions whose caller is known, so far */
+	struct ep_vec samples; /* of the language's own struct */
+	struct tally tally;
+};
+
+static inline int stepping_add(struct stepping *run, const void *sample)
+{
+	return ep_vec_append(&run->samples, sample, 1);
+}
+
+/*
+ * NAME -p PID [-t TID] -P PLUGINS [-n JUDGED] [-s STRETCH] [-e EXAMPLES] [-b PERCENT] [OWN OPTIONS]
+ *
+ * Status: 0 enough are right, 1 not, 2 it could not be done, 3 too few were judged.
+ */
+int step_main(int argc, char **argv, struct stepping *run);
 
 #endif

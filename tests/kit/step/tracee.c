@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -160,4 +161,10 @@ uint64_t tracee_word(const struct tracee *tracee, uint64_t addr)
 	uint64_t word;
 
 	return ep_memory_read_u64(tracee->pid, addr, &word) == 0 ? word : 0;
+}
+
+void tracee_code(const struct tracee *tracee, uint8_t *ret_code)
+{
+	if (ep_memory_read(tracee->pid, tracee->regs.rip, ret_code, STEP_CODE_BYTES) < 0)
+		memset(ret_code, 0, STEP_CODE_BYTES);
 }

@@ -25,6 +25,7 @@ import time
 
 import burner   # and with it where the kit is
 import counting
+import outcomes
 import perf_map
 import runs
 import runtimes
@@ -391,26 +392,9 @@ def main():
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--examples", action="store_true", help="what is wrong, passed or not")
     options = parser.parse_args()
-    if os.geteuid() != 0:
-        print("skip: profiling needs root")
-        return runs.SKIP
-    counts = {"OK": 0, "SKIPPED": 0, "FAILED": 0}
     with tempfile.TemporaryDirectory() as directory:
-        for name, form, label in cases(options):
-            print(f"[ RUN      ] {name}", flush=True)
-            outcome = "OK"
-            try:
-                run_one(label, SETTINGS[label], program(form, options.full), options, directory)
-            except (runs.Skipped, runs.Failed) as reason:
-                print(f"  {reason}")
-                outcome = "SKIPPED" if isinstance(reason, runs.Skipped) else "FAILED"
-            counts[outcome] += 1
-            print(f"[ {outcome:>8} ] {name}", flush=True)
-    print(f"{counts['OK']} true, {counts['FAILED']} not, {counts['SKIPPED']} skipped")
-    if not counts["OK"] and not counts["FAILED"]:
-        print("skip: no run was possible")
-        return runs.SKIP
-    return 1 if counts["FAILED"] else 0
+        return outcomes.run_each(cases(options), lambda _, form, label: run_one(
+            label, SETTINGS[label], program(form, options.full), options, directory))
 
 
 if __name__ == "__main__":

@@ -24,37 +24,28 @@ static inline void made_byte(struct made_bytes *bytes, uint32_t value)
 	bytes->n_bits = 0;
 }
 
-static inline void made_compressed(struct made_bytes *bytes, uint32_t value)
+/* Of 7, 14 or 29 bits. */
+static inline void made_number(struct made_bytes *bytes, uint32_t value, uint32_t bits)
 {
-	if (value < 0x80) {
-		made_byte(bytes, value);
-	} else if (value < 0x4000) {
-		made_byte(bytes, 0x80 | value >> 8);
-		made_byte(bytes, value);
-	} else {
+	if (bits == 29) {
 		made_byte(bytes, 0xc0 | value >> 24);
 		made_byte(bytes, value >> 16);
-		made_byte(bytes, value >> 8);
-		made_byte(bytes, value);
 	}
+	if (bits > 7)
+		made_byte(bytes, (bits == 14 ? 0x80 : 0) | value >> 8);
+	made_byte(bytes, value);
+}
+
+static inline void made_compressed(struct made_bytes *bytes, uint32_t value)
+{
+	made_number(bytes, value, value < 0x80 ? 7 : value < 0x4000 ? 14 : 29);
 }
 
 static inline void made_signed(struct made_bytes *bytes, int32_t value)
 {
 	uint32_t bits = value >= -64 && value < 64 ? 7 : value >= -8192 && value < 8192 ? 14 : 29;
 
-	value = (int32_t)(((uint32_t)value << 1 | (value < 0)) & ((1u << bits) - 1));
-	if (bits == 7)
-		made_byte(bytes, (uint32_t)value);
-	else if (bits == 14) {
-		made_byte(bytes, 0x80 | (uint32_t)value >> 8);
-		made_byte(bytes, (uint32_t)value);
-	} else {
-		made_byte(bytes, 0xc0 | (uint32_t)value >> 24);
-		made_byte(bytes, (uint32_t)value >> 16);
-		made_byte(bytes, (uint32_t)value >> 8);
-		made_byte(bytes, (uint32_t)value);
-	}
+	made_number(bytes, ((uint32_t)value << 1 | (value < 0)) & ((1u << bits) - 1), bits);
 }
 
 static inline void made_one_nibble(struct made_bytes *bytes, uint32_t nibble)
@@ -147,35 +138,26 @@ static inline uint32_t made_path_blob(struct made_bytes *heap, const char *name)
  */
 static inline uint32_t made_points_blob(struct made_bytes *heap)
 {
+	static const struct {
+		int32_t value;
+		bool is_signed;
+	} numbers[] = {
+		{0}, {1}, /* signature, document */
+		{0}, {0}, {20}, {10}, {5}, /* IL 0: lines, columns, line, column */
+		{3}, {1}, {-3, true}, {2, true}, {4, true}, /* IL 3, and differences */
+		{2}, {0}, {0}, /* IL 5 */
+		{0}, {2}, /* another document */
+		{4}, {0}, {8}, {-5, true}, {-8, true}, /* IL 9 */
+		{0x77}, {0}, {8}, {293, true}, {0, true}, /* IL 0x80 */
+	};
 	struct made_bytes blob = {0};
 
-	made_compressed(&blob, 0); /* signature */
-	made_compressed(&blob, 1); /* document */
-	made_compressed(&blob, 0); /* IL 0: lines, columns, line, column */
-	made_compressed(&blob, 0);
-	made_compressed(&blob, 20);
-	made_compressed(&blob, 10);
-	made_compressed(&blob, 5);
-	made_compressed(&blob, 3); /* IL 3 */
-	made_compressed(&blob, 1);
-	made_signed(&blob, -3);
-	made_signed(&blob, 2);
-	made_signed(&blob, 4);
-	made_compressed(&blob, 2); /* IL 5 */
-	made_compressed(&blob, 0);
-	made_compressed(&blob, 0);
-	made_compressed(&blob, 0); /* another document */
-	made_compressed(&blob, 2);
-	made_compressed(&blob, 4); /* IL 9 */
-	made_compressed(&blob, 0);
-	made_compressed(&blob, 8);
-	made_signed(&blob, -5);
-	made_signed(&blob, -8);
-	made_compressed(&blob, 0x77); /* IL 0x80 */
-	made_compressed(&blob, 0);
-	made_compressed(&blob, 8);
-	made_signed(&blob, 293);
-	made_signed(&blob, 0);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (numbers[i].is_signed)
+			made_signed(&blob, numbers[i].value);
+		else
+			made_compressed(&blob, (uint32_t)numbers[i].value);
+	}
 	return made_blob(heap, &blob);
 }
 

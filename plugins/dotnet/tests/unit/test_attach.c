@@ -61,7 +61,7 @@ EP_TEST(what_is_published_goes_before_the_table)
 {
 	static const char text[] =
 		"{\"version\":0,\"baseline\":\"empty\",\"x\":[1,{\"types\":{}}],"
-		"\"types\":{\"Module\":{\"Base\":[240,\"pointer\"],\"Flags\": 8\n},\"MethodDescChunk\":{\"!\":32}},"
+		"\"types\":{\"Module\":{\"Base\":[240,\"pointer\",7],\"Flags\": 8\n},\"MethodDescChunk\":{\"!\":32}},"
 		"\"globals\":{\"MethodDescTokenRemainderBitCount\":[\"0xe\",\"uint8\"],\"AppDomain\":[[1],\"pointer\"],"
 		"\"Architecture\":[\"x64\",\"string\"]}}";
 	struct dotnet_layout layout;
@@ -86,7 +86,8 @@ EP_TEST(what_cannot_be_is_not_believed)
 		"", "[]", "{\"types\":{\"Module\":{\"Base\":240}}", "{\"types\":{\"Module\":{\"Base\":99999}}}",
 		"{\"types\":{\"RangeSection\":{\"Flags\":60}}}", "{\"types\":{\"MethodTable\":{\"Module\":32}}}",
 		"{\"globals\":{\"MethodDescTokenRemainderBitCount\":4}}", "{\"types\":{\"Module\":{\"Base\":\"8}}}",
-		"{\"a\":[[[[",
+		"{\"a\":[[[[", "{\"a\":1 2}", "{\"a\":[1,]}", "{\"a\" 1}", "{\"a\":[1}",
+		"{\"a\":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}",
 	};
 
 	for (size_t i = 0; i < EP_LEN(texts); i++) {

@@ -146,6 +146,15 @@ EP_TEST(the_trip_is_walked_at_each_instruction)
 
 EP_TEST(a_trip_that_is_another_one_has_no_rules)
 {
+	static const struct {
+		uint32_t at, n;
+		const char *bytes;
+	} others[] = {
+		{53, 1, "\x90"},		   /* pop rax is left out */
+		{13, 3, "\xeb\x01\x90"},   /* jmp: for mov rdi, rsp */
+		{13, 3, "\x48\x89\xfc"},   /* mov rsp, rdi */
+		{16, 5, "\x48\x8d\x65\xd8\x90"}, /* lea rsp, [rbp - 40]; nop */
+	};
 	struct ep_code_row rows[DOTNET_MAX_TRIP_ROWS];
 	uint8_t other[sizeof(trip)];
 
@@ -154,7 +163,11 @@ EP_TEST(a_trip_that_is_another_one_has_no_rules)
 		other[at] = 0xf4; /* hlt; within a call's or a move's numbers it is no other instruction */
 		(void)dotnet_helpers_trip_rows(TEXT, other, sizeof(trip) - 1, rows, DOTNET_MAX_TRIP_ROWS);
 	}
-	memcpy(other, trip, sizeof(trip));
-	other[53] = 0x90;
-	assert_int_equal(dotnet_helpers_trip_rows(TEXT, other, sizeof(trip) - 1, rows, DOTNET_MAX_TRIP_ROWS), 0);
+	for (uint32_t i = 0; i < EP_LEN(others); i++) {
+		memcpy(other, trip, sizeof(trip));
+		memcpy(other + others[i].at, others[i].bytes, others[i].n);
+		assert_int_equal(dotnet_helpers_trip_rows(TEXT, other, sizeof(trip) - 1, rows,
+							  DOTNET_MAX_TRIP_ROWS),
+				 0);
+	}
 }

@@ -188,6 +188,12 @@ EP_TEST(half_made_frames_are_told_by_their_code)
 		/* the polls' stub */
 		ROW(LEFT, "", "\x4c\x8d\x15\1\2\3\4\x4d\x89\x97\1\2\3\4\xe9"),
 		ROW(LEFT, "\x4c\x8d\x15\1\2\3\4", "\x4d\x89\x97\1\2\3\4\xe9"),
+		/* the stub of a call to the interpreter, before another one or the handler */
+		ROW(LEFT, "\xf4", "\x48\xbb\1\2\3\4\5\6\7\x08\xe9\1\2\3\4\xe9"),
+		ROW(LEFT, "\xf4", "\x48\xbb\1\2\3\4\5\6\7\x08\xe9\1\2\3\4\x48\xbb"),
+		ROW(LEFT, "\x48\xbb\1\2\3\4\5\6\7\x08", "\xe9\1\2\3\4\xe9"),
+		ROW(LEFT, "\x48\xbb\1\2\3\4\5\6\7\x08", "\xe9\1\2\3\4\x48\xbb"),
+		ROW(WHOLE, "\x90", "\x48\xbb\1\2\3\4\5\6\7\x08\xe9\1\2\3\4\x48\x8b"),
 		/* is there an exception? */
 		ROW(LEFT, "\x90", "\x49\x83\x7f\x08\0\x0f\x85\1\2\3\4\xc3"),
 		ROW(LEFT, "\x90", "\x75\x10\xc3"),

@@ -61,23 +61,10 @@ static inline struct made *made_new(uint32_t minor, bool threads)
 	return made;
 }
 
-/* --- memory --------------------------------------------------------------------------------------
- */
+/* --- memory */
 
-static inline void put(struct made *made, uint64_t addr, const void *value, size_t bytes)
-{
-	fake_memory_put(&made->host.memory, addr, value, bytes);
-}
-
-static inline void put_word(struct made *made, uint64_t addr, uint64_t value)
-{
-	put(made, addr, &value, sizeof(value));
-}
-
-static inline void put_int(struct made *made, uint64_t addr, uint32_t value)
-{
-	put(made, addr, &value, sizeof(value));
-}
+#define MADE_END (BIAS + BYTES)
+#include "tests/kit/made.h"
 
 /* Where the body of an SV is. */
 static inline uint64_t word_at(struct made *made, uint64_t addr)
@@ -88,18 +75,9 @@ static inline uint64_t word_at(struct made *made, uint64_t addr)
 	return word;
 }
 
-static inline uint64_t take(struct made *made, size_t bytes)
-{
-	uint64_t addr = made->next;
-
-	made->next += EP_ALIGN_UP(bytes, 16);
-	assert_true(made->next <= BIAS + BYTES);
-	return addr;
-}
-
 static inline uint64_t put_text(struct made *made, const char *text)
 {
-	uint64_t addr = take(made, strlen(text) + 1);
+	uint64_t addr = make(made, strlen(text) + 1);
 
 	put(made, addr, text, strlen(text) + 1);
 	return addr;
@@ -110,7 +88,7 @@ static inline uint64_t put_text(struct made *made, const char *text)
 
 static inline uint64_t make_sv(struct made *made, uint32_t flags, uint64_t body, uint64_t u)
 {
-	uint64_t addr = take(made, sizeof(struct pl_sv));
+	uint64_t addr = make(made, sizeof(struct pl_sv));
 	struct pl_sv sv = {.any = body, .refcount = 1, .flags = flags, .u = u};
 
 	put(made, addr, &sv, sizeof(sv));
@@ -120,7 +98,7 @@ static inline uint64_t make_sv(struct made *made, uint32_t flags, uint64_t body,
 static inline uint64_t make_hek(struct made *made, const char *key, uint8_t flags)
 {
 	uint32_t n = (uint32_t)strlen(key);
-	uint64_t addr = take(made, 8 + n + 2);
+	uint64_t addr = make(made, 8 + n + 2);
 
 	put_int(made, addr + 4, n);
 	put(made, addr + 8, key, n);
@@ -132,7 +110,7 @@ static inline uint64_t make_hek(struct made *made, const char *key, uint8_t flag
 static inline uint64_t make_stash(struct made *made, const char *name)
 {
 	uint64_t hek = name ? make_hek(made, name, 0) : 0;
-	uint64_t body = take(made, 128), array = take(made, 8 * 8 + 64);
+	uint64_t body = make(made, 128), array = make(made, 8 * 8 + 64);
 
 	put_word(made, body + 24, 7);
 	put_word(made, made->layout.aux_in_body ? body + 32 : array + 64, hek);
@@ -151,7 +129,7 @@ static inline void put_names(struct made *made, uint64_t stash, uint64_t names, 
 
 static inline uint64_t make_glob(struct made *made, uint64_t stash, const char *name)
 {
-	uint64_t body = take(made, 64), gp = take(made, 96);
+	uint64_t body = make(made, 64), gp = make(made, 96);
 	uint64_t gv = make_sv(made, PL_SVT_PVGV | 0x8000u, body, gp);
 
 	put_word(made, body + 32, make_hek(made, name, 0));
@@ -174,7 +152,7 @@ static inline void put_op(struct made *made, uint64_t addr, uint32_t type, uint6
 /* A statement; its sibling and parent are put by who has them. `file`: a text, or a glob. */
 static inline uint64_t make_cop(struct made *made, uint64_t file, uint32_t line, uint32_t seq)
 {
-	uint64_t cop = take(made, 96);
+	uint64_t cop = make(made, 96);
 
 	put_op(made, cop, made->layout.ops.nextstate, 0, false, 0);
 	put_int(made, cop + 36, line);
@@ -190,7 +168,7 @@ struct made_cv {
 
 static inline uint64_t make_cv(struct made *made, const struct made_cv *cv)
 {
-	uint64_t body = take(made, 128);
+	uint64_t body = make(made, 128);
 
 	put_word(made, body + 32, cv->stash);
 	put_word(made, body + 40, cv->start);
@@ -228,10 +206,10 @@ static inline struct made *made_program(uint32_t minor, bool threads)
  */
 static inline uint64_t make_block(struct made *made, uint64_t far)
 {
-	uint64_t block = take(made, 48), inner = make_cop(made, made->file, 18, 100), call;
+	uint64_t block = make(made, 48), inner = make_cop(made, made->file, 18, 100), call;
 
 	made->next += far;
-	call = take(made, 96);
+	call = make(made, 96);
 	put_op(made, made->cop, made->layout.ops.nextstate, block, true, 0);
 	put_op(made, block, 5, 0, false, 4);
 	put_word(made, block + 40, inner);
@@ -276,7 +254,7 @@ struct made_case {
 static inline struct made_case made_case(struct made *made, uint32_t i)
 {
 	struct made_cv cv = {.stash = made->stash, .gv = made->gv, .start = made->start, .seq = i};
-	uint64_t other = make_stash(made, "Other"), names = take(made, 16);
+	uint64_t other = make_stash(made, "Other"), names = make(made, 16);
 
 	switch (i) {
 	case 0:

@@ -122,9 +122,9 @@ static void put_ops(struct made *made, const struct pl_ops *ops)
 
 static uint64_t make_stackinfo(struct made *made, uint64_t previous, int32_t index)
 {
-	uint64_t info = take(made, 64);
+	uint64_t info = make(made, 64);
 
-	put_word(made, info + 8, take(made, 512));
+	put_word(made, info + 8, make(made, 512));
 	put_word(made, info + 16, previous);
 	put_int(made, info + 32, (uint32_t)index);
 	put_int(made, info + 36, 4);
@@ -142,7 +142,7 @@ static struct made *new_process(uint8_t minor, const char *const *absent, uint64
 	made->exe = *exe;
 	made->exe.host = fake_host_services(&made->host);
 	pl_unload(exe);
-	interp = absent == threaded ? take(made, 2048) : 0;
+	interp = absent == threaded ? make(made, 2048) : 0;
 	stack = interp ? interp + made->layout.members.stack : BIAS + 0x1010;
 	defstash = interp ? interp + made->layout.members.defstash : BIAS + 0x1018;
 	put_word(made, BIAS + CURINTERP_VA, interp);

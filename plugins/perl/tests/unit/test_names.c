@@ -226,7 +226,7 @@ NAMES_TEST(a_glob_that_is_another_one_names_nothing)
 /* The root of the program's op tree. */
 static uint64_t make_root(uint64_t first)
 {
-	uint64_t root = take(fx.made, 48);
+	uint64_t root = make(fx.made, 48);
 
 	put_op(fx.made, root, 5, 0, false, 4);
 	put_word(fx.made, root + 40, first);
@@ -268,7 +268,7 @@ NAMES_TEST(a_closure_that_was_named_by_hand)
 /* root ─kids─► clones a lexical sub ─sibling─► the first statement */
 NAMES_TEST(a_sub_may_begin_with_other_ops)
 {
-	uint64_t clone = take(fx.made, 48), root = make_root(clone), cv;
+	uint64_t clone = make(fx.made, 48), root = make_root(clone), cv;
 	struct ep_raw_frame frame;
 
 	put_op(fx.made, clone, 7, fx.made->cop, true, 0);
@@ -319,8 +319,8 @@ NAMES_TEST(a_text_that_is_gone_has_its_number_and_line)
 /* %INC with one entry: a HE, whose value is a string. */
 static uint64_t make_inc(struct made *made, const char *path)
 {
-	uint64_t array = take(made, 64), he = take(made, 24), body = take(made, 64);
-	uint64_t glob = take(made, 96), hash, gv, variable = take(made, 8);
+	uint64_t array = make(made, 64), he = make(made, 24), body = make(made, 64);
+	uint64_t glob = make(made, 96), hash, gv, variable = make(made, 8);
 
 	put_word(made, he + 16, make_sv(made, PL_SVT_PV | PL_SVF_POK, 0, put_text(made, path)));
 	put_word(made, array + 16, he);
@@ -402,8 +402,8 @@ NAMES_TEST(trees_without_an_end_are_left)
 
 	reader = (struct pl_reader){
 		.host = fx.namer.host, .target = fx.namer.target, .layout = fx.namer.layout};
-	a = take(fx.made, 48);
-	b = take(fx.made, 48);
+	a = make(fx.made, 48);
+	b = make(fx.made, 48);
 	put_op(fx.made, fx.made->cop, fx.made->layout.ops.nextstate, a, true, 0);
 	put_op(fx.made, a, 5, b, true, 4);
 	put_op(fx.made, b, 5, a, true, 4);

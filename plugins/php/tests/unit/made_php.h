@@ -31,29 +31,8 @@ struct made {
 	uint64_t next; /* free memory */
 };
 
-static inline void put(struct made *made, uint64_t addr, const void *value, size_t bytes)
-{
-	fake_memory_put(&made->host.memory, addr, value, bytes);
-}
-
-static inline void put_word(struct made *made, uint64_t addr, uint64_t value)
-{
-	put(made, addr, &value, sizeof(value));
-}
-
-static inline void put_int(struct made *made, uint64_t addr, uint32_t value)
-{
-	put(made, addr, &value, sizeof(value));
-}
-
-static inline uint64_t make(struct made *made, uint64_t bytes)
-{
-	uint64_t addr = made->next;
-
-	made->next += (bytes + 7) & ~7ull;
-	assert_true(made->next <= HEAP + HEAP_BYTES);
-	return addr;
-}
+#define MADE_END (HEAP + HEAP_BYTES)
+#include "tests/kit/made.h"
 
 /* --- strings, classes, functions ------------------------------------------------------------------------ */
 

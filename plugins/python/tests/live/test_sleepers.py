@@ -41,27 +41,14 @@ def burn_all(sleepers, out):
         json.dump(pids, file)
 
 
-def build(directory):
-    """The program and its library; None without a compiler."""
-    source = os.path.join(HERE, "sleepers.c")
-    made = os.path.join(directory, "sleepers"), os.path.join(directory, "libsleepers.so")
-    for path, flags in zip(made, (["-ldl"], ["-DLIBRARY", "-shared", "-fPIC"])):
-        try:
-            subprocess.run([os.environ.get("CC", "cc"), "-O1", source, "-o", path, *flags], check=True)
-        except (OSError, subprocess.CalledProcessError):
-            return None
-    return made
-
-
 def main():
     import whole  # and with it where the kit is
+    import many
     import stacks
 
     class Sleepers(whole.Case):
         def start_sleepers(self):
-            made = build(self.dir)
-            if not made:
-                self.skipTest("no compiler")
+            made = many.build(os.path.join(HERE, "sleepers.c"), self.dir) or self.skipTest("no compiler")
             sleepers = subprocess.Popen([*made, str(SLEEPERS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self.addCleanup(sleepers.communicate, timeout=60)
             self.addCleanup(sleepers.kill)

@@ -172,10 +172,7 @@ def long_lines_of(path, source):
 
 def text_of(frames, limit=16):
     """One line for a stack, leaf first: Python frames as name:line, native ones in parentheses."""
-    words = [f"{f.name}:{f.line}" if is_python(f) else f"({f.name})" for f in frames]
-    if len(words) > limit:
-        words[limit // 2:-limit // 2] = ["[...]"]
-    return " ".join(words)
+    return stacks.text_of((f"{f.name}:{f.line}" if is_python(f) else f"({f.name})" for f in frames), limit)
 
 
 # --- a run as a whole -----------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Steps through builtins of each Node of npm's that this machine has (step.c): check_steps.py STEP [CHECKS].
+"""Steps through builtins of each Node of npm's that this machine has (step.c).
+
+    check_steps.py --step step_v8_builtins --plugins DIR [-n N] [--examples N]
 
 Of a row per instruction one cannot say both of a loop's first turn and of the others, when the return address
 moves in it (Generate_CallOrConstructVarargs); hence the bar."""
@@ -10,36 +12,38 @@ import re
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True  # this is a source tree
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.path.insert(0, os.path.join(HERE, *[".."] * 4, "tests/kit/step"))
+import steps  # noqa: E402 and with it where the kit is
+import outcomes  # noqa: E402
+import runs  # noqa: E402
+
 ROOTS = os.environ.get("EBPF_PROFILER_RUNTIMES", "/var/tmp/ebpf-profiler-runtimes")
-PROGRAM = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "programs", "steps.js")
-PERCENT = "99"
+PROGRAM = os.path.join(HERE, "..", "programs", "steps.js")
 FIRST = 12      # of the major numbers: before it builtins are not in the file
-SKIP = 77
-RUNS = (None, "--jitless", "--interpreted-frames-native-stack")
+WARM = 0.4      # seconds of CPU time
+FLAGS = "", "--jitless", "--interpreted-frames-native-stack"
 
 
-def find():
+def cases():
     for path in sorted(glob.glob(glob.escape(ROOTS) + "/npm-node*/bin/node")):
         number = int(re.search(r"npm-node(\d+)", path).group(1))
-        if number >= FIRST:
-            yield number, path
+        for flag in FLAGS if number >= FIRST else ():
+            yield f"step_{number}_{re.sub('[^a-z]+', '_', flag).strip('_') or 'default'}", path, flag
 
 
 def main():
-    step, checks = sys.argv[1], (sys.argv[2:] + ["5000"])[0]
-    found = list(find())
-    passed = failed = skipped = 0
-    for _, path in found:
-        for flag in RUNS:
-            command = [step, path, PROGRAM, checks, PERCENT] + ([flag] if flag else [])
-            code = subprocess.run(command, check=False, timeout=120).returncode
-            print("    %s%s" % ({0: "ok", SKIP: "SKIPPED"}.get(code, "FAILED"), " with " + flag if flag else ""),
-                  flush=True)
-            passed, failed, skipped = passed + (code == 0), failed + (code not in (0, SKIP)), skipped + (code == SKIP)
-    if not found:
-        print("SKIPPED: no Node of npm's, %d or up" % FIRST)
-    print("%d passed, %d failed, %d skipped" % (passed, failed, skipped))
-    return 1 if failed else 0 if passed else SKIP
+    options = steps.parser(__doc__, percent=99, judged=5000).parse_args()
+
+    def run(_, path, flag):
+        with subprocess.Popen([path, flag or "--", PROGRAM]) as process:
+            try:
+                runs.wait_used(process, WARM)
+                steps.check(options, process.pid, "-x", path)
+            finally:
+                process.kill()
+    return outcomes.run_each(cases(), run)
 
 
 if __name__ == "__main__":

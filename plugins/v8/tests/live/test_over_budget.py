@@ -13,27 +13,18 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "..", "..", "tests", "live"))
 
 import whole  # and with it where the kit is
+import many
 import over_budget
 
 PROCESSES, MAPPINGS = 20, 30000
 
 
 class Unborn(over_budget.Case):
-    def build(self):
-        """The program and its library."""
-        source = os.path.join(HERE, "unborn.c")
-        made = os.path.join(self.dir, "unborn"), os.path.join(self.dir, "libunborn.so")
-        for path, flags in zip(made, (["-ldl"], ["-DLIBRARY", "-shared", "-fPIC"])):
-            try:
-                subprocess.run([os.environ.get("CC", "cc"), "-O1", source, "-o", path, *flags], check=True)
-            except (OSError, subprocess.CalledProcessError):
-                self.skipTest("no compiler")
-        return made
-
     def test_a_heap_that_never_comes_is_looked_for_seldom(self):
         if not os.path.exists(os.path.join(os.environ["EBPF_PROFILER_PLUGINS_DIR"], "python.so")):
             self.skipTest("the neighbour is a Python")
-        proc = self.start([*self.build(), str(PROCESSES), str(MAPPINGS)], stdin=subprocess.PIPE)
+        made = many.build(os.path.join(HERE, "unborn.c"), self.dir) or self.skipTest("no compiler")
+        proc = self.start([*made, str(PROCESSES), str(MAPPINGS)], stdin=subprocess.PIPE)
         neighbour = self.record_beside(over_budget.children(proc.pid))
         self.assertIn("v8: its runtime is", self.said)
         self.check(neighbour)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Single-steps a thread of CoreCLR and walks its stack at every instruction of managed code and of
- *stubs, with the plugin's own program. The callers that it shows are compared with those that the
- *executed instructions made.
+ * stubs, with the plugin's own program. The callers that it shows are compared with those that the
+ * executed instructions made.
  *
  *	calls.c		the shadow stack: calls that were executed and have not returned
  *	ranges.c	which memory has code of the runtime's making, and what the runtime calls it
- *	report.c	samples, compared and counted by the kind of code
- *	step_dotnet.c	the loop
+ *	judge.c		a sample's callers: are they right?
+ *	step_dotnet.c	a stretch, its samples
  *
- * The thread and the walk are tests/kit/step's.
+ * All else is tests/kit/step's.
  */
 #ifndef DOTNET_STEP_H
 #define DOTNET_STEP_H
@@ -59,7 +59,7 @@ int ranges_read_names(struct ranges *ranges, const char *path);
 /* Where what it calls one thing begins, and the end of that line. 0: it does not know. */
 uint64_t ranges_find_name(const struct ranges *ranges, uint64_t addr, const char **ret_name);
 
-/* --- report.c */
+/* --- judge.c */
 
 struct sample {
 	uint64_t pc;
@@ -74,13 +74,7 @@ struct sample {
 	uint8_t code[STEP_CODE_BYTES];
 };
 
-struct report;
-
-struct report *report_new(void);
-void report_free(struct report *report);
-int report_add(struct report *report, const struct sample *sample);
-/* Compares all samples and prints. How many are judged, and are right. */
-void report_print(const struct report *report, struct ranges *ranges, unsigned int examples,
-		  size_t *ret_judged, size_t *ret_right);
+/* Compares all samples of the run. */
+void judge_all(struct stepping *run, struct ranges *ranges);
 
 #endif

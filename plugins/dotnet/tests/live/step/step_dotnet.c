@@ -1,64 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * step_dotnet -p PID -P PLUGINS -m MAP [-n JUDGED] [-s STRETCH] [-t NATIVE] [-e EXAMPLES]
- *	       [-b PERCENT] [-f]
+ * step_dotnet OPTIONS -m MAP [-N NATIVE] [-f]	(tests/kit/step/step.h has the others)
  *
- *	-P	directory of the plugin
  *	-m	the runtime's map of its code
- *	-n	instructions whose caller is known, to be judged
- *	-s	instructions of managed code in a stretch
- *	-t	instructions of native code in a row: to throw an exception takes 100 000
- *	-b	how many percent must be right
+ *	-N	instructions of native code in a row: to throw an exception takes 100 000
  *	-f	judges the callers that the frame pointer leads to, in place of the walk's: too few
  *		must be right
  *
- * Between two stretches the thread runs freely for a moment. After so much native code it runs to
- * where that returns. Native code is not judged. Status: 0 enough are right, 1 not, 2 it could not
- * be done, 3 too few were judged: a thread that is stopped again and again may wait for long.
+ * After so much native code it runs to where that returns. Native code is not judged. That too few
+ * were judged may be: a thread that is stopped again and again may wait for long.
  */
 #include "plugins/dotnet/dotnet_shared.h"
 #include "plugins/dotnet/tests/live/step/step.h"
 #include "plugins/shared/x86/decode.h"
 
-#include "core/base/log.h"
-#include "core/base/util.h"
-#include "core/plugin/host.h"
 #include "core/proc/memory.h"
 
 #include <errno.h>
-#include <getopt.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <uv.h>
-
-#define NATIVE_MS     100 /* of what was called, at most: an exception does not return there */
-#define MAX_NATIVE    2000000
-#define MAX_STRETCHES 5000
-#define MAX_PAUSE_US  20000
-#define BEHIND_CALL   1
-
-struct options {
-	pid_t pid;
-	const char *plugins, *map;
-	size_t judged;
-	unsigned int stretch, native, examples;
-	double percent;
-	bool by_pointer;
-};
+#define NATIVE_MS    100 /* of what was called, at most: an exception does not return there */
+#define MAX_NATIVE   2000000
+#define MAX_PAUSE_US 20000
+#define BEHIND_CALL  1
 
 struct run {
-	struct options options;
-	struct tracee tracee;
+	struct stepping steps;
+	const char *map;
+	unsigned int max_native; /* in a row */
+	bool by_pointer;
 	struct ranges *ranges;
 	struct calls calls;
 	struct walker *walker;
-	struct report *report;
-	size_t native;		/* instructions of native code */
-	size_t judged, unknown; /* unknown: called before the stretch began */
+	size_t native; /* instructions of native code */
 };
+
+static struct run *run_of(struct stepping *steps)
+{
+	return (struct run *)steps; /* its first member */
+}
 
 /* --- what a walk says */
 
@@ -88,11 +70,11 @@ static void read_walk(const struct run *run, const struct ep_sample *event, stru
 
 static void walk_by_pointer(const struct run *run, struct sample *sample)
 {
-	uint64_t fp = run->tracee.regs.rbp;
+	uint64_t fp = run->steps.tracee.regs.rbp;
 
 	while (fp && sample->n_walked < STEP_CALLERS) {
-		sample->walked[sample->n_walked++] = tracee_word(&run->tracee, fp + 8);
-		fp = tracee_word(&run->tracee, fp);
+		sample->walked[sample->n_walked++] = tracee_word(&run->steps.tracee, fp + 8);
+		fp = tracee_word(&run->steps.tracee, fp);
 	}
 }
 
@@ -104,7 +86,7 @@ static uint64_t called_before(const struct run *run, uint64_t addr)
 	uint8_t code[5];
 	int32_t far;
 
-	if (ep_memory_read(run->tracee.pid, addr - sizeof(code), code, sizeof(code)) < 0 ||
+	if (ep_memory_read(run->steps.tracee.pid, addr - sizeof(code), code, sizeof(code)) < 0 ||
 	    code[0] != 0xe8)
 		return 0;
 	memcpy(&far, code + 1, sizeof(far));
@@ -129,7 +111,7 @@ static void read_calls(const struct run *run, struct sample *sample)
 static void read_parent(const struct run *run, struct sample *sample)
 {
 	for (size_t i = 1; i < calls_len(&run->calls); i++) {
-		if (calls_get(&run->calls, i)->slot <= run->tracee.regs.rbp)
+		if (calls_get(&run->calls, i)->slot <= run->steps.tracee.regs.rbp)
 			continue;
 		sample->parent_caller = calls_get(&run->calls, i)->addr;
 		return;
@@ -138,27 +120,28 @@ static void read_parent(const struct run *run, struct sample *sample)
 
 static int take_sample(struct run *run, enum range_kind kind, const uint8_t *code)
 {
-	struct sample sample = {.pc = run->tracee.regs.rip, .kind = kind};
+	struct sample sample = {.pc = run->steps.tracee.regs.rip, .kind = kind};
 	const struct ep_sample *event = NULL;
 	int r = 0;
 
-	run->unknown += calls_len(&run->calls) == 0;
-	if (calls_len(&run->calls) == 0)
+	if (calls_len(&run->calls) == 0) { /* called before the stretch began */
+		(void)tally_add(&run->steps.tally, "[called before]", false, STEP_UNKNOWN, 0);
 		return 0;
-	run->judged++;
+	}
+	run->steps.counted++;
 	memcpy(sample.code, code, sizeof(sample.code));
 	read_calls(run, &sample);
 	read_parent(run, &sample);
-	if (run->options.by_pointer) {
+	if (run->by_pointer) {
 		walk_by_pointer(run, &sample);
 	} else {
-		r = walker_walk(run->walker, &run->tracee, &event);
+		r = walker_walk(run->walker, &run->steps.tracee, &event);
 		if (r == 0) {
 			read_walk(run, event, &sample);
 			r = walker_refresh(run->walker, event);
 		}
 	}
-	return r < 0 ? r : report_add(run->report, &sample);
+	return r < 0 ? r : stepping_add(&run->steps, &sample);
 }
 
 /* --- the loop */
@@ -166,28 +149,28 @@ static int take_sample(struct run *run, enum range_kind kind, const uint8_t *cod
 /* A string instruction, which is stepped once for each of its turns: to after it. */
 static int finish_string(struct run *run, const uint8_t *code)
 {
-	struct user_regs_struct *regs = &run->tracee.regs;
+	struct user_regs_struct *regs = &run->steps.tracee.regs;
 	struct x86_insn insn;
 
 	if ((code[0] != 0xf2 && code[0] != 0xf3) || x86_decode(code, STEP_CODE_BYTES, &insn))
 		return 0;
-	return tracee_run_to(&run->tracee, regs->rip + insn.bytes, regs->rsp, 0, NATIVE_MS);
+	return tracee_run_to(&run->steps.tracee, regs->rip + insn.bytes, regs->rsp, 0, NATIVE_MS);
 }
 
 static int step_one(struct run *run, enum range_kind kind)
 {
-	const struct user_regs_struct before = run->tracee.regs;
-	uint8_t code[STEP_CODE_BYTES] = {0};
+	const struct user_regs_struct before = run->steps.tracee.regs;
+	uint8_t code[STEP_CODE_BYTES];
 	int r = 0;
 
-	(void)ep_memory_read(run->tracee.pid, before.rip, code, sizeof(code));
+	tracee_code(&run->steps.tracee, code);
 	if (kind != RANGE_NATIVE)
 		r = take_sample(run, kind, code);
 	if (r == 0)
-		r = tracee_step(&run->tracee); /* 1: a signal's handler is next */
-	if (r == 0 && run->tracee.regs.rip == before.rip)
+		r = tracee_step(&run->steps.tracee); /* 1: a signal's handler is next */
+	if (r == 0 && run->steps.tracee.regs.rip == before.rip)
 		r = finish_string(run, code);
-	return r < 0 ? r : calls_step(&run->calls, &run->tracee, &before, code);
+	return r < 0 ? r : calls_step(&run->calls, &run->steps.tracee, &before, code);
 }
 
 /*
@@ -196,7 +179,7 @@ static int step_one(struct run *run, enum range_kind kind)
  */
 static int skip_native(struct run *run)
 {
-	const struct user_regs_struct before = run->tracee.regs;
+	const struct user_regs_struct before = run->steps.tracee.regs;
 	uint8_t none[STEP_CODE_BYTES] = {0};
 	int r;
 
@@ -206,144 +189,111 @@ static int skip_native(struct run *run)
 
 		if (ranges_find(run->ranges, call->addr) == RANGE_NATIVE)
 			continue;
-		r = tracee_run_to(&run->tracee, call->addr, call->slot + 8,
+		r = tracee_run_to(&run->steps.tracee, call->addr, call->slot + 8,
 				  is_last ? 0 : calls_get(&run->calls, i + 1)->addr, NATIVE_MS);
 		if (r == 0)
-			r = calls_step(&run->calls, &run->tracee, &before, none);
+			r = calls_step(&run->calls, &run->steps.tracee, &before, none);
 		return r == -ETIMEDOUT ? 1 : r;
 	}
 	return 1;
 }
 
-static int step_stretch(struct run *run)
+static int step_stretch(struct stepping *steps)
 {
+	struct run *run = run_of(steps);
 	unsigned int native = 0, managed = 0;
 	int r = 0;
 
 	run->calls.all.len = 0;
-	while (r == 0 && managed < run->options.stretch) {
-		enum range_kind kind = ranges_find(run->ranges, run->tracee.regs.rip);
+	while (r == 0 && managed < steps->stretch) {
+		enum range_kind kind = ranges_find(run->ranges, steps->tracee.regs.rip);
 
 		native = kind == RANGE_NATIVE ? native + 1 : 0;
 		run->native += kind == RANGE_NATIVE;
 		managed += kind != RANGE_NATIVE;
-		r = native > run->options.native ? skip_native(run) : step_one(run, kind);
+		r = native > run->max_native ? skip_native(run) : step_one(run, kind);
 	}
-	if (r == -ETIMEDOUT) /* it waits in a system call */
-		r = tracee_stop(&run->tracee);
-	return r < 0 ? r : 0;
+	return r == -ETIMEDOUT ? tracee_stop(&steps->tracee) : r; /* it waits in a system call */
 }
 
-static int step_all(struct run *run)
+static bool is_managed(struct stepping *steps, uint64_t pc)
 {
-	unsigned int random = 1;
-	int r = 0;
-
-	for (unsigned int i = 0; r == 0 && i < MAX_STRETCHES && run->judged < run->options.judged &&
-				 run->native < MAX_NATIVE;
-	     i++) {
-		random = random * 1103515245 + 12345;
-		r = tracee_continue(&run->tracee, 100 + (random >> 16) % MAX_PAUSE_US);
-		if (r == 0 && ranges_find(run->ranges, run->tracee.regs.rip) != RANGE_NATIVE)
-			r = step_stretch(run);
-	}
-	return r;
+	return ranges_find(run_of(steps)->ranges, pc) != RANGE_NATIVE;
 }
 
-static int start(struct run *run)
+static bool is_over(const struct stepping *steps)
 {
-	int r;
+	return ((const struct run *)steps)->native >= MAX_NATIVE;
+}
 
-	run->ranges = ranges_new(run->options.pid);
-	run->report = report_new();
-	if (!run->ranges || !run->report)
-		return -ENOMEM;
-	run->tracee = (struct tracee){.pid = run->options.pid, .tid = run->options.pid};
+/* --- its life */
+
+static bool take_option(struct stepping *steps, int letter, const char *value)
+{
+	struct run *run = run_of(steps);
+
+	if (letter == 'm')
+		run->map = value;
+	else if (letter == 'N')
+		run->max_native = (unsigned int)strtoul(value, NULL, 10);
+	else
+		run->by_pointer = true;
+	return true;
+}
+
+static int start(struct stepping *steps)
+{
+	struct run *run = run_of(steps);
+
 	calls_init(&run->calls);
-	r = walker_new(run->options.pid, run->options.plugins, NULL, NULL, &run->walker);
-	if (r == 0)
-		r = tracee_seize(&run->tracee);
-	return r < 0 ? r : tracee_stop(&run->tracee);
+	run->ranges = ranges_new(steps->tracee.pid);
+	if (!run->ranges)
+		return -ENOMEM;
+	return walker_new(steps->tracee.pid, steps->plugins, NULL, NULL, &run->walker);
 }
 
-static int finish(struct run *run)
+static void judge(struct stepping *steps)
 {
-	size_t judged = 0, right = 0;
-	double percent;
+	struct run *run = run_of(steps);
 
-	if (ranges_read_names(run->ranges, run->options.map) < 0)
+	if (!run->map || ranges_read_names(run->ranges, run->map) < 0)
 		printf("  no map of the runtime's code\n");
-	report_print(run->report, run->ranges, run->options.examples, &judged, &right);
-	percent = judged ? 100. * (double)right / (double)judged : 0;
-	printf("  %zu judged, %zu called before and not judged, %zu wrong, %.4f %% right\n", judged,
-	       run->unknown, judged - right, percent);
-	if (percent >= run->options.percent && judged < run->options.judged / 2)
-		return 3;
-	return percent >= run->options.percent ? 0 : 1;
+	judge_all(steps, run->ranges);
 }
 
-static void on_alarm(int signal)
+static void finish(struct stepping *steps)
 {
-	(void)signal;
-}
+	struct run *run = run_of(steps);
 
-static bool parse(int argc, char **argv, struct options *options)
-{
-	int option;
-
-	*options = (struct options){
-		.judged = 20000, .stretch = 3000, .native = 100, .examples = 3, .percent = 99.99};
-	while ((option = getopt(argc, argv, "p:P:m:n:s:t:e:b:f")) != -1) {
-		if (option == 'p')
-			options->pid = (pid_t)strtol(optarg, NULL, 10);
-		else if (option == 'P')
-			options->plugins = optarg;
-		else if (option == 'm')
-			options->map = optarg;
-		else if (option == 'n')
-			options->judged = strtoul(optarg, NULL, 10);
-		else if (option == 's')
-			options->stretch = (unsigned int)strtoul(optarg, NULL, 10);
-		else if (option == 't')
-			options->native = (unsigned int)strtoul(optarg, NULL, 10);
-		else if (option == 'e')
-			options->examples = (unsigned int)strtoul(optarg, NULL, 10);
-		else if (option == 'b')
-			options->percent = strtod(optarg, NULL);
-		else if (option == 'f')
-			options->by_pointer = true;
-		else
-			return false;
-	}
-	return options->pid > 0 && options->plugins && options->map;
+	calls_fini(&run->calls);
+	walker_free(run->walker);
+	ranges_free(run->ranges);
 }
 
 int main(int argc, char **argv)
 {
-	static struct run run;
-	struct sigaction action = {.sa_handler = on_alarm}; /* waitpid is not begun again */
-	int r;
+	static const struct step_language language = {
+		.name = "step_dotnet",
+		.usage = "-m MAP [-N NATIVE] [-f]",
+		.letters = "m:N:f",
+		.option = take_option,
+		.start = start,
+		.is_code = is_managed,
+		.stretch = step_stretch,
+		.is_over = is_over,
+		.judge = judge,
+		.finish = finish,
+		.sample_bytes = sizeof(struct sample),
+		.pause_us = MAX_PAUSE_US,
+		.fewest = 50,
+	};
+	static struct run run = {
+		.steps = {.language = &language,
+			  .judged = 20000,
+			  .stretch = 3000,
+			  .percent = 99.99},
+		.max_native = 100,
+	};
 
-	sigaction(SIGALRM, &action, NULL);
-	ep_log_set_level(EP_LOG_ERROR);
-	ep_host_init(uv_default_loop(), "replay");
-	if (!parse(argc, argv, &run.options)) {
-		fprintf(stderr,
-			"usage: step_dotnet -p PID -P PLUGINS -m MAP [-n JUDGED] [-s STRETCH] [-t NATIVE] "
-			"[-e EXAMPLES] [-b PERCENT] [-f]\n");
-		return 2;
-	}
-	r = start(&run);
-	if (r == 0) {
-		r = step_all(&run);
-		tracee_end(&run.tracee);
-	}
-	if (r < 0)
-		fprintf(stderr, "step_dotnet: %s\n", ep_strerror(r));
-	r = r < 0 ? 2 : finish(&run);
-	calls_fini(&run.calls);
-	walker_free(run.walker);
-	ranges_free(run.ranges);
-	report_free(run.report);
-	return r;
+	return step_main(argc, argv, &run.steps);
 }

@@ -9,7 +9,6 @@ Runs what tests/runtimes has installed; --quick: one of each release, with the
 compilers as they are, and the oldest and the newest with each compiler alone and with none. A run fails below P percent of right callers (99.9).
 Exit status 77 when there is no runtime, no javac, or no right to trace.
 """
-import argparse
 import glob
 import os
 import re
@@ -18,19 +17,24 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # this is a source tree
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-import javas  # noqa: E402
+HERE = os.path.dirname(os.path.realpath(__file__))
+TREE = os.path.join(HERE, *[".."] * 5)
+sys.path[:0] = [os.path.dirname(HERE), os.path.join(TREE, "tests/kit/step")]
+import javas  # noqa: E402 and with it where the kit is
+import outcomes  # noqa: E402
+import runs  # noqa: E402
+import steps  # noqa: E402
 
-TREE = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)), *[".."] * 5))
 ENTER = os.path.join(TREE, "tests/runtimes/enter.py")
 ROOTS = os.environ.get("EBPF_PROFILER_RUNTIMES", "/var/tmp/ebpf-profiler-runtimes")
-SKIP = 77
 ALONE = ["-Xint", "-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation -XX:-Inline"]
 
 
 def runtimes():
     """(name, root, java inside it)"""
     for home in sorted(glob.glob(f"{ROOTS}/*/usr/lib/jvm/java-*-openjdk-amd64")):
+        if os.path.islink(home):    # java-1.25.0-openjdk-amd64, to the same
+            continue
         for java in "bin/java", "jre/bin/java":
             if os.path.isfile(f"{home}/{java}"):
                 root = home.split("/usr/lib/jvm/")[0]
@@ -49,65 +53,48 @@ def quick(found):
         yield runtime, [""] + (ALONE if i in (0, len(chosen) - 1) else [])
 
 
-def check(args, name, root, java, flags):
-    command = [ENTER, "chroot", root, args.classes, java, *flags, "-cp", args.classes, "Steps",
-               str(args.warm)]
-    with subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True) as process:
+def cases(options):
+    """(name of the run, root, java inside it, flags)"""
+    chosen = quick(runtimes()) if options.quick else ((r, options.flags or [""]) for r in runtimes())
+    for (name, root, java), all_flags in chosen:
+        if options.only and name not in options.only and name.split("-")[0] not in options.only:
+            continue
+        for flags in all_flags:
+            yield re.sub(r"\W+", "_", f"step_{name}_{flags}").strip("_"), root, java, flags.split()
+
+
+def run_one(options, classes, root, java, flags):
+    """Raises Skipped, Failed."""
+    command = [sys.executable, ENTER, "chroot", root, classes, java, *flags, "-cp", classes,
+               "Steps", str(options.warm)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline().split()
             if line[:1] == ["skip:"]:
-                print(*line)
-                return SKIP
+                raise runs.Skipped(" ".join(line))
             if line[:1] != ["READY"]:
-                print("it did not start:", *line)
-                return 2
-            step = [args.step, "-p", str(process.pid), "-t", line[1], "-P", args.plugins,
-                    "-n", str(args.n), "-s", str(args.stretch), "-e", str(args.examples), "-m", str(args.percent)]
-            if "-Xint" in flags:
-                step.append("-i")
-            return subprocess.run(step, check=False).returncode
+                raise runs.Failed("it did not start: " + " ".join(line))
+            steps.check(options, process.pid, "-t", line[1], "-s", str(options.stretch),
+                        *(["-i"] if "-Xint" in flags else []))
         finally:
             process.kill()
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--step", required=True)
-    parser.add_argument("--plugins", required=True)
+    parser = steps.parser(__doc__, percent=99.9, judged=20000)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--flags", action="append", metavar="=FLAGS", default=[])
-    parser.add_argument("-n", type=int, default=20000)
     parser.add_argument("--stretch", type=int, default=4000)
-    parser.add_argument("--examples", type=int, default=2)
-    parser.add_argument("--percent", type=float, default=99.9)
     parser.add_argument("--warm", type=int, default=3)
-    args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as args.classes:
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as classes:
         try:
-            javas.compile_java([os.path.join(os.path.dirname(os.path.realpath(__file__)), "Steps.java")],
-                               args.classes)
+            javas.compile_java([os.path.join(HERE, "Steps.java")], classes)
         except javas.Skipped as why:
             print(why)
-            return SKIP
-        statuses = list(run_all(args))
-    if all(status == SKIP for status in statuses):
-        return SKIP
-    return 1 if any(status not in (0, SKIP) for status in statuses) else 0
-
-
-def run_all(args):
-    chosen = quick(runtimes()) if args.quick else ((r, args.flags or [""]) for r in runtimes())
-    for (name, root, java), all_flags in chosen:
-        if args.only and name not in args.only and name.split("-")[0] not in args.only:
-            continue
-        for flags in all_flags:
-            label = re.sub(r"\W+", "_", f"step_{name}_{flags}").strip("_")
-            print(f"[ RUN      ] {label}", flush=True)
-            status = check(args, name, root, java, flags.split())
-            outcome = {0: "      OK", SKIP: " SKIPPED"}.get(status, "  FAILED")
-            print(f"[ {outcome} ] {label}", flush=True)
-            yield status
+            return runs.SKIP
+        return outcomes.run_each(cases(options), lambda _, *case: run_one(options, classes, *case))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Single-steps a Java thread and walks its stack at every instruction, with the plugin's own program
- * (core/replay); what it says of the caller is compared with what the executed instructions say. The thread and the walk are
- * tests/kit/step's.
+ * Single-steps a Java thread and walks its stack at every instruction, with the plugin's own
+ * program (core/replay); what it says of the caller is compared with what the executed
+ * instructions say.
  *
  *	blobs.c		what an address of the code cache is in, by the VM's tables alone
  *	shadow.c	who called whom, from calls, returns, pushes and pops
  *	caller.c	which caller a walk shows
- *	report.c	samples, compared and counted
- *	step_hotspot.c	options, and the loop
+ *	judge.c		a sample's caller: is it right?
+ *	step_hotspot.c	a stretch, its samples
+ *
+ * All else is tests/kit/step's.
  */
 #ifndef HOTSPOT_STEP_H
 #define HOTSPOT_STEP_H
@@ -134,27 +136,19 @@ int java_walker_new(pid_t pid, const char *plugins, struct java_walker **ret_wal
 void java_walker_free(struct java_walker *walker);
 int java_walker_walk(struct java_walker *walker, const struct tracee *tracee, struct walked *ret);
 
-/* --- report.c */
+/* --- judge.c */
 
 struct sample {
-	uint32_t class;
-	uint32_t caller; /* in shadow->callers */
-	uint64_t pc, sp, start, now; /* now: what was in the slot at that moment; 0: unknown */
+	char name[2 * STEP_NAME_BYTES]; /* of the kind of code */
+	bool is_counted;		/* the bar is for it */
+	uint32_t caller;		/* in shadow->callers */
+	uint64_t pc, sp, start, now;	/* now: what was in the slot at that moment; 0: unknown */
 	uint64_t within; /* where the interpreter called a piece of itself: may be said as well */
 	struct walked walked;
 	uint8_t code[2 * STEP_CODE_BYTES]; /* before pc, and from it on */
 };
 
-struct report;
-
-struct report *report_new(void);
-void report_free(struct report *report);
-/* Number of a class of code; those that count are what the bar is for. */
-uint32_t report_class(struct report *report, const char *name, bool is_counted);
-int report_add(struct report *report, const struct sample *sample);
-size_t report_len(const struct report *report);
-/* Compares all samples and prints. Percent right of what counts and was judged. */
-double report_print(const struct report *report, const struct shadow *shadow, unsigned int examples,
-		    size_t *ret_judged);
+/* Compares all samples of the run. */
+void judge_all(struct stepping *run, const struct shadow *shadow);
 
 #endif

@@ -1,53 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/dotnet/tests/live/step/step.h"
 
-#include "core/base/util.h"
-
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-#define MAX_CLASSES 64
-#define MAX_SAMPLES (4u << 20)
-
-enum verdict {
-	VERDICT_RIGHT,
-	VERDICT_WRONG,
-	VERDICT_FUNCLET, /* right: it is shown as its method, whose caller is next */
-	VERDICT_UNSURE,	 /* the same, but who called the method is not known */
-};
-
-struct class
-{
-	const char *name;
-	size_t verdicts[VERDICT_UNSURE + 1];
-};
-
-struct report {
-	struct ep_vec samples; /* struct sample */
-};
-
-struct report *report_new(void)
-{
-	struct report *report = calloc(1, sizeof(*report));
-
-	if (report)
-		ep_vec_init(&report->samples, sizeof(struct sample), MAX_SAMPLES);
-	return report;
-}
-
-void report_free(struct report *report)
-{
-	if (report)
-		ep_vec_fini(&report->samples);
-	free(report);
-}
-
-int report_add(struct report *report, const struct sample *sample)
-{
-	return ep_vec_append(&report->samples, sample, 1);
-}
 
 /* A stub that the runtime has no name for, and an image's code, are what they lie in. */
 static const char *name_of(const struct ranges *ranges, const struct sample *sample)
@@ -104,17 +60,20 @@ static bool may_be_funclet(struct ranges *ranges, const struct sample *sample, u
 
 /* The funclet is shown as its method, whose caller is next. rbp of the funclet that runs is its
  * method's. */
-static enum verdict judge_funclet(const struct sample *sample, uint32_t i)
+static enum step_verdict judge_funclet(const struct sample *sample, uint32_t i,
+				       bool *ret_is_funclet)
 {
 	if (i > 0) /* all up to it are right */
-		return VERDICT_RIGHT;
+		return STEP_RIGHT;
+	*ret_is_funclet = true;
 	if (!sample->parent_caller)
-		return VERDICT_UNSURE;
-	return sample->n_walked > 0 && sample->walked[0] == sample->parent_caller ? VERDICT_FUNCLET
-										  : VERDICT_WRONG;
+		return STEP_UNKNOWN;
+	return sample->n_walked > 0 && sample->walked[0] == sample->parent_caller ? STEP_RIGHT
+										  : STEP_WRONG;
 }
 
-static enum verdict judge(struct ranges *ranges, const struct sample *sample)
+static enum step_verdict judge(struct ranges *ranges, const struct sample *sample,
+			       bool *ret_is_funclet)
 {
 	uint32_t n = 0; /* of those that were walked */
 
@@ -124,21 +83,11 @@ static enum verdict judge(struct ranges *ranges, const struct sample *sample)
 		else if (is_replaced(ranges, sample, i))
 			continue;
 		else if (may_be_funclet(ranges, sample, i))
-			return judge_funclet(sample, i);
+			return judge_funclet(sample, i, ret_is_funclet);
 		else if (!calls_own_funclet(ranges, sample, i))
-			return VERDICT_WRONG;
+			return STEP_WRONG;
 	}
-	return VERDICT_RIGHT;
-}
-
-static struct class *class_of(struct class *classes, const char *name)
-{
-	size_t i = 0;
-
-	while (i < MAX_CLASSES - 1 && classes[i].name && strcmp(classes[i].name, name) != 0)
-		i++;
-	classes[i].name = classes[i].name ? classes[i].name : name;
-	return &classes[i];
+	return STEP_RIGHT;
 }
 
 static void print_addrs(const char *what, const uint64_t *addrs, uint32_t n)
@@ -156,35 +105,25 @@ static void print_example(const struct ranges *ranges, const struct sample *samp
 
 	printf("  WRONG in %s at %" PRIx64 " (+%" PRIx64 "), error %u, code",
 	       name_of(ranges, sample), sample->pc, start ? sample->pc - start : 0, sample->error);
-	for (size_t i = 0; i < STEP_CODE_BYTES; i++)
-		printf(" %02x", sample->code[i]);
-	printf("\n");
+	tally_print_code(sample->code, 0, sizeof(sample->code));
 	print_addrs("called by", sample->expected, sample->n_expected);
 	print_addrs("walked:  ", sample->walked, sample->n_walked);
 	print_addrs("entries: ", sample->entry, sample->n_expected);
 	print_addrs("the caller of rbp's method:", &sample->parent_caller, 1);
 }
 
-void report_print(const struct report *report, struct ranges *ranges, unsigned int examples,
-		  size_t *ret_judged, size_t *ret_right)
+void judge_all(struct stepping *run, struct ranges *ranges)
 {
-	struct class classes[MAX_CLASSES] = {0};
 	const struct sample *sample;
-	size_t all[VERDICT_UNSURE + 1] = {0};
 
-	ep_vec_each (&report->samples, sample) {
-		enum verdict verdict = judge(ranges, sample);
+	ep_vec_each (&run->samples, sample) {
+		char name[64];
+		bool is_funclet = false;
+		enum step_verdict verdict = judge(ranges, sample, &is_funclet);
 
-		class_of(classes, name_of(ranges, sample))->verdicts[verdict]++;
-		if (verdict == VERDICT_WRONG && all[verdict] < examples)
+		snprintf(name, sizeof(name), "%s%s", name_of(ranges, sample),
+			 is_funclet ? " of a funclet" : "");
+		if (tally_add(&run->tally, name, true, verdict, sample->pc))
 			print_example(ranges, sample);
-		all[verdict]++;
 	}
-	for (size_t i = 0; i < MAX_CLASSES && classes[i].name; i++)
-		printf("  %7zu right and %zu in funclets, %zu wrong, %zu not sure: %s\n",
-		       classes[i].verdicts[VERDICT_RIGHT], classes[i].verdicts[VERDICT_FUNCLET],
-		       classes[i].verdicts[VERDICT_WRONG], classes[i].verdicts[VERDICT_UNSURE],
-		       classes[i].name);
-	*ret_right = all[VERDICT_RIGHT] + all[VERDICT_FUNCLET];
-	*ret_judged = *ret_right + all[VERDICT_WRONG];
 }
