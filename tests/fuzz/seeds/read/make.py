@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes seeds beside it: a profile as exporters/pprof writes it, one of a heap with ids of any size and
+"""Makes seeds in a directory: a profile as exporters/pprof writes it, one of a heap with ids of any size and
 numbers that are not packed, the first one compressed, and two joined by `cat`; folded stacks in UTF-16."""
 import gzip
 import os
 import struct
-
-HERE = os.path.dirname(os.path.abspath(__file__))
+import sys
 
 
 def varint(value):
@@ -71,5 +70,5 @@ def heap():
 UTF16 = b"\xff\xfe" + "main;r\u00e9ad\U0001f422 10.5\r\n#cron;main 2\r\n # x;main 3".encode("utf-16-le")
 for name, content in (("ours.pprof", ours()), ("heap.pprof", heap()), ("ours.pb.gz", gzip.compress(ours(), mtime=0)),
                       ("two.pprof", ours() + ours()), ("utf16.folded", UTF16)):
-    with open(os.path.join(HERE, name), "wb") as file:
+    with open(os.path.join(sys.argv[1], name), "wb") as file:
         file.write(content)
