@@ -7,26 +7,8 @@ import os
 import struct
 import sys
 
-
-def varint(value):
-    out = b""
-    value &= (1 << 64) - 1
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value) if value else b""
-
-
-def data(field, value):
-    return varint(field << 3 | 2) + varint(len(value)) + value
-
-
-def numbers(*values):
-    return b"".join(number(i, value) for i, value in enumerate(values, 1))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "kit"))
+from wire import data, number, numbers, varint  # noqa: E402
 
 
 def label(key, string=0, num=0, unit=0):
