@@ -81,6 +81,7 @@ static const struct {
 	{"record -F max", "-F takes samples per second from 1 to 10000, not 'max'"},
 	{"record -F", "-F needs a value: see --help for what it takes"},
 	{"record --frq 3", "unknown option --frq: did you mean --freq?"},
+	{"record --frequency 99", "unknown option --frequency: did you mean --freq?"},
 	{"record --zzzzz", "unknown option --zzzzz: see ebpf-profiler record --help"},
 	{"record -x", "unknown option -x: see ebpf-profiler record --help"},
 	{"record -d 3y", "-d takes a time like 10, 10s, 500ms or 1m30s, not '3y'"},
