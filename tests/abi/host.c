@@ -7,86 +7,35 @@
  * Exit 0 when the exporter reported success.
  */
 #include "core/plugin/exporter.h"
-#include "core/trace/batch.h"
-#include "tests/kit/fakes.h"
-#include "tests/unit/trace_events.h"
+#include "ebpf-profiler/frame.h"
+#include "tests/unit/profile_batch.h"
 
-#include <stdio.h>
 #include <uv.h>
 
 #define MAX_VALUES 16
 
-static int find_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
-{
-	*ret = (struct ep_batch_executable){
-		.path = "/opt/example/server",
-		.build_id = "0123abcd",
-		.file_id = "00112233445566778899aabbccddeeff",
-		.n_segments = 1,
-		.segments = {{0x1000, 0x9000, 0x1000}},
-	};
-	return 0;
-}
+#define START_NS 1767225600000000000ull
+#define TIMES	 ((const uint64_t[]){START_NS, START_NS + 1, START_NS + 2})
 
-static int find_process(void *arg, struct ep_program program, struct ep_batch_process *ret)
-{
-	*ret = (struct ep_batch_process){.comm = "server", .exe_path = "/opt/example/server"};
-	return 0;
-}
-
-static void add_samples(struct ep_store *store)
-{
-	static const struct ep_frame_line lines[] = {
-		{.function = "leaf"},
-		{.function = "left out", .flags = EP_LINE_WRAPPER},
-		{.function = "caller"},
-	};
-	static const struct ep_frame_line root = {.function = "main", .file = "main.c", .line = 3};
-	static struct event event;
-	uint32_t id;
-
-	event_init(&event, EP_EVENT_TRACE, 1, 7);
-	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1234);
-	event_user(&event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 5, 0x2000);
-	for (int i = 0; i < 3; i++)
-		(void)event_add(store, &event);
-	event_init(&event, EP_EVENT_TRACE, 2, 8);
-	event_kernel(&event, 0xffffffff81000010);
-	event_user(&event, EP_FRAME_ERROR, 0, EP_ERROR_BAD_READ, 0);
-	(void)event_add(store, &event);
-	ep_store_add_lost(store, 5);
-	while ((id = ep_frames_take(ep_store_frames(store))) != 0) {
-		struct ep_frame frame;
-
-		ep_frames_get(ep_store_frames(store), id, &frame);
-		if (frame.kind == EP_FRAME_NATIVE && frame.words[0] == 0x1234)
-			ep_frames_resolve(ep_store_frames(store), id, lines, EP_LEN(lines), NULL);
-		else if (frame.kind == EP_FRAME_NATIVE)
-			ep_frames_resolve(ep_store_frames(store), id, &root, 1, NULL);
-	}
-}
-
+/* A native stack with an inlined function, and one of the kernel that is cut. */
 static struct ep_batch *new_batch(void)
 {
-	struct ep_batch_source source = {
-		.executable = find_executable,
-		.process = find_process,
-		.host_name = "host",
-		.period_hz = 20,
+	static const struct ep_profile_header header = {
+		.start_ns = START_NS, .duration_ns = 2000, .period_ns = 50000000, .period_hz = 20, .lost_samples = 5,
+		.host_name = "host", .sample_type = "cpu", .weight_unit = "nanoseconds"};
+	static const struct made_mapping server = {"/opt/example/server", "0123abcd", 0x1000, 0x9000, 0x1000};
+	static const struct made_process one = {77, 7, "server", "/opt/example/server"}, other = {77, 8, "server", ""};
+	static const struct made_frame leaf = {"native", {{"leaf"}, {"caller"}}, 0x1234, 0, &server};
+	static const struct made_frame root = {"native", {{"main", "main.c", 3}}, 0x2000, 0, &server};
+	static const struct made_frame kernel = {"kernel", .address = 0xffffffff81000010};
+	static const struct made_frame cut = {"error", {{"[truncated: stack memory unreadable]"}}, .flags = EP_LOCATION_ERROR};
+	const struct made_sample samples[] = {
+		{&one, 7, 0, 3, 150000000, "prog", TIMES, {&leaf, &root}},
+		{&other, 8, 0, 1, 50000000, "prog", TIMES, {&kernel, &cut}, EP_ERROR_BAD_READ,
+		 .error_text = "stack memory unreadable"},
 	};
-	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
-	struct ep_interval *interval = NULL;
-	struct ep_batch *batch = NULL;
-	struct ep_store *store = NULL;
 
-	if (ep_store_new(&limits, 500, &store) < 0)
-		return NULL;
-	add_samples(store);
-	if (ep_store_seal(store, 2000, &interval) == 0)
-		(void)ep_batch_build(interval, &source, &batch);
-	ep_interval_unref(interval);
-	ep_store_free(store);
-	return batch;
+	return make_batch(&header, samples, EP_LEN(samples));
 }
 
 static int open_exporter(struct ep_module *module, int argc, char **argv,
@@ -123,10 +72,8 @@ static bool export_one(struct ep_exporter *exporter)
 	struct ep_batch *batch = new_batch();
 	bool is_flushed = false, ok;
 
-	if (!batch)
-		return false;
 	ep_exporter_submit(exporter, batch);
-	ep_batch_unref(batch);
+	ep_test_release(batch);
 	ep_exporter_flush(exporter, flushed, &is_flushed);
 	uv_run(ep_host_get()->loop, UV_RUN_DEFAULT);
 	ok = is_flushed && ep_exporter_stats(exporter)->exported == 1;

@@ -4,22 +4,10 @@ import gzip
 import os
 import shutil
 import subprocess
+import sys
 
-
-def varint(number):
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-def field(number, value):
-    """A field of a message: a number, or bytes with their length."""
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kit"))
+from wire import data, number, numbers, packed  # noqa: E402
 
 
 class Pprof:
@@ -27,9 +15,9 @@ class Pprof:
 
     def __init__(self, unit="nanoseconds", kind="cpu", period=10_000_000):
         self.strings, self.functions, self.locations, self.mappings, self.samples = [""], [], [], [], []
-        self.header = (field(1, field(1, self.text("samples")) + field(2, self.text("count")))
-                       + field(1, field(1, self.text(kind)) + field(2, self.text(unit)))
-                       + field(11, field(1, self.text(kind)) + field(2, self.text(unit))) + field(12, period))
+        measured = numbers(self.text(kind), self.text(unit))
+        self.header = data(1, numbers(self.text("samples"), self.text("count"))) + data(1, measured) + data(11, measured) \
+            + number(12, period)
         self.period = period
 
     def text(self, text):
@@ -41,36 +29,28 @@ class Pprof:
         return self.strings.index(text)
 
     def mapping(self, path, build_id="", start=0x1000, limit=0x100000, offset=0x1000):
-        self.mappings.append(field(1, len(self.mappings) + 1) + field(2, start) + field(3, limit) + field(4, offset)
-                             + field(5, self.text(path)) + field(6, self.text(build_id)))
+        self.mappings.append(numbers(len(self.mappings) + 1, start, limit, offset, self.text(path), self.text(build_id)))
         return len(self.mappings)
 
-    def location(self, name="", file="", line=0, mapping=0, address=0, start=0):
+    def location(self, name="", file="", line=0, mapping=0, address=0, start=0, system_name=None):
         """start: the line where the function begins."""
         lines = b""
         if name:
-            self.functions.append(field(1, len(self.functions) + 1) + field(2, self.text(name))
-                                  + field(3, self.text(name)) + field(4, self.text(file)) + field(5, start))
-            lines = field(4, field(1, len(self.functions)) + field(2, line))
-        self.locations.append(field(1, len(self.locations) + 1) + (field(2, mapping) if mapping else b"")
-                              + (field(3, address) if address else b"") + lines)
+            self.functions.append(numbers(len(self.functions) + 1, self.text(name),
+                                          self.text(name if system_name is None else system_name), self.text(file), start))
+            lines = data(4, numbers(len(self.functions), line))
+        self.locations.append(numbers(len(self.locations) + 1, mapping, address) + lines)
         return len(self.locations)
 
     def sample(self, locations, count, labels=()):
         """Labels are (key, text or number)."""
-        made = b"".join(field(3, field(1, self.text(key)) + (field(2, self.text(value)) if isinstance(value, str)
-                                                              else field(3, value))) for key, value in labels)
-        self.samples.append(field(1, b"".join(varint(number) for number in locations))
-                            + field(2, varint(count) + varint(count * self.period)) + made)
+        made = b"".join(data(3, numbers(self.text(key), self.text(value)) if isinstance(value, str) else
+                             numbers(self.text(key), 0, value)) for key, value in labels)
+        self.samples.append(packed(1, locations) + packed(2, [count, count * self.period]) + made)
 
     def bytes(self):
-        parts = [self.header]
-        parts += [field(2, sample) for sample in self.samples]
-        parts += [field(3, mapping) for mapping in self.mappings]
-        parts += [field(4, location) for location in self.locations]
-        parts += [field(5, function) for function in self.functions]
-        parts += [field(6, text if isinstance(text, bytes) else text.encode()) for text in self.strings]
-        return b"".join(parts)
+        tables = (2, self.samples), (3, self.mappings), (4, self.locations), (5, self.functions), (6, self.strings)
+        return self.header + b"".join(data(field, row) for field, rows in tables for row in rows)
 
     def write(self, path, packed=True):
         with open(path, "wb") as file:

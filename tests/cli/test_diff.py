@@ -40,7 +40,7 @@ class Diff(unittest.TestCase):
 
     def write(self, name, counts, seconds=0, **more):
         profile = made.Pprof(**more)
-        profile.header += made.field(9, 10**18) + made.field(10, seconds * 10**9) if seconds else b""
+        profile.header += made.number(9, 10**18) + made.number(10, seconds * 10**9) if seconds else b""
         root = profile.location("main", "main.c", 3)
         for function, count in counts.items():
             profile.sample([profile.location(function, "a.c", 1), root], count)

@@ -182,6 +182,8 @@ class Report(Case):
     def test_what_is_wrong_is_said(self):
         self.assertIn("no-such-file", self.fails(1, "report", self.at("no-such-file")))
         self.assertIn("--by takes", self.fails(2, "report", "--by", "colour"))
+        self.assertIn("unknown command", self.fails(2, "frobnicate"))
+        self.assertIn("-F takes", self.fails(2, "record", "-F", "0"))
         self.assertIn("no sample passes these filters", self.fails(5, "report", self.path, "-I", "nobody"))
         self.assertIn("--from and --to need the time of each sample", self.fails(1, "report", self.path, "--from", "1s"))
         with open(self.at("text"), "w", encoding="utf-8") as file:

@@ -17,14 +17,6 @@
 #endif
 
 void __sanitizer_cov_trace_pc(void);
-void __sanitizer_cov_trace_cmp1(uint8_t a, uint8_t b);
-void __sanitizer_cov_trace_cmp2(uint16_t a, uint16_t b);
-void __sanitizer_cov_trace_cmp4(uint32_t a, uint32_t b);
-void __sanitizer_cov_trace_cmp8(uint64_t a, uint64_t b);
-void __sanitizer_cov_trace_const_cmp1(uint8_t constant, uint8_t value);
-void __sanitizer_cov_trace_const_cmp2(uint16_t constant, uint16_t value);
-void __sanitizer_cov_trace_const_cmp4(uint32_t constant, uint32_t value);
-void __sanitizer_cov_trace_const_cmp8(uint64_t constant, uint64_t value);
 void __sanitizer_cov_trace_switch(uint64_t value, void *cases);
 
 static struct {
@@ -65,45 +57,23 @@ UNSEEN static inline void compare_constant(uintptr_t place, uint64_t constant, u
 
 #define PLACE ((uintptr_t)__builtin_return_address(0))
 
-UNSEEN void __sanitizer_cov_trace_cmp1(uint8_t a, uint8_t b)
-{
-	compare(PLACE, a, b);
-}
+/* Of operands of so many bytes: trace_cmp4(a, b), and trace_const_cmp4(constant, value). */
+#define TRACE(bytes, type)                                                                         \
+	void __sanitizer_cov_trace_cmp##bytes(type a, type b);                                     \
+	void __sanitizer_cov_trace_const_cmp##bytes(type constant, type value);                    \
+	UNSEEN void __sanitizer_cov_trace_cmp##bytes(type a, type b)                               \
+	{                                                                                          \
+		compare(PLACE, a, b);                                                              \
+	}                                                                                          \
+	UNSEEN void __sanitizer_cov_trace_const_cmp##bytes(type constant, type value)              \
+	{                                                                                          \
+		compare_constant(PLACE, constant, value);                                          \
+	}
 
-UNSEEN void __sanitizer_cov_trace_cmp2(uint16_t a, uint16_t b)
-{
-	compare(PLACE, a, b);
-}
-
-UNSEEN void __sanitizer_cov_trace_cmp4(uint32_t a, uint32_t b)
-{
-	compare(PLACE, a, b);
-}
-
-UNSEEN void __sanitizer_cov_trace_cmp8(uint64_t a, uint64_t b)
-{
-	compare(PLACE, a, b);
-}
-
-UNSEEN void __sanitizer_cov_trace_const_cmp1(uint8_t constant, uint8_t value)
-{
-	compare_constant(PLACE, constant, value);
-}
-
-UNSEEN void __sanitizer_cov_trace_const_cmp2(uint16_t constant, uint16_t value)
-{
-	compare_constant(PLACE, constant, value);
-}
-
-UNSEEN void __sanitizer_cov_trace_const_cmp4(uint32_t constant, uint32_t value)
-{
-	compare_constant(PLACE, constant, value);
-}
-
-UNSEEN void __sanitizer_cov_trace_const_cmp8(uint64_t constant, uint64_t value)
-{
-	compare_constant(PLACE, constant, value);
-}
+TRACE(1, uint8_t)
+TRACE(2, uint16_t)
+TRACE(4, uint32_t)
+TRACE(8, uint64_t)
 
 /* cases: their number, the bits of one, then they: sanitizer's own format (gcc(1) does not say it). */
 UNSEEN void __sanitizer_cov_trace_switch(uint64_t value, void *cases)

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The checker of live stacks must itself be right: over profiles made here, good ones and bad."""
-import gzip
 import os
 import subprocess
 import sys
@@ -9,60 +8,25 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-import stacks
-from stacks import Frame
-
-
-# --- a writer of pprof, independent of the profiler's ---------------------------------------------
-
-def varint(value):
-    out = b""
-    while value > 127:
-        out, value = out + bytes([value & 127 | 128]), value >> 7
-    return out + bytes([value])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value)
-
-
-def block(field, data):
-    return varint(field << 3 | 2) + varint(len(data)) + data
-
-
-def function_of(frame):
-    return frame.name, getattr(frame, "signature", frame.name), getattr(frame, "source", "")
+sys.path.append(os.path.join(HERE, "..", "cli"))
+import made  # noqa: E402
+import stacks  # noqa: E402
+from stacks import Frame  # noqa: E402
 
 
 def write_profile(samples, period_ns=0):
-    """samples: [(frames, count, {label: text or number})]; each of period_ns, 0: there is no such column"""
-    strings, functions, files, locations = {"": 0}, {}, {}, {}
-
-    def string(text):
-        return strings.setdefault(text, len(strings))
-
-    body = block(1, number(1, string("samples")) + number(2, string("count")))
-    body += block(1, number(1, string("cpu")) + number(2, string("nanoseconds"))) if period_ns else b""
+    """samples: [(frames, count, {label: text or number})], each of period_ns"""
+    profile, files, locations = made.Pprof(period=period_ns), {"": 0}, {}
     for frames, count, labels in samples:
-        ids = b""
         for frame in frames:
-            files.setdefault(frame.file, len(files) + 1 if frame.file else 0)
-            functions.setdefault(function_of(frame), len(functions) + 1)
-            ids += varint(locations.setdefault(frame, len(locations) + 1))
-        body += block(2, block(1, ids) + block(2, varint(count) + (varint(count * period_ns) if period_ns else b""))
-                      + b"".join(block(3, number(1, string(k)) + (number(2, string(v)) if isinstance(v, str) else
-                                                                  number(3, v))) for k, v in labels.items()))
-    for name, i in files.items():
-        body += block(3, number(1, i) + number(2, i << 32) + number(3, (i + 1) << 32)
-                      + number(5, string("/lib/" + name)) + number(7, 1)) if i else b""
-    for frame, i in locations.items():
-        line = number(1, functions[function_of(frame)]) + number(2, getattr(frame, "line", 0))
-        body += block(4, number(1, i) + number(2, files[frame.file]) + number(3, (files[frame.file] << 32) + i)
-                      + block(4, line))
-    for (name, system_name, source), i in functions.items():
-        body += block(5, number(1, i) + number(2, string(name)) + number(3, string(system_name))
-                      + number(4, string(source)))
-    return gzip.compress(body + b"".join(block(6, text.encode()) for text in strings))
+            if frame.file not in files:
+                files[frame.file] = profile.mapping("/lib/" + frame.file)
+            if frame not in locations:
+                locations[frame] = profile.location(
+                    frame.name, getattr(frame, "source", ""), getattr(frame, "line", 0), files[frame.file],
+                    0x2000 + len(locations), system_name=getattr(frame, "signature", None))
+        profile.sample([locations[frame] for frame in frames], count, labels.items())
+    return profile.bytes()
 
 
 def prog(*names):

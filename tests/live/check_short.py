@@ -16,13 +16,15 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "kit"))
+TESTS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..")
+sys.path[:0] = [os.path.join(TESTS, "kit"), os.path.join(TESTS, "otlp")]
 import counting  # noqa: E402
 import refused_calls  # noqa: E402
 import judge  # noqa: E402
 import otlp_rows  # noqa: E402
 import passes  # noqa: E402
 import runs  # noqa: E402
+import server  # noqa: E402
 import stacks  # noqa: E402
 
 SKIP = 77
@@ -203,14 +205,13 @@ def case_name(case):
     if not os.path.exists(os.path.join(os.environ.get("EBPF_PROFILER_PLUGINS_DIR", ""), "otlp.so")):
         raise passes.Cannot("no otlp plugin: only it has paths of processes")
     script = passes.write_script(case.directory, passes.again(250, case.program("shortlived") + " 10"))
-    receiver = otlp_rows.Receiver()
+    receiver = server.Http(server.http_answer("200 OK"))
     config = os.path.join(case.directory, "profiler.toml")
     with open(config, "w", encoding="utf-8") as file:
         file.write(CONFIG.format(url=receiver.url))
     with sampling(case, "--config", config):
         passes.run_pass(script)
-    receiver.close()
-    rows = [row for body in receiver.bodies for row in otlp_rows.rows(body)]
+    rows = [row for request in receiver.requests for row in otlp_rows.rows(request.body)]
     files = {"shortlived": {os.path.realpath(case.program("shortlived"))},
              "sh": {os.path.realpath(path) for path in ("/bin/sh", "/usr/bin/dash")}}
     others = {row.path for row in rows if row.path.endswith("/shortlived")} - files["shortlived"]  # other runs of this test

@@ -12,10 +12,9 @@ import json
 import os
 import re
 import shutil
-import struct
 import subprocess
 
-import stacks
+import otlp_rows
 
 Row = collections.namedtuple("Row", "function place pid comm second ns")
 UNNAMED = re.compile(r"\+0x[0-9a-f]+$|^0x[0-9a-f]+$")     # what has no name is called so
@@ -176,59 +175,13 @@ def read_collapsed(path):
     return list(rows_of_folded(done.stdout))
 
 
-# --- OTLP, by the official field numbers (opentelemetry-proto 1.10, profiles/v1development) --------
-
-class Dictionary:
-    def __init__(self, data):
-        self.raw = stacks.message(data)
-        self.strings = [text.decode("utf-8") for text in self.raw[5]]
-        self.attributes = [self.attribute(stacks.message(row)) for row in self.raw[6]]
-        self.functions = [self.strings[stacks.first(stacks.message(row), 1)] for row in self.raw[3]]
-        self.locations = [stacks.message(row) for row in self.raw[2]]
-        self.stacks = [numbers(stacks.message(row)[1]) for row in self.raw[7]]
-
-    def attribute(self, row):
-        return self.strings[stacks.first(row, 1)], value_of(stacks.first(row, 2) or b"")
-
-    def frames(self, stack):
-        for location in self.stacks[stack]:
-            for line in map(stacks.message, self.locations[location][3]):
-                yield self.functions[stacks.first(line, 1)], stacks.first(line, 2)
-
-
-def numbers(values):
-    return [number for value in values for number in stacks.numbers(value)]
-
-
-def value_of(data):
-    value = stacks.message(data)
-    return value[1][0].decode("utf-8") if value[1] else stacks.first(value, 3)
-
-
-def key_values(rows):
-    return {stacks.first(row, 1).decode("utf-8"): value_of(stacks.first(row, 2)) for row in map(stacks.message, rows)}
-
-
-def rows_of_profile(profile, dictionary, resource):
-    period = stacks.first(profile, 6)
-    for sample in map(stacks.message, profile[2]):
-        times = [ns for data in sample[5] for ns, in struct.iter_unpack("<Q", data)]
-        weights = numbers(sample[4]) or [period] * len(times)
-        frames = list(dictionary.frames(stacks.first(sample, 1)))
-        for ns, weight in zip(times, weights, strict=True):
-            yield Row(frames[0][0], place_of(frames), resource.get("process.pid"), resource.get("ebpf_profiler.process.comm"),
-                      ns // 1000000000, weight)
-
+# --- OTLP ---------------------------------------------------------------------------------------
 
 def rows_of_otlp(data):
-    message, rows = stacks.message(data), []
-    dictionary = Dictionary(message[2][0])
-    for by_resource in map(stacks.message, message[1]):
-        resource = key_values(stacks.message(by_resource[1][0])[1])
-        for by_scope in map(stacks.message, by_resource[2]):
-            for profile in map(stacks.message, by_scope[2]):
-                rows += rows_of_profile(profile, dictionary, resource)
-    return rows
+    return [Row(row.frames[0][0], place_of(row.frames), row.resource.get("process.pid"),
+                row.resource.get("ebpf_profiler.process.comm"), ns // 1000000000, weight)
+            for row in otlp_rows.rows(data)
+            for ns, weight in zip(row.times_ns, row.values or [row.period_ns] * len(row.times_ns), strict=True)]
 
 
 def read_otlp(path):

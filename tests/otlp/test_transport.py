@@ -17,6 +17,8 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kit"))
+import wire  # noqa: E402
 from otlp_test import Bench, make_certs, must  # noqa: E402
 from server import (DATA, GOAWAY, HEADERS, PING, RST_STREAM, Grpc, Http, Http2, HttpRequest, Proxy,
                     Server,  # noqa: E402
@@ -93,12 +95,7 @@ def rejects(profiles):
 
 def partial(rejected, message=b"too old!"):
     """An ExportProfilesServiceResponse whose partial_success rejects so many."""
-    number, digits = rejected % (1 << 64), []
-    while number > 0x7f:
-        digits.append(number & 0x7f | 0x80)
-        number >>= 7
-    inner = (bytes([8, *digits, number]) if rejected else b"") + (b"\x12" + bytes([len(message)]) + message)
-    return b"\x0a" + bytes([len(inner)]) + inner
+    return wire.data(1, wire.number(1, rejected) + wire.data(2, message))
 
 
 @rows

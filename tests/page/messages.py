@@ -3,32 +3,14 @@
 message definitions, not from our encoder, so that the two judge each other."""
 import base64
 import gzip
+import os
 import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kit"))
+from wire import data, number, packed, varint  # noqa: E402
 
 BASE_NS = 1_790_000_000_000_000_000
-
-
-def varint(value):
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value) if value else b""
-
-
-def data(field, payload):
-    if isinstance(payload, str):
-        payload = payload.encode("utf-8", "surrogatepass")
-    return varint(field << 3 | 2) + varint(len(payload)) + payload
-
-
-def packed(field, values):
-    return data(field, b"".join(map(varint, values))) if values else b""
 
 
 def any_value(value):

@@ -44,6 +44,7 @@ struct made_frame {
 		const char *name, *file;
 		uint32_t line, start_line;
 		const char *system_name; /* NULL: the name */
+		uint32_t column;
 	} lines[3];			 /* innermost first */
 	uint64_t address;
 	uint32_t flags;
@@ -98,6 +99,7 @@ static inline uint32_t location_of(struct ep_profile_builder *builder,
 			.line = line->start_line};
 
 		lines[location.n_lines].line = line->line;
+		lines[location.n_lines].column = line->column;
 		(void)ep_profile_add_function(builder, &function,
 					      &lines[location.n_lines++].function);
 	}

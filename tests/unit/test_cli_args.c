@@ -2,30 +2,14 @@
 #include "core/base/clock.h"
 #include "core/cli/parts/args.h"
 #include "core/cli/parts/help.h"
-#include "tests/kit/test.h"
-
-#define MAX_WORDS 16
-
-/* Splits at spaces, in place. */
-static int split(char *line, char **words)
-{
-	int n = 0;
-	char *word;
-
-	while ((word = strsep(&line, " ")) && n < MAX_WORDS)
-		if (word[0])
-			words[n++] = word;
-	words[n] = NULL;
-	return n;
-}
+#include "tests/unit/command_line.h"
 
 static int parse(const char *line, struct ep_args *args)
 {
-	static char copy[512]; /* the result points into it */
-	static char *words[MAX_WORDS + 1];
+	int n;
+	char **words = words_of("ebpf-profiler", line, &n);
 
-	snprintf(copy, sizeof(copy), "ebpf-profiler %s", line);
-	return ep_args_parse(split(copy, words), words, args);
+	return ep_args_parse(n, words, args);
 }
 
 #define EXTENSIONS ".html, .otlp.gz, .pb.gz, .pprof, .folded, .perf.txt, .json.gz, .svg, .pgo"
@@ -81,6 +65,7 @@ static const struct {
 	{"record -F max", "-F takes samples per second from 1 to 10000, not 'max'"},
 	{"record -F", "-F needs a value: see --help for what it takes"},
 	{"record --frq 3", "unknown option --frq: did you mean --freq?"},
+	{"record --frequency 99", "unknown option --frequency: did you mean --freq?"},
 	{"record --zzzzz", "unknown option --zzzzz: see ebpf-profiler record --help"},
 	{"record -x", "unknown option -x: see ebpf-profiler record --help"},
 	{"record -d 3y", "-d takes a time like 10, 10s, 500ms or 1m30s, not '3y'"},

@@ -3,41 +3,24 @@
 #include "core/base/clock.h"
 #include "core/cli/parts/convert_args.h"
 #include "core/cli/parts/report_args.h"
-#include "tests/kit/test.h"
+#include "tests/unit/command_line.h"
 
 #include <time.h>
 
-#define MAX_WORDS 16
-
-/* Splits at spaces, in place; the first word is the command. */
-static int split(char *line, char **words)
-{
-	int n = 0;
-	char *word;
-
-	while ((word = strsep(&line, " ")) && n < MAX_WORDS)
-		if (word[0])
-			words[n++] = word;
-	words[n] = NULL;
-	return n;
-}
-
 static int parse_report(const char *line, struct ep_report_args *args)
 {
-	static char copy[512]; /* the result points into it */
-	static char *words[MAX_WORDS + 1];
+	int n;
+	char **words = words_of("report", line, &n);
 
-	snprintf(copy, sizeof(copy), "report %s", line);
-	return ep_report_args_parse(args, split(copy, words), words);
+	return ep_report_args_parse(args, n, words);
 }
 
 static int parse_convert(const char *line, struct ep_convert_args *args)
 {
-	static char copy[512];
-	static char *words[MAX_WORDS + 1];
+	int n;
+	char **words = words_of("convert", line, &n);
 
-	snprintf(copy, sizeof(copy), "convert %s", line);
-	return ep_convert_args_parse(args, split(copy, words), words);
+	return ep_convert_args_parse(args, n, words);
 }
 
 static const struct {

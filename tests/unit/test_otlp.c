@@ -3,14 +3,14 @@
  * The OTLP encoder. With --requests DIRECTORY what the tests encode goes there, with what is
  * expected of it, for the judge in tests/otlp/judge.py.
  */
-#include "core/trace/batch.h"
+#include "ebpf-profiler/frame.h"
 #include "exporters/shared/otlp/encode.h"
 #include "exporters/shared/otlp/fields.h"
 #include "exporters/otlp/gzip.h"
 #include "exporters/shared/otlp/kernel.h"
 #include "tests/kit/test.h"
 #include "tests/otlp/batch.h"
-#include "tests/unit/trace_store.h"
+#include "tests/unit/profile_batch.h"
 
 #define MAX_REQUESTS 512
 
@@ -229,33 +229,19 @@ EP_TEST(stacks_come_out_as_they_went_in)
 	expect("%s", text);
 }
 
-/* A frame of a native type that stands for two functions and a wrapper, called by C code. */
-static struct ep_batch *new_typed_batch(void)
-{
-	static const struct ep_frame_line lines[] = {
-		{.function = "main.inner", .file = "in.go", .line = 3},
-		{.function = "main.wrapper", .flags = EP_LINE_WRAPPER},
-		{.function = "main.outer", .file = "out.go", .line = 9},
-	};
-	static const struct ep_frame_line caller = {.function = "caller"};
-	struct ep_batch_source source = {.host_name = "host", .period_hz = 20};
-	struct ep_store *store = new_store(100, NULL);
-	static struct event event;
+static const struct ep_profile_header header = {
+	.start_ns = 100, .duration_ns = 5000, .period_ns = 50000000, .period_hz = 20, .host_name = "host", .sample_type = "cpu",
+	.weight_unit = "nanoseconds"};
+static const uint64_t time_ns[] = {200};
 
-	event_init(&event, EP_EVENT_TRACE, 1, 7);
-	event_user(&event, EP_FRAME_NATIVE, 0, 5, 0x1000);
-	event_user(&event, EP_FRAME_NATIVE, EP_FRAME_RETURN_ADDRESS, 6, 0x2000);
-	add_event(store, &event);
-	(void)ep_frames_resolve_as(ep_store_frames(store), ep_frames_take(ep_store_frames(store)),
-				   EP_FRAME_TYPE_GO, lines, EP_LEN(lines));
-	(void)ep_frames_resolve(ep_store_frames(store), ep_frames_take(ep_store_frames(store)),
-				&caller, 1, NULL);
-	return build_batch(store, 5100, &source);
-}
-
-EP_TEST(native_frames_of_a_type_have_it_and_their_lines)
+EP_TEST(frames_have_their_type_and_their_lines)
 {
-	encode(new_typed_batch(), &defaults);
+	static const struct made_frame call = {"go", {{"main.inner", "in.go", 3}, {"main.outer", "out.go", 9}}};
+	static const struct made_frame caller = {"native", {{"caller"}}};
+	static const struct made_sample sample = {NULL, 7, 0, 1, 50000000, "prog", time_ns, {&call, &caller}};
+
+	encode(make_batch(&header, &sample, 1), &defaults);
+	assert_int_equal(requests.events, 1);
 	expect("line ;caller <native>;main.outer;main.inner <go> 1\n");
 }
 
@@ -274,28 +260,17 @@ static void check_texts(bool are_there, const char *const *texts)
 /* Three samples of two processes: one is named, one is not, one is not complete. */
 static struct ep_batch *new_nameless_batch(void)
 {
-	static const struct ep_frame_line line = {.function = "f"};
-	struct ep_batch_source source = {.host_name = "host", .period_hz = 20};
-	struct ep_store *store = new_store(100, NULL);
-	struct ep_frames *frames = ep_store_frames(store);
-	uint32_t id;
+	static const struct made_frame f = {"native", {{"f"}}, 0x1000}, raw = {"native", .address = 0x1000};
+	static const struct made_frame cut = {"error", {{"[truncated: stack memory unreadable]"}}, .flags = EP_LOCATION_ERROR};
+	static const struct made_process one = {77, 7}, other = {77, 8};
+	static const struct made_sample samples[] = {
+		{&one, 7, 0, 1, 50000000, "prog", time_ns, {&raw}},
+		{&one, 7, 0, 1, 50000000, "prog", time_ns, {&f}},
+		{&other, 8, 0, 1, 50000000, "prog", time_ns, {&f, &cut}, EP_ERROR_BAD_READ, EP_UNNAMED_MISSING,
+		 "stack memory unreadable", "frames missing"},
+	};
 
-	for (uint32_t i = 0; i < 3; i++) {
-		static struct event event;
-
-		event_init(&event, EP_EVENT_TRACE, 1 + i, i < 2 ? 7 : 8);
-		event_user(&event, EP_FRAME_NATIVE, 0, i, 0x1000);
-		if (i == 2)
-			event_user(&event, EP_FRAME_ERROR, 0, EP_ERROR_BAD_READ, 0);
-		add_event(store, &event);
-	}
-	while ((id = ep_frames_take(frames)) != 0) {
-		struct ep_frame frame;
-
-		ep_frames_get(frames, id, &frame);
-		(void)ep_frames_resolve(frames, id, &line, frame.aux ? 1 : 0, NULL);
-	}
-	return build_batch(store, 5100, &source);
+	return make_batch(&header, samples, EP_LEN(samples));
 }
 
 EP_TEST(names_that_are_missing_are_told)

@@ -3,11 +3,9 @@
  * Files of OTLP that are not ours: what OpenTelemetry's profiler sends, what its collector writes, and what
  * only the definitions allow. They are made here field by field.
  */
-#include "core/profile/batch.h"
 #include "exporters/shared/otlp/fields.h"
 #include "exporters/shared/otlp/wire.h"
-#include "readers/reader.h"
-#include "tests/kit/test.h"
+#include "tests/unit/read_profile.h"
 
 #define MAX_BYTES ((size_t)1 << 20)
 #define START	  1767225600000000000ull
@@ -158,7 +156,7 @@ static struct otlp_wire *make_dictionary(void)
 
 /* --- profiles --- */
 
-static struct otlp_wire *begin_profile(uint32_t type, uint32_t unit, uint64_t period)
+static struct otlp_wire *profile_of(uint32_t type, uint32_t unit, uint64_t period)
 {
 	struct otlp_wire *profile = new_wire();
 
@@ -237,40 +235,10 @@ static struct otlp_wire *file_of(const struct otlp_wire *a, const struct otlp_wi
 	return file;
 }
 
-static char why[EP_READ_WHY_BYTES];
-
-static int try_read(const struct otlp_wire *file, struct ep_batch **ret_batch)
-{
-	ep_cleanup(ep_profile_builder_freep) struct ep_profile_builder *builder = NULL;
-	int r = ep_profile_builder_new(&builder);
-
-	assert_int_equal(file->error, 0);
-	why[0] = '\0';
-	assert_true(ep_otlp_reader.matches(file->data, file->len));
-	if (r == 0)
-		r = ep_otlp_reader.read(file->data, file->len, builder, why);
-	return r < 0 ? r : ep_profile_finish(builder, ret_batch);
-}
-
-static void free_batch(void *batch)
-{
-	ep_batch_unref(batch);
-}
-
 static struct ep_batch *read_file(const struct otlp_wire *file)
 {
-	struct ep_batch *batch;
-	int r = try_read(file, &batch);
-
-	assert_string_equal(why, "");
-	assert_int_equal(r, 0);
-	ep_test_owns(batch, free_batch);
-	return batch;
-}
-
-static const char *text(const struct ep_batch *b, uint32_t row)
-{
-	return b->string_text[row];
+	assert_int_equal(file->error, 0);
+	return batch_of(file->data, file->len);
 }
 
 /* --- tests --- */
@@ -284,8 +252,8 @@ EP_TEST(the_first_profile_says_what_is_counted)
 
 		begin();
 		file = new_wire();
-		on = begin_profile(S_SAMPLES, S_COUNT, 50000000);
-		off = begin_profile(S_OFF_CPU, S_NANOSECONDS, 0);
+		on = profile_of(S_SAMPLES, S_COUNT, 50000000);
+		off = profile_of(S_OFF_CPU, S_NANOSECONDS, 0);
 		put_sample(on, 1, 0, 3, !dictionary_first);
 		put_sample(off, 1, 12345, 1, true);
 		if (dictionary_first)
@@ -315,7 +283,7 @@ EP_TEST(values_are_weights_in_their_unit)
 	begin();
 	file = new_wire();
 	dictionary = make_dictionary();
-	profile = begin_profile(S_CPU, S_NANOSECONDS, 0);
+	profile = profile_of(S_CPU, S_NANOSECONDS, 0);
 	put_sample(profile, 1, 1000, 0, true);
 	put_sample(profile, 1, 2000, 1, true);
 	for (int i = 0; i < 2; i++) {
@@ -335,7 +303,7 @@ EP_TEST(what_only_counts_weighs_its_count)
 	struct ep_batch *b;
 
 	begin();
-	profile = begin_profile(S_SAMPLES, S_COUNT, 0);
+	profile = profile_of(S_SAMPLES, S_COUNT, 0);
 	put_sample(profile, 1, 5, 0, true);
 	b = read_file(file_of(profile, NULL));
 	assert_string_equal(b->weight_unit, "count");
@@ -347,26 +315,19 @@ EP_TEST(frames_are_what_they_are_called)
 {
 	struct otlp_wire *profile;
 	struct ep_batch *b;
-	uint32_t leaf, root, stack;
 
 	begin();
-	profile = begin_profile(S_SAMPLES, S_COUNT, 1);
+	profile = profile_of(S_SAMPLES, S_COUNT, 1);
 	put_sample(profile, 1, 0, 1, true);
 	put_sample(profile, 2, 0, 1, true);
 	b = read_file(file_of(profile, NULL));
-	stack = b->stack_location_first[b->sample_stack[0]];
-	leaf = b->stack_location[stack];
-	root = b->stack_location[stack + 1];
-	assert_string_equal(text(b, b->function_name[b->line_function[b->location_line_first[leaf]]]), "libx.so+0x1234");
-	assert_int_equal(b->location_flags[leaf], EP_LOCATION_UNNAMED);
-	assert_string_equal(text(b, b->location_kind[root]), "native"); /* it has a file */
+	assert_string_equal(name_in(b, 0, 0, 0), "libx.so+0x1234");
+	assert_int_equal(b->location_flags[location_in(b, 0, 0)], EP_LOCATION_UNNAMED);
+	assert_string_equal(kind_in(b, 0, 1), "native"); /* it has a file */
 	assert_int_equal(b->stack_error[b->sample_stack[0]], 0);
-	stack = b->stack_location_first[b->sample_stack[1]];
-	leaf = b->stack_location[stack];
-	root = b->stack_location[stack + 1];
-	assert_int_equal(b->mapping_flags[b->location_mapping[leaf]], EP_MAPPING_KERNEL);
-	assert_string_equal(text(b, b->location_kind[root]), "error");
-	assert_int_equal(b->location_flags[root], EP_LOCATION_ERROR);
+	assert_int_equal(b->mapping_flags[b->location_mapping[location_in(b, 1, 0)]], EP_MAPPING_KERNEL);
+	assert_string_equal(kind_in(b, 1, 1), "error");
+	assert_int_equal(b->location_flags[location_in(b, 1, 1)], EP_LOCATION_ERROR);
 	assert_true(b->stack_error[b->sample_stack[1]] != 0);
 	assert_int_equal(b->sample_tid[0], 43);
 	assert_int_equal(b->process_pid[b->sample_process[0]], 42); /* an attribute of the sample */
@@ -406,8 +367,8 @@ EP_TEST(the_recording_ends_with_the_last_end)
 	struct otlp_wire *a, *b;
 
 	begin();
-	a = begin_profile(S_SAMPLES, S_COUNT, 1);
-	b = begin_profile(S_SAMPLES, S_COUNT, 1);
+	a = profile_of(S_SAMPLES, S_COUNT, 1);
+	b = profile_of(S_SAMPLES, S_COUNT, 1);
 	put_sample(a, 1, 0, 1, true);
 	put_sample(b, 2, 0, 1, true);
 	otlp_put_uint(b, PROFILE_DURATION, 500); /* the last of a field is what it is */
@@ -418,11 +379,8 @@ EP_TEST(the_recording_ends_with_the_last_end)
 
 static void assert_refused(const struct otlp_wire *file, const char *part)
 {
-	struct ep_batch *batch;
-
-	assert_int_equal(try_read(file, &batch), -EBADMSG);
-	if (!strstr(why, part))
-		fail_msg("\"%s\" does not say \"%s\"", why, part);
+	assert_int_equal(file->error, 0);
+	check_refused(file->data, file->len, part);
 }
 
 /*
@@ -437,7 +395,7 @@ EP_TEST(original_payloads_are_passed_over)
 
 		begin();
 		file = new_wire();
-		profile = begin_profile(S_SAMPLES, S_COUNT, 50000000);
+		profile = profile_of(S_SAMPLES, S_COUNT, 50000000);
 		put_text(profile, is_table ? 14 : PROFILE_PAYLOAD_FORMAT, "jfr");
 		if (is_table) {
 			PACKED(profile, 12, 1);
@@ -458,9 +416,7 @@ EP_TEST(original_payloads_are_passed_over)
 		b = read_file(file);
 		assert_int_equal(b->n_samples, 1);
 		assert_int_equal(b->sample_weight_ns[0], 150000000);
-		assert_int_equal(b->stack_location_first[b->sample_stack[0] + 1] -
-					 b->stack_location_first[b->sample_stack[0]],
-				 2);
+		assert_int_equal(depth_in(b, 0), 2);
 		free_wires(NULL);
 	}
 }
@@ -470,7 +426,7 @@ EP_TEST(what_refers_to_nothing_is_refused)
 	struct otlp_wire *profile;
 
 	begin();
-	profile = begin_profile(S_SAMPLES, S_COUNT, 1);
+	profile = profile_of(S_SAMPLES, S_COUNT, 1);
 	put_sample(profile, 99, 0, 1, true);
 	assert_refused(file_of(profile, NULL), "not there");
 }
@@ -481,7 +437,7 @@ EP_TEST(without_a_dictionary_it_was_cut_off)
 
 	begin();
 	file = new_wire();
-	profile = begin_profile(S_CPU, S_NANOSECONDS, 0);
+	profile = profile_of(S_CPU, S_NANOSECONDS, 0);
 	put_sample(profile, 1, 1, 0, true);
 	put_resource(file, profile, NULL);
 	assert_refused(file, "dictionary is missing");

@@ -84,7 +84,7 @@ EP_TEST(joined_pages_are_their_sum)
 	check_refused(bytes.data, bytes.len - strlen(PAGE_TAIL) - 50, "cut off");
 }
 
-/* For the fuzzer: tests/fuzz/seeds/read_otlp and read_page are written by `test_read_page --seeds DIRECTORY`. */
+/* For the fuzzer, when the build runs `test_read_page --seeds DIRECTORY`. */
 static void write_seeds(const char *directory)
 {
 	static const struct full_batch small = {.with_times = true, .odd_weights = true, .samples = 12};
@@ -97,11 +97,11 @@ static void write_seeds(const char *directory)
 
 		ep_vec_init(&bytes, 1, SIZE_MAX / 2);
 		append_otlp(&bytes, batch);
-		snprintf(path, sizeof(path), "%s/read_otlp/file-%zu.bin", directory, i);
+		snprintf(path, sizeof(path), "%s/otlp-%zu.bin", directory, i);
 		write_file(path, bytes.data, bytes.len);
 		bytes.len = 0;
 		append_page(&bytes, batch);
-		snprintf(path, sizeof(path), "%s/read_page/page-%zu.html", directory, i);
+		snprintf(path, sizeof(path), "%s/page-%zu.html", directory, i);
 		write_file(path, bytes.data, bytes.len);
 		ep_vec_fini(&bytes);
 		ep_test_release(NULL);

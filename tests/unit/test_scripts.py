@@ -25,7 +25,27 @@ def run(script, *arguments):
     return done.returncode, done.stdout
 
 
+def write(top, name, text="", mode=0o644):
+    """A file, with the directories above it."""
+    path = os.path.join(top, name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(text if isinstance(text, bytes) else text.encode())
+    os.chmod(path, mode)
+
+
 class CheckLayers(unittest.TestCase):
+    """Each table is one tree; what is not allowed in it is what check-layers complains of."""
+
+    def check(self, *files, bad):
+        """files: (path, text)"""
+        with tempfile.TemporaryDirectory() as tree:
+            for path, text in files:
+                write(tree, path, text)
+            status, output = run("scripts/check-layers", tree)
+        self.assertEqual(sorted({line.split(":")[0] for line in output.splitlines()}), sorted(bad))
+        self.assertEqual(status, 1 if bad else 0)
+
     CASES = [  # file, what it includes, allowed
         ("core/elf/a.c", "core/base/vec.h", True),
         ("core/elf/a.c", "core/proc/maps.h", True),
@@ -62,19 +82,11 @@ class CheckLayers(unittest.TestCase):
     ]
 
     def test_each_rule(self):
-        for path, included, allowed in self.CASES:
-            with self.subTest(path=path, included=included), tempfile.TemporaryDirectory() as tree:
-                target = included
-                if included.startswith("ebpf-profiler/"):
-                    target = "include/" + included
-                if included == "own.h":
-                    target = os.path.dirname(path) + "/own.h"
-                for name, text in ((target, ""), (path, f'#include "{included}"\n')):
-                    os.makedirs(os.path.join(tree, os.path.dirname(name)), exist_ok=True)
-                    with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
-                        file.write(text)
-                status, output = run("scripts/check-layers", tree)
-                self.assertEqual(status, 0 if allowed else 1, output)
+        included = {name if not name.startswith("ebpf-profiler/") else "include/" + name for _, name, _ in self.CASES}
+        numbered = [(path.replace("/a.", f"/a{i}."), name, allowed) for i, (path, name, allowed) in enumerate(self.CASES)]
+        self.check(*((name, "") for name in included - {"own.h"}), ("exporters/pprof/own.h", ""),
+                   *((path, f'#include "{name}"\n') for path, name, _ in numbered),
+                   bad=[path for path, _, allowed in numbered if not allowed])
 
     def test_languages_leave_the_walk_of_the_core_alone(self):
         lines = [("plugins/a/bpf/a.bpf.h", "rec->walk.core.hash = 0;", False),
@@ -83,14 +95,8 @@ class CheckLayers(unittest.TestCase):
                  ("plugins/a/tests/bpf/a.c", "rec->walk.core.hash = 0;", True),
                  ("plugins/shared/bpf/a.h", "rec->walk.core.hash = 0;", True),
                  ("include/ebpf-profiler/bpf/a.h", "rec->walk.core.hash = 0;", True)]
-        with tempfile.TemporaryDirectory() as tree:
-            for path, text, _ in lines:
-                os.makedirs(os.path.join(tree, os.path.dirname(path)), exist_ok=True)
-                with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
-                    file.write(text + "\n")
-            output = run("scripts/check-layers", tree)[1]
-        self.assertEqual(sorted(line.split(":")[0] for line in output.splitlines()),
-                         [path for path, _, allowed in lines if not allowed])
+        self.check(*((path, text + "\n") for path, text, _ in lines),
+                   bad=[path for path, _, allowed in lines if not allowed])
 
     NAMES = [  # file, a line of it, allowed; there is a language snake
         ("core/elf/a.c", "/* as Snake does */", False),
@@ -116,16 +122,9 @@ class CheckLayers(unittest.TestCase):
     ]
 
     def test_no_language_is_named_outside_its_directory(self):
-        for path, text, allowed in self.NAMES:
-            with self.subTest(path=path, text=text), tempfile.TemporaryDirectory() as tree:
-                for name, content in (("plugins/snake/snake.c", b""), ("plugins/template/a.c", b""),
-                                      ("plugins/together/a.c", b""),
-                                      (path, text if isinstance(text, bytes) else text.encode())):
-                    os.makedirs(os.path.join(tree, os.path.dirname(name)), exist_ok=True)
-                    with open(os.path.join(tree, name), "wb") as file:
-                        file.write(content)
-                status, output = run("scripts/check-layers", tree)
-                self.assertEqual(status, 0 if allowed else 1, output)
+        numbered = [(path.replace("/a.", f"/a{i}."), text, allowed) for i, (path, text, allowed) in enumerate(self.NAMES)]
+        self.check(("plugins/snake/snake.c", ""), ("plugins/template/a.c", ""), ("plugins/together/a.c", ""),
+                   *((path, text) for path, text, _ in numbered), bad=[path for path, _, allowed in numbered if not allowed])
 
     def test_an_empty_tree_is_no_success(self):
         with tempfile.TemporaryDirectory() as tree:
@@ -135,11 +134,9 @@ class CheckLayers(unittest.TestCase):
 class CountTests(unittest.TestCase):
     def count(self, *records):
         with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, "unit.json")
-            with open(path, "w", encoding="utf-8") as file:
-                file.writelines(json.dumps(record) + "\n" for record in records)
-            status, output = run("tools/count_tests.py", path)
-            return status, [line for line in output.splitlines() if not line.startswith("slowest: ")]
+            write(directory, "unit.json", "".join(json.dumps(record) + "\n" for record in records))
+            status, output = run("tools/count_tests.py", os.path.join(directory, "unit.json"))
+            return status, output.splitlines()
 
     def test_outcomes_are_summed(self):
         cmocka = "[       OK ] x\n[  SKIPPED ] y\n[  FAILED  ] z\n[  FAILED  ] z\n"
@@ -152,11 +149,11 @@ class CountTests(unittest.TestCase):
                 ("no test", [], 1, (0, 1, 0)),
                 ("skips alone", [{"name": "a", "result": "SKIP"}], 1, (0, 0, 1))):
             with self.subTest(what):
-                self.assertEqual(self.count(*records)[0], status)
-                self.assertEqual(self.count(*records)[1][-1], "%d passed, %d failed, %d skipped" % counts)
+                found, lines = self.count(*records)
+                self.assertEqual((found, lines[-1]), (status, "%d passed, %d failed, %d skipped" % counts))
 
     def test_a_skip_says_why(self):
-        self.assertIn("skip: not root", self.count({"name": "b", "result": "SKIP", "stdout": "skip: not root\n"})[1][0])
+        self.assertIn("skip: not root", "\n".join(self.count({"name": "b", "result": "SKIP", "stdout": "skip: not root\n"})[1]))
 
     def test_a_failure_is_shown_with_what_it_printed_last(self):
         lots = "".join(f"line {i}\n" for i in range(200))
@@ -165,17 +162,14 @@ class CountTests(unittest.TestCase):
                 "[ RUN      ] z\nof z\n[       OK ] z\n[  FAILED  ] y\n")
         _, lines = self.count({"name": "a", "result": "FAIL", "stdout": text},
                               {"name": "b", "result": "TIMEOUT", "stdout": "x" * 5000})
+        lines = [line for line in lines if not line.startswith("slowest: ")]
         self.assertEqual(lines[:2], ["failed: unit: a.y", "    line 102"])
         self.assertEqual(lines[99:], ["    why y failed", "    [   FAILED ] y", "failed: unit: b: TIMEOUT",
                                        "    " + "x" * 300, "2 passed, 2 failed, 0 skipped"])
 
     def test_the_slowest_are_named(self):
-        with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, "live.json")
-            with open(path, "w", encoding="utf-8") as file:
-                file.writelines(json.dumps({"name": f"p / t{i}", "result": "OK", "duration": i}) + "\n" for i in range(12))
-            lines = run("tools/count_tests.py", path)[1].splitlines()
-        self.assertEqual(lines[0], "slowest: " + ", ".join(f"live: t{i} {i} s" for i in range(11, 1, -1)))
+        _, lines = self.count(*({"name": f"p / t{i}", "result": "OK", "duration": i} for i in range(12)))
+        self.assertEqual(lines[0], "slowest: " + ", ".join(f"unit: t{i} {i} s" for i in range(11, 1, -1)))
 
 
 class Build(unittest.TestCase):
@@ -188,18 +182,11 @@ class Build(unittest.TestCase):
         """
         with tempfile.TemporaryDirectory() as top:
             bin_dir, build = os.path.join(top, "bin"), os.path.join(top, "build")
-            os.mkdir(bin_dir)
             for tool in ("meson", "ninja"):
-                path = os.path.join(bin_dir, tool)
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(f'#!/bin/sh\necho "{tool} $*" >&2\n')
-                os.chmod(path, 0o755)
+                write(bin_dir, tool, f'#!/bin/sh\necho "{tool} $*" >&2\n', 0o755)
             if tests is not None:
-                for name in "meson-info", "meson-private":
-                    os.makedirs(os.path.join(build, name))
                 for name, text in (("build.ninja", ""), ("meson-info/intro-tests.json", tests), *files.items()):
-                    with open(os.path.join(build, name), "w", encoding="utf-8") as file:
-                        file.write(text)
+                    write(build, name, text)
             done = subprocess.run(["sh", os.path.join(ROOT, "scripts/build"), *arguments],
                                   env={"PATH": bin_dir + ":" + os.environ["PATH"], "EBPF_PROFILER_BUILD": build},
                                   capture_output=True, text=True, check=True)
@@ -219,9 +206,8 @@ class Build(unittest.TestCase):
     def test_meson_alone_leaves_the_tests_out_where_cmocka_is_missing(self):
         with tempfile.TemporaryDirectory() as top:
             pkg_config, build = os.path.join(top, "pkg-config"), os.path.join(top, "build")
-            with open(pkg_config, "w", encoding="utf-8") as file:
-                file.write(f'#!/bin/sh\ncase "$*" in *cmocka*) exit 1 ;; esac\nexec {shutil.which("pkg-config")} "$@"\n')
-            os.chmod(pkg_config, 0o755)
+            write(top, "pkg-config", f'#!/bin/sh\ncase "$*" in *cmocka*) exit 1 ;; esac\n'
+                  f'exec {shutil.which("pkg-config")} "$@"\n', 0o755)
             done = subprocess.run(["meson", "setup", build, ROOT], capture_output=True, text=True, check=False,
                                   env={**os.environ, "PKG_CONFIG": pkg_config, "CMAKE": "/bin/false"})
             self.assertEqual(done.returncode, 0, done.stdout[-1000:])
@@ -319,10 +305,7 @@ printf '%s\n' '{"name": "p / good", "result": "OK", "duration": 0.1}' \
                     ("tests", json.dumps([{"name": "good", "suite": ["p:unit"], "cmd": ["a"], "depends": ["x"]}] * tests)), \
                     ("build/build.ninja", ""), ("build-sanitize/build.ninja", ""), \
                     ("build/meson-info/intro-tests.json", "[1]"), ("build/lists.txt", ""):
-                os.makedirs(os.path.dirname(os.path.join(top, name)), exist_ok=True)
-                with open(os.path.join(top, name), "w", encoding="utf-8") as file:
-                    file.write(text)
-                os.chmod(os.path.join(top, name), 0o755)
+                write(top, name, text, 0o755)
             build_py = os.path.join(ROOT, "tools/run_tests.py")
             done = subprocess.run([sys.executable, build_py, build, *suites.plan_of(["unit"]).words().split()],
                                   env=dict(os.environ, PATH=os.path.join(top, "bin") + ":" + os.environ["PATH"],
@@ -391,10 +374,7 @@ class Door(unittest.TestCase):
         return os.path.join(self.top, *parts)
 
     def write(self, name, text):
-        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n{text}\n")
-        os.chmod(self.path(name), 0o755)
+        write(self.top, name, f"#!/bin/sh\n{text}\n", 0o755)
 
     def call(self, script, *arguments, uid=1000, **environment):
         done = subprocess.run([self.path("tree/scripts", script), *arguments], cwd=self.path("work"),

@@ -18,52 +18,36 @@ static void parse(const char *text)
 	ep_test_owns(&subuids, release);
 }
 
-EP_TEST(ids_that_nobody_was_given_are_users)
-{
-	static const uint32_t uids[] = {0, 1, 1000, 99999, 100000, 165536, 1234567890, UINT32_MAX};
+static const struct {
+	const char *label, *text;
+	size_t n_blocks; /* 0: whatever it is */
+	struct {
+		uint32_t uid, owner;
+	} ids[10]; /* up to a 0 that is not the first */
+} cases[] = {
+	{"ids that nobody was given are users", "", 0,
+	 {{0, 0}, {1, 1}, {1000, 1000}, {99999, 99999}, {100000, 100000}, {100001, 100001}, {100002, 100002}, {165536, 165536},
+	  {1234567890, 1234567890}, {UINT32_MAX, UINT32_MAX}}},
+	{"ids that a user has in a namespace are one owner", /* 900009: ann's, too */
+	 "ann:100000:65536\nbob:165536:65536\n1000:4294901760:65535\nann:900000:10\n", 0,
+	 {{99999, 99999}, {100000, 100000}, {165535, 100000}, {165536, 165536}, {231071, 165536}, {231072, 231072},
+	  {900009, 100000}, {900010, 900010}, {UINT32_MAX - 1, 4294901760}, {UINT32_MAX, UINT32_MAX}}},
+	{"containers of root are an owner each", "root:1000000:1000000000\nann:100000:200000\n", 0,
+	 {{1000000, 1000000}, {1065535, 1000000}, {1065536, 1065536}, {299999, 100000}}},
+	{"lines that are not understood are passed over",
+	 "# a comment\n\n:5:5\nann\nann:\nann:x:1\nann:1\nann:1:\nann:0:10\nann:5:0\n"
+	 "ann:4294967296:1\nann:1:4294967296\nann:99999999999999999999:1\nann 7 7\nbob:7:7", 1,
+	 {{13, 7}, {14, 14}}},
+};
 
-	parse("");
-	for (size_t i = 0; i < EP_LEN(uids); i++)
-		assert_int_equal(ep_subuids_owner(&subuids, uids[i]), uids[i]);
-	assert_int_not_equal(ep_subuids_owner(&subuids, 100001),
-			     ep_subuids_owner(&subuids, 100002));
-}
-
-EP_TEST(ids_that_a_user_has_in_a_namespace_are_one_owner)
+EP_TEST_EACH(ids_have_owners, size_t, i, EP_LEN(cases))
 {
-	parse("ann:100000:65536\n"
-	      "bob:165536:65536\n"
-	      "1000:4294901760:65535\n"
-	      "ann:900000:10\n");
-	assert_int_equal(ep_subuids_owner(&subuids, 99999), 99999);
-	assert_int_equal(ep_subuids_owner(&subuids, 100000), 100000);
-	assert_int_equal(ep_subuids_owner(&subuids, 165535), 100000);
-	assert_int_equal(ep_subuids_owner(&subuids, 165536), 165536);
-	assert_int_equal(ep_subuids_owner(&subuids, 231071), 165536);
-	assert_int_equal(ep_subuids_owner(&subuids, 231072), 231072);
-	assert_int_equal(ep_subuids_owner(&subuids, 900009), 100000); /* ann's, too */
-	assert_int_equal(ep_subuids_owner(&subuids, 900010), 900010);
-	assert_int_equal(ep_subuids_owner(&subuids, UINT32_MAX - 1), 4294901760);
-	assert_int_equal(ep_subuids_owner(&subuids, UINT32_MAX), UINT32_MAX);
-}
-
-/* Container managers of the machine have one large block, and give each container a piece of it. */
-EP_TEST(containers_of_root_are_an_owner_each)
-{
-	parse("root:1000000:1000000000\nann:100000:200000\n");
-	assert_int_equal(ep_subuids_owner(&subuids, 1000000), 1000000);
-	assert_int_equal(ep_subuids_owner(&subuids, 1065535), 1000000);
-	assert_int_equal(ep_subuids_owner(&subuids, 1065536), 1065536);
-	assert_int_equal(ep_subuids_owner(&subuids, 299999), 100000);
-}
-
-EP_TEST(lines_that_are_not_understood_are_passed_over)
-{
-	parse("# a comment\n\n:5:5\nann\nann:\nann:x:1\nann:1\nann:1:\nann:0:10\nann:5:0\n"
-	      "ann:4294967296:1\nann:1:4294967296\nann:99999999999999999999:1\nann 7 7\nbob:7:7");
-	assert_int_equal(subuids.blocks.len, 1);
-	assert_int_equal(ep_subuids_owner(&subuids, 13), 7);
-	assert_int_equal(ep_subuids_owner(&subuids, 14), 14);
+	print_message("%s\n", cases[i].label);
+	parse(cases[i].text);
+	if (cases[i].n_blocks)
+		assert_int_equal(subuids.blocks.len, cases[i].n_blocks);
+	for (size_t k = 0; k < EP_LEN(cases[i].ids) && (k == 0 || cases[i].ids[k].uid); k++)
+		assert_int_equal(ep_subuids_owner(&subuids, cases[i].ids[k].uid), cases[i].ids[k].owner);
 }
 
 EP_TEST(a_file_that_is_not_there_has_no_blocks)

@@ -5,7 +5,6 @@
  */
 #include "core/base/vec.h"
 #include "core/symbol/demangle.h"
-#include "core/symbol/described.h"
 #include "core/symbol/kernel.h"
 #include "core/symbol/symtab.h"
 #include "ebpf-profiler/unwinder.h"
@@ -222,33 +221,6 @@ EP_TEST(large_tables_keep_names_in_the_file)
 		named += !strcmp(name, "qsort") || !strcmp(name, "malloc");
 	}
 	assert_int_equal(named, 2);
-}
-
-/* ---- what a plugin described ---- */
-
-EP_TEST(the_inner_of_two_described_functions_names_an_address)
-{
-	static const struct {
-		uint64_t va;
-		const char *name;
-	} rows[] = {
-		{0xfff, NULL}, {0x1000, "inner"}, {0x100f, "inner"}, {0x1010, "outer"},
-		{0x1040, "later"}, {0x1050, "outer"}, {0x10ff, "outer"}, {0x1100, NULL},
-	};
-	struct ep_described_symbols *symbols = NULL;
-	struct ep_symbol symbol;
-
-	assert_int_equal(ep_described_symbols_new(&symbols), 0);
-	assert_int_equal(ep_described_symbols_add(symbols, 0x1040, 0x10, "later"), 0);
-	assert_int_equal(ep_described_symbols_add(symbols, 0x1000, 0x10, "inner"), 0);
-	assert_int_equal(ep_described_symbols_add(symbols, 0x1000, 0x100, "outer"), 0);
-	ep_described_symbols_sort(symbols);
-	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		const char *name = ep_described_symbols_find(symbols, rows[i].va, &symbol);
-
-		assert_string_equal(name ? name : "", rows[i].name ? rows[i].name : "");
-	}
-	ep_described_symbols_unref(symbols);
 }
 
 /* ---- demangling ---- */

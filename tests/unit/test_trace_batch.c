@@ -5,6 +5,47 @@
 
 #define STORE_TEST(name) EP_TEST_OF(name, struct ep_store *store, new_store(100, NULL))
 
+/* A location's lines: "NAME=SYSTEM_NAME FILE:LINE:COLUMN from START", without what is not there or 0. */
+static void print_lines(FILE *out, const struct ep_batch *batch, uint32_t location)
+{
+	for (uint32_t i = batch->location_line_first[location]; i < batch->location_line_first[location + 1]; i++) {
+		uint32_t function = batch->line_function[i];
+		const char *name = text_in(batch, batch->function_name[function]);
+		const char *system_name = text_in(batch, batch->function_system_name[function]);
+
+		fprintf(out, "%s%s", i > batch->location_line_first[location] ? ", " : " ", name);
+		if (system_name[0] && strcmp(system_name, name) != 0)
+			fprintf(out, "=%s", system_name);
+		if (batch->function_file[function])
+			fprintf(out, " %s:%u", text_in(batch, batch->function_file[function]), batch->line_line[i]);
+		if (batch->line_column[i])
+			fprintf(out, ":%u", batch->line_column[i]);
+		if (batch->function_line[function])
+			fprintf(out, " from %u", batch->function_line[function]);
+	}
+}
+
+/* A stack, leaf first: "KIND ADDRESS LINES in PATH BUILD_ID START+OFFSET flags FLAGS, flags FLAGS", one line each. */
+static void assert_stack(const struct ep_batch *batch, uint32_t sample, const char *expected)
+{
+	FILE *out = ep_test_print();
+
+	for (uint32_t i = 0; i < depth_in(batch, sample); i++) {
+		uint32_t at = location_in(batch, sample, i), mapping = batch->location_mapping[at];
+
+		fprintf(out, "%s 0x%" PRIx64, kind_in(batch, sample, i), batch->location_address[at]);
+		print_lines(out, batch, at);
+		if (mapping)
+			fprintf(out, " in %s %s 0x%" PRIx64 "+0x%" PRIx64 " flags %x", text_in(batch, batch->mapping_path[mapping]),
+				text_in(batch, batch->mapping_build_id[mapping]), batch->mapping_start_va[mapping],
+				batch->mapping_file_off[mapping], batch->mapping_flags[mapping]);
+		if (batch->location_flags[at])
+			fprintf(out, ", flags %x", batch->location_flags[at]);
+		fputc('\n', out);
+	}
+	assert_string_equal(ep_test_printed(out), expected);
+}
+
 STORE_TEST(mixed_stack_has_all_its_names)
 {
 	static const struct ep_frame_line kernel = {.function = "schedule"};
@@ -28,16 +69,14 @@ STORE_TEST(mixed_stack_has_all_its_names)
 	batch = finish(store);
 
 	assert_int_equal(batch->n_samples, 1);
-	assert_string_equal(name_in(batch, 0, 0, 0), "schedule");
-	assert_string_equal(name_in(batch, 0, 2, 0), "inner()");
-	assert_string_equal(name_in(batch, 0, 2, 1), "outer()");
-	assert_string_equal(name_in(batch, 0, 3, 0), "libx.so+0x12ff");
-	assert_string_equal(name_in(batch, 0, 4, 0), "[truncated: stack memory unreadable]");
+	assert_stack(batch, 0,
+		     "kernel 0xffffffff81000010 schedule in [kernel.kallsyms] feed 0x8000000000000000+0x0 flags 3\n"
+		     "kernel 0xffffffffc000001f schedule in [ext4]  0x8000000000000000+0x0 flags 3\n"
+		     "native 0x1234 inner()=_Z5innerv a.cc:3, outer()=_Z5outerv a.cc:9 "
+		     "in /usr/lib/libx.so abcd 0x1000+0x1000 flags 2\n"
+		     "native 0x12ff libx.so+0x12ff in /usr/lib/libx.so abcd 0x1000+0x1000 flags 2, flags 4\n"
+		     "error 0x0 [truncated: stack memory unreadable], flags 2\n");
 	assert_int_equal(batch->stack_error[batch->sample_stack[0]], EP_ERROR_BAD_READ);
-	assert_int_equal(batch->location_flags[location_in(batch, 0, 3)], EP_LOCATION_UNNAMED);
-	assert_int_equal(batch->location_flags[location_in(batch, 0, 4)], EP_LOCATION_ERROR);
-	assert_string_equal(kind_in(batch, 0, 0), "kernel");
-	assert_string_equal(kind_in(batch, 0, 4), "error");
 }
 
 /* Programs choose them, and other readers print what a profile has. */
@@ -67,7 +106,6 @@ STORE_TEST(native_frames_have_all_their_lines)
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];
 	struct ep_batch *batch;
 	struct ep_lines list;
-	uint32_t at, line;
 
 	add_native(store, 1, 7, 0x1234);
 	assert_int_equal(ep_lines_init(&list, 1), 0);
@@ -78,23 +116,10 @@ STORE_TEST(native_frames_have_all_their_lines)
 	ep_lines_fini(&list);
 	batch = finish(store);
 
-	at = location_in(batch, 0, 0);
-	line = batch->location_line_first[at];
-	assert_int_equal(batch->location_flags[at], 0);
-	assert_int_equal(batch->location_line_first[at + 1] - line, EP_LEN(said));
-	for (size_t i = 0; i < EP_LEN(said); i++, line++) {
-		uint32_t function = batch->line_function[line];
-		const char *system_name =
-			said[i].system_name ? said[i].system_name : said[i].function;
-
-		assert_int_equal(batch->line_line[line], said[i].line);
-		assert_int_equal(batch->line_column[line], said[i].column);
-		assert_int_equal(batch->function_line[function], said[i].start_line);
-		assert_string_equal(text_in(batch, batch->function_name[function]), said[i].function);
-		assert_string_equal(text_in(batch, batch->function_system_name[function]),
-				    system_name);
-		assert_string_equal(text_in(batch, batch->function_file[function]), said[i].file);
-	}
+	assert_stack(batch, 0,
+		     "native 0x1234 main.(*T).get=main.(*T).get[go.shape.int] t.go:3:5 from 2, "
+		     "main.(*T).get=main.(*T).get[go.shape.string] t.go:4 from 2, "
+		     "main.main main.go:30:7 from 28 in /usr/lib/libx.so abcd 0x1000+0x1000 flags 2\n");
 	assert_int_equal(batch->n_functions, 4); /* one name, two functions; row 0 */
 }
 
@@ -258,12 +283,10 @@ STORE_TEST(frames_of_a_type_are_called_by_it)
 					   n == 1 ? EP_FRAME_TYPE_OF_KIND : EP_FRAME_TYPE_GO, &said,
 					   n < 2);
 	batch = finish(store);
-	assert_string_equal(kind_in(batch, 0, 0), "go");
-	assert_string_equal(kind_in(batch, 0, 1), "native");
-	assert_string_equal(kind_in(batch, 0, 2), "go");
-	assert_string_equal(name_in(batch, 0, 2, 0), "libx.so+0x3000");
-	assert_int_equal(batch->location_address[location_in(batch, 0, 0)], 0x1000);
-	assert_int_not_equal(batch->location_mapping[location_in(batch, 0, 0)], 0);
+	assert_stack(batch, 0,
+		     "go 0x1000 f in /usr/lib/libx.so abcd 0x1000+0x1000 flags 2\n"
+		     "native 0x2000 f in /usr/lib/libx.so abcd 0x1000+0x1000 flags 2\n"
+		     "go 0x3000 libx.so+0x3000 in /usr/lib/libx.so abcd 0x1000+0x1000 flags 2, flags 4\n");
 }
 
 STORE_TEST(gap_says_why_and_the_stack_is_complete)
@@ -278,10 +301,10 @@ STORE_TEST(gap_says_why_and_the_stack_is_complete)
 	batch = finish(store);
 
 	assert_int_equal(batch->n_samples, 1);
-	assert_string_equal(name_in(batch, 0, 1, 0), "[gap: stack memory unreadable]");
-	assert_int_equal(batch->location_flags[location_in(batch, 0, 1)], EP_LOCATION_GAP);
-	assert_string_equal(kind_in(batch, 0, 1), "gap");
-	assert_string_equal(name_in(batch, 0, 2, 0), "libx.so+0x12ff");
+	assert_stack(batch, 0,
+		     "native 0x1234 libx.so+0x1234 in /usr/lib/libx.so abcd 0x1000+0x1000 flags 0, flags 4\n"
+		     "gap 0x0 [gap: stack memory unreadable], flags 8\n"
+		     "native 0x12ff libx.so+0x12ff in /usr/lib/libx.so abcd 0x1000+0x1000 flags 0, flags 4\n");
 	assert_int_equal(batch->stack_error[batch->sample_stack[0]], 0);
 }
 
@@ -289,7 +312,6 @@ STORE_TEST(mappings_are_those_of_the_file)
 {
 	static const struct ep_frame_line line = {.function = "f"};
 	struct ep_batch *batch;
-	uint32_t mapping;
 
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_kernel(&event, 0xffffffff81000010);
@@ -303,26 +325,13 @@ STORE_TEST(mappings_are_those_of_the_file)
 	resolve(store, 2, &line, 1, "ext4");
 	resolve(store, 3, &line, 1, NULL);
 	batch = finish(store);
-
-	mapping = batch->location_mapping[location_in(batch, 0, 0)];
-	assert_string_equal(text_in(batch, batch->mapping_path[mapping]), "[kernel.kallsyms]");
-	assert_string_equal(text_in(batch, batch->mapping_build_id[mapping]), "feed");
-	assert_int_equal(batch->mapping_flags[mapping],
-			 EP_MAPPING_KERNEL | EP_MAPPING_HAS_FUNCTIONS);
-	mapping = batch->location_mapping[location_in(batch, 0, 1)];
-	assert_string_equal(text_in(batch, batch->mapping_path[mapping]), "[ext4]");
-	mapping = batch->location_mapping[location_in(batch, 0, 2)];
-	assert_string_equal(text_in(batch, batch->mapping_build_id[mapping]), "abcd");
-	assert_int_equal(batch->mapping_start_va[mapping], 0x1000);
-	assert_int_equal(batch->mapping_flags[mapping], EP_MAPPING_HAS_FUNCTIONS);
-	mapping = batch->location_mapping[location_in(batch, 0, 3)];
-	assert_int_equal(batch->mapping_start_va[mapping], 0x8000);
-	assert_int_equal(batch->mapping_file_off[mapping], 0x6000);
-	assert_int_equal(batch->mapping_flags[mapping], 0);
-	assert_int_equal(batch->location_mapping[location_in(batch, 0, 4)], 0);
-	assert_string_equal(name_in(batch, 0, 4, 0), "[unknown]+0x10");
-	assert_int_equal(batch->location_mapping[location_in(batch, 0, 5)], 0);
-	assert_string_equal(name_in(batch, 0, 5, 0), "0x7f0000001000");
+	assert_stack(batch, 0,
+		     "kernel 0xffffffff81000010 f in [kernel.kallsyms] feed 0x8000000000000000+0x0 flags 3\n"
+		     "kernel 0xffffffffc000001f f in [ext4]  0x8000000000000000+0x0 flags 3\n"
+		     "native 0x1234 f in /usr/lib/libx.so abcd 0x1000+0x1000 flags 2\n"
+		     "native 0x8010 libx.so+0x8010 in /usr/lib/libx.so abcd 0x8000+0x6000 flags 0, flags 4\n"
+		     "native 0x10 [unknown]+0x10, flags 4\n"
+		     "native 0x7f0000001000 0x7f0000001000, flags 4\n");
 }
 
 STORE_TEST(processes_and_times_are_wall_clock)
@@ -387,7 +396,6 @@ STORE_TEST(frames_of_a_language_have_their_lines_and_no_mapping)
 		{.function = "caller", .file = "b.py", .line = 30, .start_line = 20},
 	};
 	struct ep_batch *batch;
-	uint32_t at, line, function;
 
 	event_init(&event, EP_EVENT_TRACE, 1, 7);
 	event_user(&event, TOY, 0, 0, 0x1000);
@@ -398,23 +406,10 @@ STORE_TEST(frames_of_a_language_have_their_lines_and_no_mapping)
 	resolve(store, 2, NULL, 0, NULL);
 	resolve(store, 3, NULL, 0, NULL);
 	batch = finish(store);
-
-	at = location_in(batch, 0, 0);
-	assert_string_equal(text_in(batch, batch->location_kind[at]), "toyscript");
-	assert_int_equal(batch->location_mapping[at], 0);
-	assert_int_equal(batch->location_address[at], 0);
-	assert_int_equal(batch->location_flags[at], 0);
-	assert_string_equal(name_in(batch, 0, 0, 1), "caller");
-	line = batch->location_line_first[at];
-	function = batch->line_function[line];
-	assert_int_equal(batch->line_line[line], 3);
-	assert_int_equal(batch->line_column[line], 9);
-	assert_int_equal(batch->function_line[function], 1);
-	assert_string_equal(text_in(batch, batch->function_name[function]), "leaf");
-	assert_string_equal(text_in(batch, batch->function_file[function]), "a.py");
-	assert_string_equal(name_in(batch, 0, 1, 0), "[toy: unknown function]");
-	assert_int_equal(batch->location_flags[location_in(batch, 0, 1)], EP_LOCATION_UNNAMED);
-	assert_string_equal(name_in(batch, 0, 2, 0), "[unknown: unknown function]");
+	assert_stack(batch, 0,
+		     "toyscript 0x0 leaf a.py:3:9 from 1, caller b.py:30 from 20\n"
+		     "toyscript 0x0 [toy: unknown function], flags 4\n"
+		     "unknown 0x0 [unknown: unknown function], flags 4\n");
 }
 
 /* Each a stack of its own: a function of C that has a name, then a frame, then another C function. */

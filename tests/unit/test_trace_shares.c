@@ -77,40 +77,30 @@ static struct ep_interval *flood(struct ep_store *store, uint32_t n_flooders, ui
 	return seal(store, 2000);
 }
 
-static void check_flood(uint32_t n_flooders, uint32_t executable)
+static const struct {
+	const char *label;
+	uint32_t n_flooders, executable;
+} floods[] = {{"one floods", 1, 0}, {"some flood", 5, 0}, {"one floods with return addresses in a file", 1, 9}};
+
+EP_TEST_EACH(stacks_beside_a_flood_of_frames_are_whole, size_t, i, EP_LEN(floods))
 {
-	struct ep_store_limits limits = EP_STORE_DEFAULT_LIMITS;
-	struct ep_store *store = new_store(0, &limits);
-	uint64_t n_rounds = 8000 / n_flooders;
-	struct ep_interval *iv = flood(store, n_flooders, executable, n_rounds);
+	struct ep_store *store = new_store(0, NULL);
+	uint64_t n_rounds = 8000 / floods[i].n_flooders;
+	struct ep_interval *iv = flood(store, floods[i].n_flooders, floods[i].executable, n_rounds);
 	struct count neighbour = count_of(iv, NEIGHBOUR);
 
+	print_message("%s\n", floods[i].label);
 	assert_int_equal(neighbour.whole, n_rounds);
 	assert_int_equal(neighbour.shared + neighbour.others, 0);
 	assert_int_equal(ep_interval_lost(iv), 0);
 	assert_true(ep_store_counters(store)->over_share > 0);
-	for (uint32_t pid = FLOOD; pid < FLOOD + n_flooders; pid++) {
+	for (uint32_t pid = FLOOD; pid < FLOOD + floods[i].n_flooders; pid++) {
 		struct count flooder = count_of(iv, pid);
 
 		assert_true(flooder.whole > 0 && flooder.shared > 0);
 		assert_int_equal(flooder.others, 0);
 		assert_int_equal(flooder.whole + flooder.shared, n_rounds);
 	}
-}
-
-EP_TEST(stacks_beside_one_that_floods_frames_are_whole)
-{
-	check_flood(1, 0);
-}
-
-EP_TEST(stacks_beside_some_that_flood_frames_are_whole)
-{
-	check_flood(5, 0);
-}
-
-EP_TEST(return_addresses_in_a_file_are_the_shares_of_who_has_them)
-{
-	check_flood(1, 9);
 }
 
 /* The next interval has a new table, and begins with what comes as a hash: what was whole stays so. */

@@ -132,14 +132,6 @@ EP_TEST(this_process_unwinds)
 #endif
 }
 
-EP_TEST(the_entry_of_a_program_stops)
-{
-	struct ep_elf *elf = open_self();
-	struct ep_unwind_table *table = build(elf, NULL);
-
-	assert_int_equal(ep_unwind_table_find(table, ep_elf_entry_va(elf)), EP_RULE_STOP);
-}
-
 /* One pass by the linker's table and one by a walk over the section come to the same. */
 EP_TEST(without_eh_frame_hdr_the_table_is_equal)
 {

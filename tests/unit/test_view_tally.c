@@ -11,75 +11,50 @@ struct expected {
 	uint64_t self, total;
 };
 
-static void check_rows(enum ep_tally_by by, const struct expected *expected, size_t n)
+static const struct tally_case {
+	const char *label;
+	enum ep_tally_by by;
+	struct expected rows[8];
+} tally_cases[] = {
+	{"functions count once, however often they are in a stack", EP_TALLY_FUNCTION,
+	 {{"parse", 0, 30, 30}, {"sys_write", 0, 30, 30}, {"spin", 0, 20, 40}, {"inlined", 0, 20, 20}, {"main", 0, 0, 100},
+	  {"write", 0, 0, 30}}},
+	{"lines have their own time and that of calls", EP_TALLY_LINE,
+	 {{"parse", 7, 30, 30}, {"sys_write", 0, 30, 30}, {"spin", 9, 20, 40}, {"inlined", 5, 20, 20}, {"main", 3, 0, 100},
+	  {"spin", 12, 0, 40}, {"write", 2, 0, 30}}},
+	{"modules are paths, or kinds of what has none", EP_TALLY_MODULE,
+	 {{"/usr/bin/program", 1, 40, 100}, {"kernel", 0, 30, 30}, {"toy", 0, 30, 30}}},
+	{"kinds", EP_TALLY_KIND, {{"native", 0, 40, 100}, {"kernel", 0, 30, 30}, {"toy", 0, 30, 30}}},
+	{"processes", EP_TALLY_PROCESS, {{"server", 0, 40, 40}, {"cat", 0, 30, 30}, {"prog-py", 0, 30, 30}}},
+	{"threads", EP_TALLY_THREAD, {{"server", 20, 40, 40}, {"cat", 30, 30, 30}, {"worker-1", 11, 30, 30}}},
+	{"containers", EP_TALLY_CONTAINER, {{"", 0, 60, 60}, {"abcdef", 0, 40, 40}}},
+	{"CPUs", EP_TALLY_CPU, {{"", 2, 40, 40}, {"", 1, 30, 30}, {"", 3, 30, 30}}},
+};
+
+EP_TEST_EACH(samples_are_tallied, size_t, i, EP_LEN(tally_cases))
 {
+	const struct expected *expected = tally_cases[i].rows;
 	struct ep_batch *batch = view_batch(true);
+	const struct ep_tally_row *row;
 	struct ep_tally tally;
 
-	assert_int_equal(ep_tally_make(batch, by, &tally), 0);
+	print_message("%s\n", tally_cases[i].label);
+	assert_int_equal(ep_tally_make(batch, tally_cases[i].by, &tally), 0);
 	assert_int_equal(tally.weight, 100);
 	assert_int_equal(tally.samples, 10);
-	assert_int_equal(tally.rows.len, n);
-	for (size_t i = 0; i < n; i++) {
-		const struct ep_tally_row *row = ep_vec_at(&tally.rows, struct ep_tally_row, i);
-
-		assert_string_equal(text_in(batch, row->name), expected[i].name);
-		if (expected[i].number)
-			assert_int_equal(row->number, expected[i].number);
-		assert_int_equal(row->self, expected[i].self);
-		assert_int_equal(row->total, expected[i].total);
-		assert_int_equal(row->self_samples, expected[i].self / 10);
-		assert_int_equal(row->total_samples, expected[i].total / 10);
+	ep_vec_each (&tally.rows, row) {
+		assert_non_null(expected->name);
+		assert_string_equal(text_in(batch, row->name), expected->name);
+		if (expected->number)
+			assert_int_equal(row->number, expected->number);
+		assert_int_equal(row->self, expected->self);
+		assert_int_equal(row->total, expected->total);
+		assert_int_equal(row->self_samples, expected->self / 10);
+		assert_int_equal(row->total_samples, expected->total / 10);
+		expected++;
 	}
+	assert_null(expected->name);
 	ep_tally_fini(&tally);
-}
-
-EP_TEST(functions_count_once_however_often_they_are_in_a_stack)
-{
-	static const struct expected rows[] = {
-		{"parse", 0, 30, 30},	{"sys_write", 0, 30, 30}, {"spin", 0, 20, 40},
-		{"inlined", 0, 20, 20}, {"main", 0, 0, 100},	  {"write", 0, 0, 30},
-	};
-
-	check_rows(EP_TALLY_FUNCTION, rows, EP_LEN(rows));
-}
-
-EP_TEST(lines_have_their_own_time_and_that_of_calls)
-{
-	static const struct expected rows[] = {
-		{"parse", 7, 30, 30},	{"sys_write", 0, 30, 30}, {"spin", 9, 20, 40}, {"inlined", 5, 20, 20},
-		{"main", 3, 0, 100}, {"spin", 12, 0, 40},      {"write", 2, 0, 30},
-	};
-
-	check_rows(EP_TALLY_LINE, rows, EP_LEN(rows));
-}
-
-EP_TEST(modules_are_paths_or_kinds_of_what_has_none)
-{
-	static const struct expected rows[] = {
-		{"/usr/bin/program", 1, 40, 100}, {"kernel", 0, 30, 30}, {"toy", 0, 30, 30}};
-
-	check_rows(EP_TALLY_MODULE, rows, EP_LEN(rows));
-}
-
-EP_TEST(kinds_of_frames)
-{
-	static const struct expected rows[] = {{"native", 0, 40, 100}, {"kernel", 0, 30, 30}, {"toy", 0, 30, 30}};
-
-	check_rows(EP_TALLY_KIND, rows, EP_LEN(rows));
-}
-
-EP_TEST(processes_threads_containers_and_cpus)
-{
-	static const struct expected processes[] = {{"server", 0, 40, 40}, {"cat", 0, 30, 30}, {"prog-py", 0, 30, 30}};
-	static const struct expected threads[] = {{"server", 20, 40, 40}, {"cat", 30, 30, 30}, {"worker-1", 11, 30, 30}};
-	static const struct expected containers[] = {{"", 0, 60, 60}, {"abcdef", 0, 40, 40}};
-	static const struct expected cpus[] = {{"", 2, 40, 40}, {"", 1, 30, 30}, {"", 3, 30, 30}};
-
-	check_rows(EP_TALLY_PROCESS, processes, EP_LEN(processes));
-	check_rows(EP_TALLY_THREAD, threads, EP_LEN(threads));
-	check_rows(EP_TALLY_CONTAINER, containers, EP_LEN(containers));
-	check_rows(EP_TALLY_CPU, cpus, EP_LEN(cpus));
 }
 
 EP_TEST(a_function_says_where_it_is)

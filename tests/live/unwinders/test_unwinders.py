@@ -87,26 +87,6 @@ class Check(Case):
             ("toy.c", "return EP_NOT_MINE;", "about = top = run = (struct ep_symbol){0, 1};"),
             status=1))
 
-    def test_other_abi_and_missing_operation(self):
-        self.assertIn("built for ABI 9", self.check_plugin(
-            ("toy.c", ".abi_major = EP_ABI_MAJOR", ".abi_major = 9"), status=1))
-        self.assertIn("lacks one of", self.check_plugin(
-            ("toy.c", ".symbolize = symbolize,", ".symbolize = 0 ? symbolize : NULL,"), status=1))
-
-    def test_program_of_another_version(self):
-        include = "#include <ebpf-profiler/bpf/unwinder.h>\n"
-        self.assertRegex(self.check_plugin(
-            ("toy_unwind.bpf.c", include, include + "#undef EP_BPF_ABI\n#define EP_BPF_ABI 99\n"), status=1),
-            r"toy: its BPF program was built for another version of ebpf-profiler \(99, this is \d+\): build it again")
-
-    def test_file_that_others_can_write(self):
-        path = os.path.join(self.dir, "toy.so")
-        shutil.copy(os.path.join(self.plugins, "toy.so"), path)
-        os.chmod(path, 0o666)
-        result = run(BINARY, "plugins", "--check", path)
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("chmod go-w", result.stdout)
-
 
 class Listing(Case):
     def test_plugins_are_listed(self):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of fuzz_ld_cache beside itself: the formats that core/proc/ld_cache.c draws."""
+"""Writes the seeds of fuzz_ld_cache into a directory: the formats that core/proc/ld_cache.c draws."""
 import os
 import struct
+import sys
 
 ENTRIES = [(0x0003, b"libc.so.6", b"/lib/i386-linux-gnu/libc.so.6"),
            (0x0303, b"libc.so.6", b"/lib/x86_64-linux-gnu/libc.so.6"),
@@ -34,5 +35,5 @@ def old_cache(entries, inner=b""):
 
 for seed, data in (("new.bin", new_cache(ENTRIES)), ("old.bin", old_cache(ENTRIES)),
                    ("both.bin", old_cache(OLD_ENTRIES, new_cache(ENTRIES)))):
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), seed), "wb") as file:
+    with open(os.path.join(sys.argv[1], seed), "wb") as file:
         file.write(data)

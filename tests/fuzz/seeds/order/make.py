@@ -3,6 +3,7 @@
 """Writes the seeds of fuzz_order: what lies in a BPF ring and in a side-band ring."""
 import os
 import struct
+import sys
 
 BUSY, DISCARD = 1 << 31, 1 << 30
 
@@ -38,7 +39,7 @@ def write(name, flags, time, ring_at, ring, side_at, side):
     ring, side = b"".join(ring), b"".join(side)
     head = struct.pack("<BBHHHH", flags, time, ring_at // 8, len(ring) // 8, side_at // 8,
                        len(side) // 8)
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), "wb") as file:
+    with open(os.path.join(sys.argv[1], name), "wb") as file:
         file.write(head + ring + side)
 
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the seeds of fuzz_otlp, beside this file. The first byte says what reads the rest."""
+"""Makes the seeds of fuzz_otlp, in a directory. The first byte says what reads the rest."""
 import gzip
-import os
 import struct
+import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 GRPC, HTTP, STATUS, BASE64, GUNZIP, PAIRS, REQUEST, HEADER = range(8)
 RETRY = (b"\x08\x0e\x12\x04busy\x1a\x30\x0a\x28type.googleapis.com/google.rpc.RetryInfo"
          b"\x12\x04\x0a\x02\x08\x07")
@@ -66,5 +65,5 @@ SEEDS = {
 }
 
 for name, (kind, data) in SEEDS.items():
-    with open(f"{HERE}/{name}.bin", "wb") as file:
+    with open(f"{sys.argv[1]}/{name}.bin", "wb") as file:
         file.write(bytes([kind]) + data)

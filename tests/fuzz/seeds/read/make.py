@@ -1,33 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes seeds beside it: a profile as exporters/pprof writes it, one of a heap with ids of any size and
+"""Makes seeds in a directory: a profile as exporters/pprof writes it, one of a heap with ids of any size and
 numbers that are not packed, the first one compressed, and two joined by `cat`; folded stacks in UTF-16."""
 import gzip
 import os
 import struct
+import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def varint(value):
-    out = b""
-    value &= (1 << 64) - 1
-    while value > 127:
-        out += bytes([value & 127 | 128])
-        value >>= 7
-    return out + bytes([value])
-
-
-def number(field, value):
-    return varint(field << 3) + varint(value) if value else b""
-
-
-def data(field, value):
-    return varint(field << 3 | 2) + varint(len(value)) + value
-
-
-def numbers(*values):
-    return b"".join(number(i, value) for i, value in enumerate(values, 1))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "kit"))
+from wire import data, number, numbers, varint  # noqa: E402
 
 
 def label(key, string=0, num=0, unit=0):
@@ -71,5 +52,5 @@ def heap():
 UTF16 = b"\xff\xfe" + "main;r\u00e9ad\U0001f422 10.5\r\n#cron;main 2\r\n # x;main 3".encode("utf-16-le")
 for name, content in (("ours.pprof", ours()), ("heap.pprof", heap()), ("ours.pb.gz", gzip.compress(ours(), mtime=0)),
                       ("two.pprof", ours() + ours()), ("utf16.folded", UTF16)):
-    with open(os.path.join(HERE, name), "wb") as file:
+    with open(os.path.join(sys.argv[1], name), "wb") as file:
         file.write(content)

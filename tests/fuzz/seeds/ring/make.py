@@ -3,6 +3,7 @@
 """Writes events.bin, the seed of fuzz_ring: records as in bpf/shared.h, lengths in front."""
 import os
 import struct
+import sys
 
 
 def sample(kind, hash64, kernel=(), frames=(), error=0, pid=7):
@@ -39,7 +40,7 @@ def main():
         sample(2, 4),
         sample(1, 3, (), ((header(2, 0, 1, 0), 0x7f0000001000),), pid=8),
     ]
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "events.bin")
+    path = os.path.join(sys.argv[1], "events.bin")
     with open(path, "wb") as out:
         for record in records:
             out.write(struct.pack("<H", len(record)) + record)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make.py: the seeds of fuzz_walk, beside this file.
+"""make.py DIRECTORY: the seeds of fuzz_walk.
 
 Events with copies of stacks (bpf/shared.h) of the process that tests/unit/walk_world.h invents. A
 copy of 0 or 1 pages, so that mutations hit what is in front of the stack too.
 """
 import os
 import struct
+import sys
 
 CODE, ROOT, SIGNAL, TABLES = 0x400000, 0x401800, 0x402000, 0x403000
 PENDING, ABSENT, MARKED, ENTER, ANON = 0x500000, 0x520000, 0x600000, 0x610000, 0x700000
@@ -52,7 +53,6 @@ SEEDS = {
     "late": event(CODE, [CODE + 4, PENDING + 4, ENTER + 4, ANON], fp=SP + 16),
 }
 
-here = os.path.dirname(os.path.abspath(__file__))
 for name, data in SEEDS.items():
-    with open(os.path.join(here, name + ".bin"), "wb") as out:
+    with open(os.path.join(sys.argv[1], name + ".bin"), "wb") as out:
         out.write(data)
