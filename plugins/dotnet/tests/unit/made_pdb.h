@@ -142,13 +142,13 @@ static inline uint32_t made_points_blob(struct made_bytes *heap)
 		int32_t value;
 		bool is_signed;
 	} numbers[] = {
-		{0}, {1}, /* signature, document */
-		{0}, {0}, {20}, {10}, {5}, /* IL 0: lines, columns, line, column */
-		{3}, {1}, {-3, true}, {2, true}, {4, true}, /* IL 3, and differences */
-		{2}, {0}, {0}, /* IL 5 */
-		{0}, {2}, /* another document */
-		{4}, {0}, {8}, {-5, true}, {-8, true}, /* IL 9 */
-		{0x77}, {0}, {8}, {293, true}, {0, true}, /* IL 0x80 */
+		{0, false}, {1, false}, /* signature, document */
+		{0, false}, {0, false}, {20, false}, {10, false}, {5, false}, /* IL 0: lines, columns, line, column */
+		{3, false}, {1, false}, {-3, true}, {2, true}, {4, true}, /* IL 3, and differences */
+		{2, false}, {0, false}, {0, false}, /* IL 5 */
+		{0, false}, {2, false}, /* another document */
+		{4, false}, {0, false}, {8, false}, {-5, true}, {-8, true}, /* IL 9 */
+		{0x77, false}, {0, false}, {8, false}, {293, true}, {0, true}, /* IL 0x80 */
 	};
 	struct made_bytes blob = {0};
 
