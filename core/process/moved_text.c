@@ -21,6 +21,9 @@
 /* One that is being laid out is looked at again after 10 ms, and after twice as long each time. */
 #define WAIT_NS	  (10 * EP_NS_PER_MS)
 #define MAX_WAITS 5
+/* Text that is on its way after 80 ms at most, for a second in all: a large one is some tenths of a second on its way. */
+#define MAX_DOUBLED    3
+#define MAX_TEXT_WAITS 14
 /* From the first sample in code of no file to one look at such memory, and from each to the next.
  */
 static const uint64_t looks_ns[] = {50 * EP_NS_PER_MS, EP_NS_PER_SEC, 10 * EP_NS_PER_SEC};
@@ -37,6 +40,7 @@ struct comparison {
 	uint32_t executable;
 	int fd; /* the file, of its own; -1: none is near */
 	bool was_file;	   /* it is compared with that */
+	bool was_text;	   /* whose text was at this very place */
 	bool is_equal;
 	bool may_be_image; /* if it is of no file that is mapped */
 	struct ep_proc_file image; /* fd -1: it is none */
@@ -47,35 +51,54 @@ struct comparison {
 	LIST_ENTRY(comparison) waiting;
 };
 
-static bool has_piece(const struct comparison *c, uint64_t off)
+enum likeness {
+	PIECE_OTHER,
+	PIECE_BLANK, /* it has zeros where the file has something else: it is not filled yet */
+	PIECE_EQUAL,
+};
+
+static enum likeness compare_piece(const struct comparison *c, uint64_t off)
 {
 	uint8_t in_memory[PIECE_BYTES], in_file[PIECE_BYTES];
+	enum likeness likeness = PIECE_EQUAL;
 
-	return ep_memory_read((pid_t)c->program.pid, c->start + off, in_memory, sizeof(in_memory)) == 0 &&
-	       pread(c->fd, in_file, sizeof(in_file), (off_t)(c->file_off + off)) == sizeof(in_file) &&
-	       memcmp(in_memory, in_file, sizeof(in_file)) == 0;
+	if (ep_memory_read((pid_t)c->program.pid, c->start + off, in_memory, sizeof(in_memory)) < 0 ||
+	    pread(c->fd, in_file, sizeof(in_file), (off_t)(c->file_off + off)) != sizeof(in_file))
+		return PIECE_OTHER;
+	for (size_t i = 0; i < PIECE_BYTES; i++) {
+		if (in_memory[i] == in_file[i])
+			continue;
+		if (in_memory[i])
+			return PIECE_OTHER;
+		likeness = PIECE_BLANK;
+	}
+	return likeness;
 }
 
-static bool has_all_pieces(const struct comparison *c)
+static enum likeness compare_all(const struct comparison *c)
 {
 	uint64_t last_off = c->bytes - PIECE_BYTES;
+	enum likeness likeness = compare_piece(c, c->from + last_off);
 
-	for (uint64_t i = 0; i < N_PIECES; i++) {
-		if (!has_piece(c, c->from + last_off / (N_PIECES - 1) * i))
-			return false;
+	for (uint64_t i = 0; i < N_PIECES && likeness != PIECE_OTHER; i++) {
+		enum likeness one = compare_piece(c, c->from + last_off / (N_PIECES - 1) * i);
+
+		likeness = EP_MIN(likeness, one);
 	}
-	return has_piece(c, c->from + last_off);
+	return likeness;
 }
 
 static void run_comparison(void *arg)
 {
 	struct comparison *c = arg;
+	enum likeness likeness = c->fd >= 0 ? compare_all(c) : PIECE_OTHER;
 
-	c->is_equal = c->fd >= 0 && has_all_pieces(c);
-	if (!c->is_equal && c->may_be_image)
+	c->is_equal = likeness == PIECE_EQUAL;
+	c->is_unfinished = c->was_text && likeness == PIECE_BLANK && c->n_waits < MAX_TEXT_WAITS;
+	if (!c->is_equal && !c->is_unfinished && c->may_be_image)
 		c->is_unfinished =
 			ep_proc_copy_image((pid_t)c->program.pid, c->start, c->end,
-					   c->n_waits == MAX_WAITS, &c->image, &c->code) == -EBUSY;
+					   c->n_waits >= MAX_WAITS, &c->image, &c->code) == -EBUSY;
 }
 
 /* A file of memory alone (memfd), in which somebody has put something else than an ELF file. */
@@ -137,7 +160,7 @@ static void apply_comparison(struct comparison *c)
 		return;
 	process->is_comparing = false;
 	ep_vec_each (&process->places, place) /* it may be in parts by now */
-		place->is_looked_at = false;
+		place->is_looked_at = place->is_on_its_way = false;
 	place = ep_places_find(&process->places, c->start);
 	if (!place || place->start != c->start || place->end != c->end || !is_anonymous(place))
 		return;
@@ -181,11 +204,10 @@ static void wait_for_image(struct comparison *c)
 {
 	struct ep_processes *processes = c->processes;
 
-	c->is_unfinished = false;
 	c->again = (struct ep_timeout){.run = look_again, .arg = c};
 	LIST_INSERT_HEAD(&processes->waiting_comparisons, c, waiting);
 	ep_timer_set(processes->options.timer, &c->again,
-		     ep_clock_mono_ns() + (WAIT_NS << c->n_waits));
+		     ep_clock_mono_ns() + (WAIT_NS << (c->was_text ? EP_MIN(c->n_waits, MAX_DOUBLED) : c->n_waits)));
 	c->n_waits++;
 }
 
@@ -258,6 +280,7 @@ struct text {
 	const struct ep_executable *executable; /* NULL: of no file */
 	uint64_t file_off; /* of the place's start */
 	uint64_t from, bytes;
+	bool was_here; /* before this memory was mapped */
 };
 
 static void start_comparison(struct ep_processes *processes, struct ep_process *process,
@@ -280,6 +303,7 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 		.executable = executable ? executable->id : 0,
 		.fd = executable ? fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0) : -1,
 		.was_file = executable != NULL,
+		.was_text = text->was_here,
 		.may_be_image = !place->is_searched && process->n_images < MAX_IMAGES,
 		.image = {.fd = -1},
 	};
@@ -290,6 +314,7 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 	}
 	process->n_images += c->may_be_image;
 	place->is_looked_at = c->may_be_image;
+	place->is_on_its_way = c->was_text;
 	process->is_comparing = true;
 	processes->comparisons++;
 }
@@ -363,6 +388,7 @@ static bool compare_place(struct ep_processes *processes, struct ep_process *pro
 	for (size_t k = 0; k < EP_LEN(files); k++) {
 		if (files[k] && find_text(files[k], place, &text.file_off) == 0) {
 			text.executable = files[k]->executable;
+			text.was_here = true;
 			start_comparison(processes, process, place, &text);
 			return process->is_comparing;
 		}
@@ -457,6 +483,8 @@ void ep_moved_text_keep(struct ep_vec *places, const struct ep_vec *old)
 	ep_vec_each (places, place) {
 		const struct ep_place_in_memory *was = is_anonymous(place) ? ep_places_find(old, place->start) : NULL;
 
+		if (was && was->start == place->start && was->end == place->end)
+			place->is_on_its_way = was->is_on_its_way;
 		if (!was || !(was->is_compared || was->is_searched) || was->start != place->start || was->end != place->end)
 			continue;
 		place->is_compared = was->is_compared;

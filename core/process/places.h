@@ -24,6 +24,7 @@ struct ep_place_in_memory {
 	bool is_compared : 1;  /* with the text of a file: moved_text.h */
 	bool is_searched : 1;  /* for an image of no file: the same */
 	bool is_looked_at : 1; /* a worker looks for one: its code may get rules in a moment */
+	bool is_on_its_way : 1; /* it may be the text that was there in a moment: moved_text.h */
 	bool is_memfd : 1;     /* until an executable is known: a JIT's code more often than a program */
 };
 _Static_assert(sizeof(struct ep_place_in_memory) == 48, "EP_MAX_PLACES says what all of them take");

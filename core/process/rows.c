@@ -101,10 +101,10 @@ int ep_rows_add(struct ep_vec *rows, const struct ep_place_in_memory *place, uin
 	struct ep_row raw = {.start = place->start, .end = place->end, .pages = EP_PAGES_ABSENT};
 	uint64_t va;
 
-	if (may_be_anonymous(place))
+	if (may_be_anonymous(place) && !place->is_on_its_way)
 		raw.executable = anonymous;
 	if (!place->executable &&
-	    (place->state == EP_PLACE_ASKED || (place->is_looked_at && !raw.executable)))
+	    (place->state == EP_PLACE_ASKED || place->is_on_its_way || (place->is_looked_at && !raw.executable)))
 		raw.pages = EP_PAGES_PENDING;
 	else if (!place->executable && place->state == EP_PLACE_GONE)
 		raw.pages = EP_PAGES_GONE;
