@@ -21,7 +21,7 @@
 /* One that is being laid out is looked at again after 10 ms, and after twice as long each time. */
 #define WAIT_NS	  (10 * EP_NS_PER_MS)
 #define MAX_WAITS 5
-/* Text that is on its way after 80 ms at most, for a second in all: a large one is some tenths of a second on its way. */
+/* Text that is on its way after 80 ms at most, for a second in all: a large one takes some tenths of it. */
 #define MAX_DOUBLED    3
 #define MAX_TEXT_WAITS 14
 /* From the first sample in code of no file to one look at such memory, and from each to the next.
@@ -203,11 +203,11 @@ static void look_again(void *arg)
 static void wait_for_image(struct comparison *c)
 {
 	struct ep_processes *processes = c->processes;
+	unsigned int doubled = c->was_text ? EP_MIN(c->n_waits, (unsigned int)MAX_DOUBLED) : c->n_waits;
 
 	c->again = (struct ep_timeout){.run = look_again, .arg = c};
 	LIST_INSERT_HEAD(&processes->waiting_comparisons, c, waiting);
-	ep_timer_set(processes->options.timer, &c->again,
-		     ep_clock_mono_ns() + (WAIT_NS << (c->was_text ? EP_MIN(c->n_waits, MAX_DOUBLED) : c->n_waits)));
+	ep_timer_set(processes->options.timer, &c->again, ep_clock_mono_ns() + (WAIT_NS << doubled));
 	c->n_waits++;
 }
 
