@@ -298,6 +298,7 @@ static int new_processes(struct ep_session *session)
 		.hears_mappings = ep_events_poll_fd(session->events) >= 0,
 		.held_bytes = EP_MAX(session->options.held_bytes, (size_t)HELD_MIN_BYTES),
 		.max_files = ep_session_max_files(),
+		.divides = session->options.divides,
 		.memory = &session->files,
 		.leaving = on_executable_leaving,
 		.pass = pass_sample,

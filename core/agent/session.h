@@ -30,6 +30,11 @@ struct ep_session_options {
 	/* And of them, or of all, what this says; NULL: everything. Borrowed while the session lives. */
 	const struct ep_filter *choice;
 	bool native_names, kernel_names;
+	/*
+	 * Tables of large libraries are made of those parts that stacks lead to: less memory, for
+	 * later stacks.
+	 */
+	bool divides;
 	/* Where language plugins are; NULL: none are used. `languages` names those that are wanted,
 	 * NULL: each that is found. Borrowed until ep_session_new returns. */
 	const char *plugin_dir;

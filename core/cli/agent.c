@@ -266,6 +266,7 @@ static enum ep_exit open_agent(struct agent *agent, uv_loop_t *loop)
 		.native_names = config->symbols.native,
 		.kernel_names = config->symbols.kernel,
 		.keep_gone_ns = keep_gone_ns(config),
+		.divides = true,
 	};
 
 	ep_cmd_set_languages(&options, config);

@@ -56,12 +56,20 @@ int ep_analysis_build_table(const struct ep_elf *elf, const char *root, const ch
 /* It is written beside what it was made of. */
 static int put_table(struct ep_analysis *analysis, const struct ep_unwind_table *table)
 {
+	struct ep_unwind_segment segments[EP_TEXT_PARTS_MAX_SEGMENTS];
+	struct ep_unwind_table cut = *table;
 	size_t bytes = table->n_deltas * sizeof(*table->deltas) + table->n_pages * sizeof(*table->pages);
-	int r = ep_memory_budget_take(analysis->memory, bytes);
+	int r;
 
+	if (analysis->is_in_parts) {
+		cut.segments = segments;
+		cut.n_segments = ep_text_parts_cut(&analysis->parts, table, segments);
+		bytes = bytes / EP_MAX(table->n_pages, (size_t)1) * ep_text_parts_pages(&cut);
+	}
+	r = ep_memory_budget_take(analysis->memory, bytes);
 	if (r < 0)
 		return r;
-	r = ep_delta_store_put_text(analysis->store, table, &analysis->text);
+	r = ep_delta_store_put_text(analysis->store, &cut, &analysis->text);
 	if (r < 0)
 		ep_memory_budget_give(analysis->memory, bytes);
 	else
@@ -81,6 +89,24 @@ static void read_extent(struct ep_analysis *analysis, const struct ep_vec *rows)
 	analysis->described_end = last->va + last->bytes;
 }
 
+/* Languages know more of what is theirs than its tables: that is made as a whole. */
+static void divide(struct ep_analysis *analysis, const struct ep_elf *elf)
+{
+	analysis->is_in_parts =
+		analysis->may_be_in_parts && analysis->n_claims == 0 && ep_text_parts_suit(elf);
+	if (analysis->is_in_parts && !analysis->parts.part_bytes)
+		ep_text_parts_init(&analysis->parts, analysis->segments, analysis->n_segments);
+}
+
+static int build_parts(const struct ep_analysis *analysis, const struct ep_elf *elf,
+		       struct ep_unwind_table **ret_table)
+{
+	struct ep_unwind_stretch stretches[EP_TEXT_PARTS];
+	size_t n = ep_text_parts_stretches(&analysis->parts, stretches);
+
+	return ep_unwind_table_build_within(elf, stretches, n, ret_table);
+}
+
 static void make_table(struct ep_analysis *analysis, struct ep_elf *elf, const char *root)
 {
 	ep_cleanup(ep_description_fini) struct ep_description description;
@@ -92,7 +118,9 @@ static void make_table(struct ep_analysis *analysis, struct ep_elf *elf, const c
 	analysis->is_described = ep_claims_describe(analysis->claims, analysis->n_claims, elf, root,
 						    path, &description);
 	read_extent(analysis, &description.rows);
-	r = ep_analysis_build_table(elf, root, path, &description.rows, &table);
+	r = analysis->is_in_parts
+		    ? build_parts(analysis, elf, &table)
+		    : ep_analysis_build_table(elf, root, path, &description.rows, &table);
 	if (r == 0)
 		r = put_table(analysis, table);
 	if (r < 0)
@@ -132,5 +160,7 @@ void ep_analysis_run(struct ep_analysis *analysis)
 							analysis->mapping.path, analysis->claims);
 	ep_elf_work_init(&work, &analysis->stopped, analysis->memory);
 	ep_work_add(&work, ep_elf_steps(elf));
-	make_table(analysis, elf, root);
+	divide(analysis, elf);
+	if (!analysis->is_in_parts || !ep_text_parts_are_none(&analysis->parts))
+		make_table(analysis, elf, root);
 }

@@ -12,6 +12,7 @@
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
 #include "core/proc/open.h"
+#include "core/process/text_parts.h"
 #include "core/unwind/delta_store.h"
 
 struct ep_described_symbols;
@@ -24,6 +25,8 @@ struct ep_analysis {
 	struct ep_proc_file expected; /* the identity under which it is known */
 	struct ep_delta_store *store;
 	struct ep_memory_budget *memory; /* of what is read; NULL: as much as there is */
+	bool may_be_in_parts; /* tables of parts of a large library are enough */
+	struct ep_text_parts parts; /* wanted ones; out: where they are, if there were none */
 	atomic_bool stopped; /* by the loop: nobody wants it any more */
 	struct ep_languages *languages; /* asked whose it is; NULL: that is known, see claims */
 	/* out */
@@ -38,6 +41,7 @@ struct ep_analysis {
 	struct ep_elf_segment segments[8];
 	size_t n_segments;
 	struct ep_delta_store_text *text;
+	bool is_in_parts; /* text has these parts alone; NULL: none is wanted yet */
 	/* References. Given where languages is NULL; either way they describe the file's code. */
 	struct ep_claim *claims[EP_MAX_CLAIMS];
 	size_t n_claims;

@@ -61,6 +61,7 @@ static void drop_tables(struct ep_executables *executables, struct ep_executable
 {
 	struct ep_delta_store_text *text = ep_take(executable->text);
 
+	ep_text_parts_drop(&executable->parts);
 	executable->state = EP_EXECUTABLE_EVICTED;
 	executable->retry_ns = ep_clock_mono_ns() + EP_EXECUTABLE_RETRY_NS;
 	executables->changed(executables->arg, executable);

@@ -72,6 +72,11 @@ void ep_executables_set_max_files(struct ep_executables *executables, size_t max
 	executables->files.max = max;
 }
 
+void ep_executables_divide(struct ep_executables *executables)
+{
+	executables->divides = true;
+}
+
 static void join_idle(struct ep_executable *executable)
 {
 	if (!executable->owner || executable->is_idle)
@@ -249,8 +254,14 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	memcpy(executable->go_build_id, analysis->go_build_id, sizeof(executable->go_build_id));
 	memcpy(executable->segments, analysis->segments, sizeof(executable->segments));
 	executable->n_segments = analysis->n_segments;
-	ep_delta_store_drop_text(executables->store, executable->text);
-	executable->text = ep_take(analysis->text);
+	executable->in_parts = analysis->is_in_parts;
+	if (executable->in_parts)
+		ep_text_parts_end(executable, &analysis->parts, !has_no_room(analysis));
+	/* Where there is no room it keeps the parts that it has. */
+	if (!executable->in_parts || !has_no_room(analysis)) {
+		ep_delta_store_drop_text(executables->store, executable->text);
+		executable->text = ep_take(analysis->text);
+	}
 	if (analysis->languages && analysis->opened) {
 		executable->probed = true;
 		memcpy(executable->claims, analysis->claims, sizeof(executable->claims));
@@ -266,7 +277,7 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	executable->refused = !analysis->opened && ep_proc_is_refused(analysis->result);
 	if (executable->refused)
 		executable->retry_ns = ep_clock_mono_ns() + EP_REFUSED_NS;
-	if (analysis->result == 0 && has_no_room(analysis)) {
+	if (analysis->result == 0 && has_no_room(analysis) && !executable->in_parts) {
 		executable->state = EP_EXECUTABLE_EVICTED;
 		executable->retry_ns = ep_clock_mono_ns() + EP_EXECUTABLE_RETRY_NS;
 	}
@@ -466,6 +477,8 @@ int ep_executables_analyse(struct ep_executables *executables, struct ep_executa
 	task->analysis.mapping.path = strdup(mapping->path);
 	task->analysis.store = executables->store;
 	task->analysis.memory = executables->memory;
+	task->analysis.may_be_in_parts = executables->divides;
+	task->analysis.parts = executable->parts;
 	if (!executable->probed)
 		task->analysis.languages = executables->languages;
 	/* Who claimed it once describes it again. */

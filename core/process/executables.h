@@ -24,6 +24,7 @@
 #include "core/elf/file.h"
 #include "core/proc/maps.h"
 #include "core/proc/open.h"
+#include "core/process/text_parts.h"
 #include "core/unwind/delta_store.h"
 
 #include <string.h>
@@ -65,6 +66,8 @@ struct ep_executable {
 	struct ep_elf_segment segments[8]; /* executable ones */
 	size_t n_segments;
 	struct ep_delta_store_text *text;
+	bool in_parts; /* text has some of its parts, or none yet */
+	struct ep_text_parts parts;
 	bool probed; /* the languages were asked */
 	struct ep_claim *claims[EP_MAX_CLAIMS]; /* references: languages that run in it */
 	size_t n_claims;
@@ -118,6 +121,8 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 void ep_executables_set_memory(struct ep_executables *executables, struct ep_memory_budget *memory);
 /* So many of their files stay open at once; before the first one is analysed. */
 void ep_executables_set_max_files(struct ep_executables *executables, size_t max);
+/* Of large libraries tables are made of those parts that stacks lead to. The same. */
+void ep_executables_divide(struct ep_executables *executables);
 /* `leaving` is called before the file of an executable that nobody maps any more is closed. */
 void ep_executables_set_leaving(struct ep_executables *executables,
 				void (*leaving)(void *arg, struct ep_executable *executable), void *arg);

@@ -25,6 +25,7 @@ struct ep_executables {
 	bool is_alone;	    /* what runs */
 	struct ep_delta_store *store;
 	struct ep_memory_budget *memory;
+	bool divides; /* large libraries: text_parts.h */
 	struct ep_open_files files;
 	struct ep_languages *languages; /* may be NULL */
 	void (*changed)(void *arg, struct ep_executable *executable);

@@ -177,6 +177,30 @@ bool ep_sample_has_raw_code(const struct ep_sample *sample, size_t bytes)
 	return false;
 }
 
+/*
+ * A walk has ended in a part of a library that has no tables yet (text_parts.h). True: they are
+ * being made.
+ */
+static bool wants_parts(struct ep_executables *executables, const struct ep_sample *sample,
+			size_t bytes)
+{
+	const uint64_t *words = (const uint64_t *)(sample + 1) + sample->n_kernel;
+	size_t n = (bytes - sizeof(*sample)) / 8;
+	bool wants = false;
+
+	n = EP_MIN(n - EP_MIN(n, (size_t)sample->n_kernel), (size_t)sample->n_words);
+	for (size_t at = 0; at + 1 < n; at += 1 + EP_FRAME_WORDS(words[at])) {
+		uint64_t back = EP_FRAME_FLAGS(words[at]) & EP_FRAME_RETURN_ADDRESS ? 1 : 0;
+		struct ep_executable *executable = NULL;
+
+		if (EP_FRAME_KIND(words[at]) == EP_FRAME_NATIVE && EP_FRAME_AUX(words[at]))
+			executable = ep_executables_find(executables, EP_FRAME_AUX(words[at]));
+		if (executable && executable->in_parts)
+			wants |= ep_text_parts_want(executable, words[at + 1] - back);
+	}
+	return wants;
+}
+
 static bool is_known(const struct ep_process *process)
 {
 	return process && ep_process_areas(process)->len > 0;
@@ -282,6 +306,9 @@ static bool try_pass(struct ep_held *held, const struct ep_sample *sample, size_
 		return true;
 	}
 	event = held->event.data;
+	if (!final && process && event->error && sample->copy_bytes &&
+	    wants_parts(held->options.code.executables, event, held->event.len))
+		return false;
 	if ((waits && (event->error || awaits)) || (held->lacks_code && !final)) {
 		held->is_walked = !event->error && !held->lacks_code &&
 				  !ep_sample_has_raw_code(event, held->event.len);

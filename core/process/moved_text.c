@@ -25,6 +25,12 @@
 #define WAIT_NS	  (10 * EP_NS_PER_MS)
 #define MAX_WAITS 5
 /*
+ * Text that is on its way after 80 ms at most, for a second in all: a large one takes some tenths
+ * of it.
+ */
+#define MAX_DOUBLED    3
+#define MAX_TEXT_WAITS 14
+/*
  * From the first sample in code of no file to one look at such memory, and from each to the next.
  */
 static const uint64_t looks_ns[] = {50 * EP_NS_PER_MS, EP_NS_PER_SEC, 10 * EP_NS_PER_SEC};
@@ -41,6 +47,7 @@ struct comparison {
 	uint32_t executable;
 	int fd; /* the file, of its own; -1: none is near */
 	bool was_file;	   /* it is compared with that */
+	bool was_text;	   /* whose text was at this very place */
 	bool is_equal;
 	bool may_be_image; /* if it is of no file that is mapped */
 	struct ep_proc_file image; /* fd -1: it is none */
@@ -51,35 +58,54 @@ struct comparison {
 	LIST_ENTRY(comparison) waiting;
 };
 
-static bool has_piece(const struct comparison *c, uint64_t off)
+enum likeness {
+	PIECE_OTHER,
+	PIECE_BLANK, /* it has zeros where the file has something else: it is not filled yet */
+	PIECE_EQUAL,
+};
+
+static enum likeness compare_piece(const struct comparison *c, uint64_t off)
 {
 	uint8_t in_memory[PIECE_BYTES], in_file[PIECE_BYTES];
+	enum likeness likeness = PIECE_EQUAL;
 
-	return ep_memory_read((pid_t)c->program.pid, c->start + off, in_memory, sizeof(in_memory)) == 0 &&
-	       pread(c->fd, in_file, sizeof(in_file), (off_t)(c->file_off + off)) == sizeof(in_file) &&
-	       memcmp(in_memory, in_file, sizeof(in_file)) == 0;
+	if (ep_memory_read((pid_t)c->program.pid, c->start + off, in_memory, sizeof(in_memory)) < 0 ||
+	    pread(c->fd, in_file, sizeof(in_file), (off_t)(c->file_off + off)) != sizeof(in_file))
+		return PIECE_OTHER;
+	for (size_t i = 0; i < PIECE_BYTES; i++) {
+		if (in_memory[i] == in_file[i])
+			continue;
+		if (in_memory[i])
+			return PIECE_OTHER;
+		likeness = PIECE_BLANK;
+	}
+	return likeness;
 }
 
-static bool has_all_pieces(const struct comparison *c)
+static enum likeness compare_all(const struct comparison *c)
 {
 	uint64_t last_off = c->bytes - PIECE_BYTES;
+	enum likeness likeness = compare_piece(c, c->from + last_off);
 
-	for (uint64_t i = 0; i < N_PIECES; i++) {
-		if (!has_piece(c, c->from + last_off / (N_PIECES - 1) * i))
-			return false;
+	for (uint64_t i = 0; i < N_PIECES && likeness != PIECE_OTHER; i++) {
+		enum likeness one = compare_piece(c, c->from + last_off / (N_PIECES - 1) * i);
+
+		likeness = EP_MIN(likeness, one);
 	}
-	return has_piece(c, c->from + last_off);
+	return likeness;
 }
 
 static void run_comparison(void *arg)
 {
 	struct comparison *c = arg;
+	enum likeness likeness = c->fd >= 0 ? compare_all(c) : PIECE_OTHER;
 
-	c->is_equal = c->fd >= 0 && has_all_pieces(c);
-	if (!c->is_equal && c->may_be_image)
+	c->is_equal = likeness == PIECE_EQUAL;
+	c->is_unfinished = c->was_text && likeness == PIECE_BLANK && c->n_waits < MAX_TEXT_WAITS;
+	if (!c->is_equal && !c->is_unfinished && c->may_be_image)
 		c->is_unfinished =
 			ep_proc_copy_image((pid_t)c->program.pid, c->start, c->end,
-					   c->n_waits == MAX_WAITS, &c->image, &c->code) == -EBUSY;
+					   c->n_waits >= MAX_WAITS, &c->image, &c->code) == -EBUSY;
 }
 
 /* A file of memory alone (memfd), in which somebody has put something else than an ELF file. */
@@ -149,6 +175,7 @@ static void apply_comparison(struct comparison *c)
 	if (processes->stopped || !process || !ep_process_is(process, c->program))
 		return;
 	process->search.is_comparing = false;
+	process->search.is_moving = false;
 	process->search.start = process->search.end = 0;
 	area = ep_areas_find(ep_process_areas(process), c->start);
 	if (!area || area->start != c->start || area->end != c->end || !is_anonymous(area))
@@ -192,12 +219,11 @@ static void look_again(void *arg)
 static void wait_for_image(struct comparison *c)
 {
 	struct ep_processes *processes = c->processes;
+	unsigned int doubled = c->was_text ? EP_MIN(c->n_waits, (unsigned int)MAX_DOUBLED) : c->n_waits;
 
-	c->is_unfinished = false;
 	c->again = (struct ep_timeout){.run = look_again, .arg = c};
 	LIST_INSERT_HEAD(&processes->waiting_comparisons, c, waiting);
-	ep_timer_set(processes->options.timer, &c->again,
-		     ep_clock_mono_ns() + (WAIT_NS << c->n_waits));
+	ep_timer_set(processes->options.timer, &c->again, ep_clock_mono_ns() + (WAIT_NS << doubled));
 	c->n_waits++;
 }
 
@@ -272,6 +298,7 @@ struct text {
 	const struct ep_executable *executable; /* NULL: of no file */
 	uint64_t file_off;			/* of the area's start */
 	uint64_t from, bytes;
+	bool was_here; /* before this memory was mapped */
 };
 
 static void start_comparison(struct ep_processes *processes, struct ep_process *process,
@@ -294,6 +321,7 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 		.executable = executable ? executable->id : 0,
 		.fd = executable ? fcntl(executable->file.fd, F_DUPFD_CLOEXEC, 0) : -1,
 		.was_file = executable != NULL,
+		.was_text = text->was_here,
 		.may_be_image = !area->is_searched && process->search.n_images < MAX_IMAGES,
 		.image = {.fd = -1},
 	};
@@ -303,7 +331,8 @@ static void start_comparison(struct ep_processes *processes, struct ep_process *
 		return;
 	}
 	process->search.n_images += c->may_be_image;
-	if (c->may_be_image) {
+	process->search.is_moving = c->was_text;
+	if (c->may_be_image || c->was_text) {
 		process->search.start = c->start;
 		process->search.end = c->end;
 	}
@@ -381,6 +410,7 @@ static bool compare_area(struct ep_processes *processes, struct ep_process *proc
 	for (size_t k = 0; k < EP_LEN(files); k++) {
 		if (files[k] && find_text(files[k], area, &text.file_off) == 0) {
 			text.executable = ep_area_executable(files[k]);
+			text.was_here = true;
 			start_comparison(processes, process, area, &text);
 			return process->search.is_comparing;
 		}

@@ -62,7 +62,8 @@ struct ep_memory_search {
 	uint8_t n_images;    /* so many areas were looked at for an image of no file */
 	uint8_t n_looks;     /* so often all of them were looked at once more */
 	uint64_t look_ns;    /* the next time, if code of no file is sampled; 0: it was not yet */
-	uint64_t start, end; /* is looked at for an image: its code may get rules in a moment */
+	bool is_moving;	     /* what is looked at: a file's text may be on its way there */
+	uint64_t start, end; /* is looked at: its code may get rules in a moment */
 };
 
 /* Its reads of /proc (reads.c). */

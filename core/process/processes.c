@@ -320,6 +320,8 @@ int ep_processes_new(const struct ep_processes_options *options, struct ep_proce
 		ep_executables_set_memory(processes->executables, options->memory);
 		if (options->max_files)
 			ep_executables_set_max_files(processes->executables, options->max_files);
+		if (options->divides)
+			ep_executables_divide(processes->executables);
 		ep_executables_set_leaving(processes->executables, options->leaving, options->arg);
 		r = new_held(processes);
 	}

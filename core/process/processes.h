@@ -77,6 +77,7 @@ struct ep_processes_options {
 	struct ep_memory_budget *memory; /* of what is read of files; NULL: as much as there is */
 	/* Nobody maps it any more, and its file is about to be closed. May be NULL. */
 	void (*leaving)(void *arg, struct ep_executable *executable);
+	bool divides;	     /* tables of parts of large libraries are enough: text_parts.h */
 	bool hears_mappings; /* ep_processes_on_mapping will be called */
 	/* A sample as whole as it could be made. Borrowed for the call. */
 	void (*pass)(void *arg, const void *event, size_t bytes);

@@ -76,7 +76,8 @@ static bool make_rows(struct ep_publisher *publisher, const struct ep_process *p
 	bool all = ep_row_set_make(&publisher->set, ep_process_areas(process), views, n);
 
 	if (process->search.end)
-		ep_row_set_await(&publisher->set, process->search.start, process->search.end);
+		ep_row_set_await(&publisher->set, process->search.start, process->search.end,
+				 process->search.is_moving);
 	return all;
 }
 

@@ -21,7 +21,8 @@ static int push(struct ep_vec *rows, struct ep_row row)
 /* What an executable without tables in the store says to a sample. */
 static uint32_t no_pages(const struct ep_executable *executable)
 {
-	if (executable->state == EP_EXECUTABLE_PENDING)
+	if (executable->state == EP_EXECUTABLE_PENDING ||
+	    (executable->state == EP_EXECUTABLE_READY && executable->in_parts))
 		return EP_PAGES_PENDING;
 	if (executable->state == EP_EXECUTABLE_EVICTED)
 		return EP_PAGES_DROPPED;
@@ -45,35 +46,44 @@ static bool cut_row(const struct ep_delta_store_segment *segment, uint64_t va, u
 	return true;
 }
 
-static int add_covered(struct ep_vec *rows, const struct ep_area *area, uint64_t va)
+/* [va, end) of a mapping that begins at `first`: it has no tables. */
+static int push_bare(struct ep_vec *rows, const struct ep_area *area, uint64_t first,
+		     uint64_t va, uint64_t end)
+{
+	return push(rows, (struct ep_row){
+				  .start = area->start + (va - first),
+				  .end = area->start + (end - first),
+				  .va = va,
+				  .executable = area->use->executable->id,
+				  .pages = no_pages(area->use->executable),
+			  });
+}
+
+/* What lies between tables of some parts is not made yet; else nothing is there. */
+static int add_covered(struct ep_vec *rows, const struct ep_area *area, uint64_t first)
 {
 	const struct ep_executable *executable = area->use->executable;
 	const struct ep_delta_store_segment *segments = NULL;
 	size_t n = executable->text ? ep_delta_store_text_segments(executable->text, &segments) : 0;
-	uint64_t end = va + (area->end - area->start);
-	struct ep_row row;
+	uint64_t end = first + (area->end - area->start), at = first;
 	bool covered = false;
+	int r = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		int r;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct ep_row row = {.start = area->start, .executable = executable->id};
 
-		row = (struct ep_row){.start = area->start, .executable = executable->id};
-		if (!cut_row(&segments[i], va, end, &row))
+		if (!cut_row(&segments[i], first, end, &row))
 			continue;
-		r = push(rows, row);
-		if (r < 0)
-			return r;
+		if (executable->in_parts && row.va > at)
+			r = push_bare(rows, area, first, at, row.va);
+		if (r == 0)
+			r = push(rows, row);
+		at = row.va + (row.end - row.start);
 		covered = true;
 	}
-	if (covered)
-		return 0;
-	return push(rows, (struct ep_row){
-				  .start = area->start,
-				  .end = area->end,
-				  .va = va,
-				  .executable = executable->id,
-				  .pages = no_pages(executable),
-			  });
+	if (r == 0 && (!covered || (executable->in_parts && at < end)))
+		r = push_bare(rows, area, first, at, end);
+	return r;
 }
 
 static bool is_no_elf(const struct ep_executable *executable)
@@ -383,14 +393,17 @@ bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *areas,
 	return all;
 }
 
-void ep_row_set_await(struct ep_row_set *set, uint64_t start, uint64_t end)
+void ep_row_set_await(struct ep_row_set *set, uint64_t start, uint64_t end, bool is_moving)
 {
+	uint32_t anonymous = is_moving ? EP_ROW_ANONYMOUS : 0;
 	struct ep_row *row;
 
 	ep_vec_each (&set->rows, row) {
-		if (row->start >= start && row->end <= end && !row->executable &&
-		    row->pages == EP_PAGES_ABSENT)
-			row->pages = EP_PAGES_PENDING;
+		if (row->start < start || row->end > end || row->pages != EP_PAGES_ABSENT ||
+		    (row->executable && row->executable != anonymous))
+			continue;
+		row->executable = 0;
+		row->pages = EP_PAGES_PENDING;
 	}
 }
 

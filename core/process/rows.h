@@ -48,8 +48,11 @@ void ep_row_set_fini(struct ep_row_set *set);
  */
 bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *areas,
 		     const struct ep_language_view *languages, size_t n);
-/* Code of no file in [start, end) may get rules in a moment. */
-void ep_row_set_await(struct ep_row_set *set, uint64_t start, uint64_t end);
+/*
+ * Code of no file in [start, end) may get rules in a moment; as text of a file that is being moved
+ * it is no language's.
+ */
+void ep_row_set_await(struct ep_row_set *set, uint64_t start, uint64_t end, bool is_moving);
 /* The rows, followed by the code entries of languages, if there are any. NULL: no memory. */
 const struct ep_vec *ep_row_set_entries(struct ep_row_set *set, const struct ep_language_view *languages,
 					size_t n);

@@ -33,6 +33,7 @@ struct sources {
 	struct ep_pclntab *tab;
 	struct ep_build_input input;
 	uint32_t opened; /* enum ep_unwind_source */
+	bool is_within;	 /* ranges are stretches of text */
 };
 
 static void sources_freep(struct sources **sources)
@@ -200,7 +201,79 @@ static int retry_with_outer(struct sources *sources, struct ep_unwind_table **ta
 	return input->outer_va ? build(sources, table) : ep_work_result(input->work);
 }
 
+/* Where the last FDE of a list begins that begins at an address or before. */
+static uint64_t find_holder(const struct ep_fde_list *list, uint64_t va)
+{
+	size_t first = 0, len = list->n;
+
+	while (len > 0) {
+		size_t half = len / 2;
+
+		if (ep_fde_list_get(list, first + half).start <= va) {
+			first += half + 1;
+			len -= half + 1;
+		} else {
+			len = half;
+		}
+	}
+	return first ? ep_fde_list_get(list, first - 1).start : va;
+}
+
+/*
+ * A stretch begins with what holds there, which may have begun before it. False: they are too many.
+ * 
+ */
+static bool limit_text(struct sources *sources, const struct ep_unwind_stretch *stretches, size_t n)
+{
+	struct ep_build_input *input = &sources->input;
+	struct ep_pack_range ranges[EP_BUILD_MAX_RANGES];
+	size_t n_ranges = 0;
+
+	list_sources(sources);
+	for (size_t i = 0; i < input->n_ranges; i++) {
+		const struct ep_pack_range *text = &input->ranges[i];
+
+		for (size_t k = 0; k < n; k++) {
+			uint64_t start = EP_MAX(text->start, stretches[k].start),
+				 end = EP_MIN(text->end, stretches[k].end);
+			uint64_t first = start;
+
+			if (start >= end)
+				continue;
+			for (size_t l = 0; l < input->n_lists; l++)
+				first = EP_MIN(first, find_holder(input->lists[l], start));
+			if (n_ranges == EP_LEN(ranges))
+				return false;
+			ranges[n_ranges++] = (struct ep_pack_range){
+				.start = EP_MAX(first, text->start), .end = end};
+		}
+	}
+	if (n_ranges == 0)
+		return false;
+	memcpy(input->ranges, ranges, n_ranges * sizeof(ranges[0]));
+	input->n_ranges = n_ranges;
+	ep_build_sort_ranges(input);
+	return true;
+}
+
+/*
+ * The linker's table of FDEs is not as it should be: nobody knows where one begins that holds in a
+ * stretch.
+ */
+static int widen(struct sources *sources, struct ep_unwind_table **table)
+{
+	int r;
+
+	if (!sources->is_within || !(*table)->stats.bad_fdes)
+		return 0;
+	sources->is_within = false;
+	sources->input.n_ranges = 0;
+	r = find_text(sources);
+	return r < 0 ? r : build(sources, table);
+}
+
 static int build_from(struct sources *sources, const struct ep_elf *debug,
+		      const struct ep_unwind_stretch *stretches, size_t n_stretches,
 		      struct ep_unwind_table **table)
 {
 	int r;
@@ -212,10 +285,15 @@ static int build_from(struct sources *sources, const struct ep_elf *debug,
 		r = open_pclntab(sources);
 	if (r == 0)
 		r = open_debugs(sources, debug);
+	if (r == 0 && n_stretches)
+		sources->is_within = limit_text(sources, stretches, n_stretches);
 	if (r == 0)
 		r = build(sources, table);
 	if (r == 0)
-		r = retry_by_scan(sources, table);
+		r = widen(sources, table);
+	if (r < 0 || sources->is_within)
+		return r;
+	r = retry_by_scan(sources, table);
 	if (r == 0)
 		r = retry_with_debugdata(sources, table);
 	if (r == 0)
@@ -242,6 +320,8 @@ struct subject {
 	const struct ep_elf *elf, *debug;
 	const struct ep_code_row *rows;
 	size_t n_rows;
+	const struct ep_unwind_stretch *stretches;
+	size_t n_stretches;
 };
 
 static int build_for(const struct subject *subject, const struct ep_machine *machine,
@@ -261,7 +341,7 @@ static int build_for(const struct subject *subject, const struct ep_machine *mac
 	sources->input.entry_va = ep_elf_entry_va(subject->elf);
 	sources->input.read_code = read_code;
 	sources->input.read_code_arg = (void *)(uintptr_t)subject->elf;
-	r = build_from(sources, subject->debug, &table);
+	r = build_from(sources, subject->debug, subject->stretches, subject->n_stretches, &table);
 	if (r == 0)
 		*ret_table = ep_take(table);
 	return r;
@@ -272,7 +352,7 @@ int ep_unwind_table_build_described(const struct ep_elf *elf, const struct ep_el
 				    struct ep_unwind_table **ret_table)
 {
 	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
-	struct subject subject = { elf, debug, rows, n_rows };
+	struct subject subject = {.elf = elf, .debug = debug, .rows = rows, .n_rows = n_rows};
 	const struct ep_machine *machine = ep_machine_find(ep_elf_machine(elf));
 	int r;
 
@@ -288,6 +368,23 @@ int ep_unwind_table_build_described(const struct ep_elf *elf, const struct ep_el
 	log_table(table);
 	*ret_table = ep_take(table);
 	return 0;
+}
+
+/* Whether some rule of the file needs rbx is not known of a part of it. */
+int ep_unwind_table_build_within(const struct ep_elf *elf,
+				 const struct ep_unwind_stretch *stretches, size_t n,
+				 struct ep_unwind_table **ret_table)
+{
+	struct subject subject = {.elf = elf, .stretches = stretches, .n_stretches = n};
+	const struct ep_machine *machine = ep_machine_find(ep_elf_machine(elf));
+	int r;
+
+	if (!machine || ep_elf_type(elf) == ET_REL)
+		return -ENOTSUP;
+	r = build_for(&subject, machine->with_base ? machine->with_base : machine, ret_table);
+	if (r == 0)
+		log_table(*ret_table);
+	return r;
 }
 
 int ep_unwind_table_build(const struct ep_elf *elf, const struct ep_elf *debug,

@@ -82,6 +82,20 @@ int ep_unwind_table_build(const struct ep_elf *elf, const struct ep_elf *debug,
 int ep_unwind_table_build_described(const struct ep_elf *elf, const struct ep_elf *debug,
 				    const struct ep_code_row *rows, size_t n_rows,
 				    struct ep_unwind_table **ret_table);
+
+/* [start, end) of text, multiples of EP_PAGE_BYTES. */
+struct ep_unwind_stretch {
+	uint64_t start, end;
+};
+/*
+ * For these stretches alone, which ascend: pages in them are as the whole table has them, but that
+ * rules say more of saved registers than others of the file may need. What else is in the table is
+ * of no use. More stretches than EP_BUILD_MAX_RANGES, or a file that takes a closer look: the whole
+ * table.
+ */
+int ep_unwind_table_build_within(const struct ep_elf *elf,
+				 const struct ep_unwind_stretch *stretches, size_t n,
+				 struct ep_unwind_table **ret_table);
 void ep_unwind_table_free(struct ep_unwind_table *table);
 static inline void ep_unwind_table_freep(struct ep_unwind_table **table)
 {

@@ -101,6 +101,20 @@ WORLD_TEST(a_copy_of_the_text_is_the_file)
 	assert_int_equal(w->processes->stats.moved_texts, 1);
 }
 
+/* What BPF finds for an address. */
+static uint32_t pages_of(struct world *w, struct ep_program program, const uint8_t *at)
+{
+	const struct ep_proc *proc = world_proc(w, program.pid);
+	const char *chunk = ep_delta_store_chunk(w->store, EP_REF_CHUNK(proc->rows));
+	const struct ep_row *row = (const struct ep_row *)(chunk + 4 * (size_t)EP_REF_WORD(proc->rows));
+
+	for (size_t i = 0; i < proc->n_rows; i++, row++) {
+		if ((uintptr_t)at >= row->start && (uintptr_t)at < row->end)
+			return row->pages;
+	}
+	return EP_PAGES_GONE;
+}
+
 /* It is mapped, and filled then; the kernel tells of the change of its protection. */
 WORLD_TEST(what_is_filled_later_is_compared_again)
 {
@@ -115,12 +129,51 @@ WORLD_TEST(what_is_filled_later_is_compared_again)
 	assert_non_null(ep_area_executable(place_of(w, child, 1)));
 }
 
+static struct ep_process *process_of(struct world *w, struct ep_program program)
+{
+	return ep_table_find_live(&w->processes->table, (pid_t)program.pid);
+}
+
+/* Return addresses of frames that are on the stack lead to it: they wait for what it is. */
+WORLD_TEST(text_on_its_way_has_no_rules_yet)
+{
+	struct ep_program child = world_child();
+
+	memset(pages + PAGE, 0, PAGE);
+	world_exec(w, world_now(), child, "child");
+	map_page(w, child.pid, 0);
+	map_page(w, child.pid, 2);
+	world_settle(w);
+	process_of(w, child)->search.n_images = UINT8_MAX; /* it is not looked at for an image as well */
+	world_map_anonymous(w, world_now(), child.pid, (uintptr_t)pages + PAGE, PAGE);
+	world_publish(w);
+	assert_int_equal(pages_of(w, child, pages + PAGE), EP_PAGES_PENDING);
+	assert_false(ep_process_is_settled(process_of(w, child)));
+	fill_copy(); /* the kernel tells of nothing where it may be written all the time */
+	world_settle(w);
+	assert_non_null(ep_area_executable(place_of(w, child, 1)));
+	assert_true(ep_process_is_settled(process_of(w, child)));
+}
+
+/* As a JIT's memory, which it has taken where a file's text was. */
+WORLD_TEST(memory_that_stays_empty_is_waited_for_once)
+{
+	struct ep_program child;
+
+	memset(pages + PAGE, 0, PAGE);
+	child = start(w);
+	world_publish(w);
+	assert_true(ep_process_is_settled(process_of(w, child)));
+	assert_int_equal(pages_of(w, child, pages + PAGE), EP_PAGES_ABSENT);
+}
+
 WORLD_TEST(other_bytes_are_no_text)
 {
 	struct ep_program child;
 
 	fill_copy();
 	pages[2 * PAGE - 1]++;
+	memset(pages + PAGE, 0, PAGE / 2); /* what is there already is another file's, or none's */
 	child = start(w);
 	assert_null(ep_area_executable(place_of(w, child, 1)));
 	assert_int_equal(world_state(place_of(w, child, 1)), AREA_KNOWN);
@@ -253,20 +306,6 @@ WORLD_TEST(an_image_in_memory_is_an_executable_of_all_who_have_it)
 	assert_ptr_equal(ep_area_executable(world_area(w, b, (uintptr_t)image)), executable);
 	assert_int_equal(w->processes->stats.images, 2);
 	munmap(image, IMAGE_PAGES * PAGE);
-}
-
-/* What BPF finds for an address. */
-static uint32_t pages_of(struct world *w, struct ep_program program, const uint8_t *at)
-{
-	const struct ep_proc *proc = world_proc(w, program.pid);
-	const char *chunk = ep_delta_store_chunk(w->store, EP_REF_CHUNK(proc->rows));
-	const struct ep_row *row = (const struct ep_row *)(chunk + 4 * (size_t)EP_REF_WORD(proc->rows));
-
-	for (size_t i = 0; i < proc->n_rows; i++, row++) {
-		if ((uintptr_t)at >= row->start && (uintptr_t)at < row->end)
-			return row->pages;
-	}
-	return EP_PAGES_GONE;
 }
 
 /* Until it is known what it is, stacks in it come with their copies, and are walked then. */

@@ -316,6 +316,71 @@ EP_TEST(the_c_library_has_signal_frames_and_ends)
 	assert_true(stop);
 }
 
+static bool is_same_rule(const struct ep_unwind_table *a, uint32_t rule_a,
+			 const struct ep_unwind_table *b, uint32_t rule_b)
+{
+	bool is_in_table = !(rule_a & EP_RULE_IMMEDIATE) && rule_a >= EP_RULE_FIRST_TABLE;
+
+	if (!is_in_table)
+		return rule_a == rule_b;
+	if ((rule_b & EP_RULE_IMMEDIATE) || rule_b < EP_RULE_FIRST_TABLE)
+		return false;
+	return memcmp(&a->rules[rule_a - EP_RULE_FIRST_TABLE],
+		      &b->rules[rule_b - EP_RULE_FIRST_TABLE], sizeof(struct ep_rule)) == 0;
+}
+
+/*
+ * Every address of a stretch has the rule of the whole table, wherever in a function the stretch
+ * begins.
+ */
+EP_TEST(stretches_of_text_are_as_in_the_whole_table)
+{
+	static const char *const paths[] = {"/proc/self/exe", "/lib/x86_64-linux-gnu/libc.so.6",
+					    "/lib64/libc.so.6"};
+	size_t n_compared = 0;
+
+	for (size_t i = 0; i < EP_LEN(paths) && THIS_MACHINE == EM_X86_64; i++) {
+		struct ep_unwind_stretch all = {.end = UINT64_MAX / 2};
+		struct ep_unwind_table *whole = NULL;
+		struct ep_elf *elf = NULL;
+
+		if (ep_elf_open(paths[i], &elf) < 0)
+			continue;
+		assert_int_equal(ep_unwind_table_build_within(elf, &all, 1, &whole), 0);
+		for (uint32_t step = 1; step < 8; step += 3) {
+			struct ep_unwind_stretch stretches[64];
+			struct ep_unwind_table *table = NULL;
+			size_t n = 0;
+
+			for (uint64_t page = step;
+			     page < whole->segments[0].n_pages && n < EP_LEN(stretches);
+			     page += 3 * step) {
+				uint64_t start = whole->segments[0].va + page * EP_PAGE_BYTES;
+
+				stretches[n++] = (struct ep_unwind_stretch){
+					start, start + step * EP_PAGE_BYTES};
+			}
+			assert_int_equal(ep_unwind_table_build_within(elf, stretches, n, &table),
+					 0);
+			for (size_t k = 0; k < n; k++) {
+				for (uint64_t va = stretches[k].start; va < stretches[k].end;
+				     va++) {
+					uint32_t rule = ep_unwind_table_find(whole, va);
+
+					assert_true(is_same_rule(whole, rule, table,
+								 ep_unwind_table_find(table, va)));
+					n_compared++;
+				}
+			}
+			assert_true(n == 0 || table->n_deltas < whole->n_deltas);
+			ep_unwind_table_free(table);
+		}
+		ep_unwind_table_free(whole);
+		ep_elf_close(elf);
+	}
+	assert_true(n_compared > 100000 || THIS_MACHINE != EM_X86_64);
+}
+
 static struct ep_elf *open_debug_frame(void)
 {
 	if (!debug_frame_path || THIS_MACHINE != EM_X86_64)
