@@ -24,12 +24,9 @@
 /* One that is being laid out is looked at again after 10 ms, and after twice as long each time. */
 #define WAIT_NS	  (10 * EP_NS_PER_MS)
 #define MAX_WAITS 5
-/*
- * Text that is on its way after 80 ms at most, for a second in all: a large one takes some tenths
- * of it.
- */
+/* Text that is on its way after 80 ms at most, some 1.3 s in all: samples wait for 2 s. */
 #define MAX_DOUBLED    3
-#define MAX_TEXT_WAITS 14
+#define MAX_TEXT_WAITS 18
 /*
  * From the first sample in code of no file to one look at such memory, and from each to the next.
  */

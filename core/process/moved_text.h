@@ -3,7 +3,7 @@
  * Text that a program has copied out of its file into memory of no file, for huge pages, at the addresses where it was:
  * Node.js with --use-largepages, HHVM, ClickHouse, Intel's iodlr. What is still mapped of the file tells where its text
  * belongs; where the memory has the same bytes it is that text. While it has zeros where the file has something else,
- * the text is on its way: samples of the program wait, for a second at most, since return addresses on its stacks are
+ * the text is on its way: samples of the program wait, for 1.3 s, since return addresses on its stacks are
  * from before. What they lead to is known when all of it is there.
  *
  * Code of a file that a language has described may be copied to any address: a runtime maps its builtins once more, near to

@@ -12,7 +12,7 @@
 #define PAGE_BYTES 4096u
 
 extern char __start_moved[], __stop_moved[]; /* by the linker */
-#define SLOW_SPINS (100 * SPINS_PER_MS) /* for each page of it */
+#define SLOW_SPINS (20 * SPINS_PER_MS) /* for each page of it */
 #define KNOWN_TURNS 300 /* of about a millisecond: until all that is known of a program that starts is known */
 
 MOVED void spin(unsigned int n)
