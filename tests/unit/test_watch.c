@@ -216,19 +216,21 @@ WORLD_TEST(too_many_execs_wait)
 /* What wakes it cannot make it take more than a twentieth of a CPU. */
 WORLD_TEST(execs_are_paid_for)
 {
-	uint64_t cpu_ns, start_ns;
+	uint64_t start_ns, allowed;
+	unsigned int n_cheap = 0;
 
 	tire(world);
 	world->burn_ns = EP_NS_PER_MS;
+	tell(world->exec_fd);
+	(void)next_rest(world);
 	start_ns = ep_clock_mono_ns();
-	cpu_ns = ep_clock_thread_cpu_ns();
 	for (unsigned int i = 0; i < 12; i++) {
 		tell(world->exec_fd);
-		(void)next_rest(world);
+		n_cheap += next_rest(world) < 8 * EP_NS_PER_MS;
 	}
-	cpu_ns = ep_clock_thread_cpu_ns() - cpu_ns;
-	/* Twice: the look at the end of a rest is not paid for. */
-	assert_true(cpu_ns * 8 < ep_clock_mono_ns() - start_ns);
+	/* Ten short rests a second come back, and the look at the end of a rest is not paid for. */
+	allowed = 1 + 10 * (ep_clock_mono_ns() - start_ns) / EP_NS_PER_SEC;
+	assert_true(n_cheap <= 6 + allowed);
 }
 
 /* Nothing was asleep: an exec is not what user space lies in wait for. */
