@@ -26,6 +26,7 @@
 #define SKIP	 77
 /* Records of about 128 bytes: they fill a ring of 64 KiB, but not one of 128. */
 #define MAPPINGS 600
+#define TRIES	 4
 
 /* What was told of one child, in this order: a letter each. */
 struct child {
@@ -255,10 +256,13 @@ EP_TEST(losses_are_known_and_rings_grow)
 	/* Other processes lose some too. */
 	assert_true(machine->n_own + machine->n_lost >= MAPPINGS);
 	assert_int_equal(bytes_of_cpu(machine, cpu), 2 * EP_SIDEBAND_MIN_BYTES);
-	machine->n_own = machine->n_lost = 0;
-	map_often(fd, MAPPINGS);
-	ep_order_drain(machine->order);
-	ep_order_flush(machine->order);
+	/* Others write into the ring as well: it grows until all of that fits. */
+	for (unsigned int i = 0; i == 0 || (i < TRIES && machine->n_lost > 0); i++) {
+		machine->n_own = machine->n_lost = 0;
+		map_often(fd, MAPPINGS);
+		ep_order_drain(machine->order);
+		ep_order_flush(machine->order);
+	}
 	assert_int_equal(machine->n_lost, 0);
 	assert_int_equal(machine->n_own, MAPPINGS);
 	sched_setaffinity(0, sizeof(before), &before);

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from judge import Judge  # noqa: E402
+from otlp_rules import Judge  # noqa: E402
 from messages import value_of  # noqa: E402
 
 U64 = 0xffffffffffffffff

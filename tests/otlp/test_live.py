@@ -21,7 +21,7 @@ import time
 
 sys.dont_write_bytecode = True
 from otlp_test import Bench, Failure, make_certs, skip  # noqa: E402
-from judge import judge_all  # noqa: E402
+from otlp_rules import judge_all  # noqa: E402
 from peer import Peer  # noqa: E402
 
 FREQ = 200

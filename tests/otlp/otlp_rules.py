@@ -13,7 +13,7 @@
     profcheck   whatever profcheck/check.go of github.com/open-telemetry/sig-profiling refuses at commit d2ab6d50401a
                 (2026-08-21), with all of its options on: most of the above, and the two rules that say so
 
-    judge.py TEST_OTLP          what its tests encode (tests/unit/test_otlp.c), and what they expect of it
+    otlp_rules.py TEST_OTLP          what its tests encode (tests/unit/test_otlp.c), and what they expect of it
 """
 import collections
 import glob
