@@ -220,8 +220,8 @@ static uint64_t find_holder(const struct ep_fde_list *list, uint64_t va)
 }
 
 /*
- * A stretch begins with what holds there, which may have begun before it. False: they are too many.
- * 
+ * A stretch begins with what holds there, which may have begun before it. False: there are too
+ * many.
  */
 static bool limit_text(struct sources *sources, const struct ep_unwind_stretch *stretches, size_t n)
 {
