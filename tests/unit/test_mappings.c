@@ -65,7 +65,8 @@ static int tear_down(void **state)
 {
 	ep_autofree struct ep_sharer *sharer = *state;
 
-	ep_mappings_leave(sharer);
+	/* What it maps is the test's: it has let go of that. */
+	assert_null(sharer->mappings);
 	assert_int_equal(total, 0);
 	return 0;
 }
@@ -100,6 +101,7 @@ MAPPINGS_TEST(empty_range_is_refused_and_its_reference_taken)
 	assert_int_equal(insert(sharer->mappings, UINT64_MAX - 5, 3, &e), -EINVAL);
 	assert_int_equal(e.refs, 100);
 	assert_int_equal(sharer->mappings->areas.len, 0);
+	ep_mappings_leave(sharer);
 }
 
 MAPPINGS_TEST(what_was_there_already_changes_nothing)
@@ -130,6 +132,7 @@ MAPPINGS_TEST(late_record_does_not_cover_a_newer_one)
 	assert_int_equal(old.refs, 100);
 	assert_ptr_equal(ep_area_executable(find(sharer->mappings, 0x5800)), &new);
 	assert_null(find(sharer->mappings, 0x1000));
+	ep_mappings_leave(sharer);
 }
 
 MAPPINGS_TEST(area_in_the_middle_leaves_both_ends)
@@ -172,6 +175,7 @@ MAPPINGS_TEST(a_region_begins_where_what_touches_it_does)
 			fail_msg("0x%" PRIx64 ": 0x%" PRIx64, rows[i][0],
 				 ep_areas_region(&sharer->mappings->areas, rows[i][0]));
 	}
+	ep_mappings_leave(sharer);
 }
 
 /* As many pieces of one file as a process may map: what each address costs has a bound. */
@@ -188,6 +192,7 @@ MAPPINGS_TEST(a_region_of_many_pieces_is_cut)
 			 0x100000);
 	assert_int_equal(ep_areas_region(&sharer->mappings->areas, 0x100000 + 2999 * 0x1000),
 			 0x100000 + (2999 - 1024) * 0x1000);
+	ep_mappings_leave(sharer);
 }
 
 MAPPINGS_TEST(anonymous_areas_are_bounded)
@@ -205,6 +210,7 @@ MAPPINGS_TEST(anonymous_areas_are_bounded)
 	assert_ptr_equal(ep_area_executable(find(sharer->mappings, 0x7008fff)), &e);
 	assert_non_null(find(sharer->mappings, 0x100000));
 	assert_non_null(find(sharer->mappings, 0x100000 + 4999 * 0x10000));
+	ep_mappings_leave(sharer);
 }
 
 /* A process that maps and maps: its areas are not all moved to new memory for each. */
@@ -218,6 +224,7 @@ MAPPINGS_TEST(memory_grows_by_more_than_it_needs)
 		cap = sharer->mappings->areas.cap;
 	}
 	assert_true(grown < 50);
+	ep_mappings_leave(sharer);
 }
 
 /* --- whose they are -------------------------------------------------------------------------- */
@@ -244,6 +251,7 @@ MAPPINGS_TEST(child_shares_until_one_of_both_changes_something)
 	ep_mappings_leave(&child);
 	assert_int_equal(total, 1);
 	assert_int_equal(e.refs, 101);
+	ep_mappings_leave(sharer);
 }
 
 /* Many areas of a few files lead to as many uses in a copy, and each is in its file's list. */
@@ -269,6 +277,7 @@ MAPPINGS_TEST(copy_has_a_use_for_each_file)
 	assert_int_equal(b.refs, 102);
 	ep_mappings_leave(&child);
 	assert_int_equal(a.refs, 101);
+	ep_mappings_leave(sharer);
 }
 
 /* A child was copied while a file was looked at: it gets the answer as well. */
@@ -294,6 +303,7 @@ MAPPINGS_TEST(copies_wait_for_the_same_look)
 	assert_ptr_equal(ep_area_executable(find(child.mappings, 0x1000)), &e);
 	assert_ptr_equal(ep_area_executable(find(sharer->mappings, 0x1000)), &e);
 	ep_mappings_leave(&child);
+	ep_mappings_leave(sharer);
 }
 
 /* What was mapped since is not the child's; what it shares stays whole. */
@@ -315,6 +325,7 @@ MAPPINGS_TEST(what_is_cut_is_not_cut_for_others)
 	assert_int_equal(ep_mappings_cut_time(&child, 6, UINT64_MAX), 1);
 	assert_int_equal(child.mappings->areas.len, 0);
 	ep_mappings_leave(&child);
+	ep_mappings_leave(sharer);
 }
 
 /* The one where it was found is asked first, and all others when it is done. */
