@@ -52,8 +52,8 @@ def faults(only=""):
             for fault in tomllib.load(file).get("fault", []):
                 if set(fault) != set(KEYS):
                     raise Broken(f"{path}: {fault.get('name')}: has {', '.join(fault)}, wanted are {', '.join(KEYS)}")
-                if not re.fullmatch(r"[\w ]+", fault["tests"]):
-                    raise Broken(f"{path}: {fault['name']}: {fault['tests']!r} are no names of tests, words with spaces between")
+                if "," in fault["tests"]:
+                    raise Broken(f"{path}: {fault['name']}: {fault['tests']!r} has a comma: names of tests are words")
                 found.append(fault)
     names = [fault["name"] for fault in found]
     for name in {name for name in names if names.count(name) > 1}:

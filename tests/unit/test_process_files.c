@@ -585,6 +585,23 @@ WORLD_TEST(children_and_theirs_get_the_answer)
 	assert_int_equal(w->passed, 2);
 }
 
+/* BPF is told of each of them, whoever asked. */
+WORLD_TEST(all_who_share_mappings_are_told)
+{
+	uint64_t asked_ns;
+
+	(void)start_copy(w);
+	world_publish(w);
+	world_fork(w, world_now(), prog.pid, other);
+	asked_ns = world_now();
+	assert_int_equal(world_state(world_area(w, other, ADDR)), AREA_ASKED);
+	world_settle(w);
+	world_publish(w);
+	assert_ptr_equal(world_process(w, prog)->sharer.mappings, world_process(w, other)->sharer.mappings);
+	assert_true(world_process(w, prog)->published.at_ns > asked_ns);
+	assert_true(world_process(w, other)->published.at_ns > asked_ns);
+}
+
 /* What it asks for itself is not answered by what its parent asks. */
 WORLD_TEST(child_that_executed_something_waits_for_its_own)
 {
