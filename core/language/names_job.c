@@ -262,8 +262,8 @@ static int start_job(struct names_job *job)
 }
 
 /*
- * The job's other frames are queued behind the jobs of others. Among processes over their
- * budget the one that has spent least by now is served next.
+ * The job's other frames wait at the end of the queue. Of the processes that are over their budget,
+ * the one that has spent least is served next.
  */
 static bool go_on(struct names_job *job)
 {

@@ -197,7 +197,7 @@ static int read_word(struct reading *reading, const char *word)
 	return follow(path, reading->envp, reading->paths);
 }
 
-/* The text behind a shell's -c, or env's -S: each separator may be followed by a program's name. */
+/* The text after a shell's -c, or env's -S: a program's name may follow each separator. */
 static int read_text(struct reading *reading, const char *argument)
 {
 	char text[MAX_TEXT], *rest = text, *command, *word;

@@ -132,7 +132,7 @@ static void replay(struct ep_processes *processes, const struct ep_process_event
 
 /*
  * The mappings that its parent had at the fork, in the same namespace. 0, -E2BIG: there are too
- * many, -ENOMEM, -ESTALE: the parent's were found out behind that.
+ * many, -ENOMEM, -ESTALE: the parent's were learned after the fork.
  */
 static int inherit_mappings(struct ep_processes *processes, struct ep_process *child,
 			    struct ep_process *parent)
@@ -417,7 +417,7 @@ static void coarsen(struct ep_mappings *mappings)
 	mappings->coarse_len = mappings->areas.len;
 }
 
-/* Records of it are followed. Of others of its time some are missing, or would be. */
+/* False: other records of the same time are missing, or would be, so this one is ignored. */
 static bool is_followed(struct ep_processes *processes, struct ep_process *process,
 			const struct ep_mapping_event *event)
 {

@@ -121,7 +121,7 @@ int ep_executables_new(struct uv_loop_s *loop, struct ep_delta_store *store,
 void ep_executables_set_memory(struct ep_executables *executables, struct ep_memory_budget *memory);
 /* So many of their files stay open at once; before the first one is analysed. */
 void ep_executables_set_max_files(struct ep_executables *executables, size_t max);
-/* Of large libraries tables are made of those parts that stacks lead to. The same. */
+/* Makes tables of large libraries only for the parts that stacks reach; called before the first analysis. */
 void ep_executables_divide(struct ep_executables *executables);
 /* `leaving` is called before the file of an executable that nobody maps any more is closed. */
 void ep_executables_set_leaving(struct ep_executables *executables,

@@ -177,8 +177,8 @@ static void confirm(struct ep_file_cache *cache, struct ep_file_entry *entry, ui
 
 /*
  * A running process still maps something, even when the file that the record named is gone: it is
- * read. Of one that has ended the build id decides, if it was seen under the same path in the same
- * namespace.
+ * read. For a process that has ended, the build id decides, if it was seen under the same path in
+ * the same namespace.
  */
 static struct ep_executable *do_without(struct ep_file_cache *cache,
 					const struct ep_file_look *look,

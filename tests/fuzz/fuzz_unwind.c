@@ -178,6 +178,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ep_cleanup(ep_elf_closep) struct ep_elf *elf = NULL;
 	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *table = NULL;
 	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *with_debug = NULL;
+	ep_cleanup(ep_unwind_table_freep) struct ep_unwind_table *parts = NULL;
+	static const struct ep_unwind_stretch stretches[] = {
+		{0x1000, 0x2000}, {0x3000, 0x9000}, {0x401000, 0x440000}, {1ull << 47, UINT64_MAX - 4095}};
 
 	if (size < SELFMAG || memcmp(data, ELFMAG, SELFMAG) != 0) {
 		build_sections(data, size);
@@ -189,5 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_table(table);
 	if (ep_unwind_table_build(elf, elf, &with_debug) == 0)
 		check_table(with_debug);
+	if (ep_unwind_table_build_within(elf, stretches, EP_LEN(stretches), &parts) == 0)
+		check_table(parts);
 	return 0;
 }
