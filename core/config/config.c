@@ -20,16 +20,24 @@ struct parse {
 	const char *section;
 };
 
+struct ep_config_file *ep_config_ref(struct ep_config_file *config)
+{
+	config->refs++;
+	return config;
+}
+
 void ep_config_free(struct ep_config_file *config)
 {
 	struct ep_config_exporter *exporter;
 
-	if (!config)
+	if (!config || config->refs-- > 0)
 		return;
 	ep_vec_each (&config->exporters, exporter) {
 		ep_config_exporter_fini(exporter);
 	}
 	ep_vec_fini(&config->exporters);
+	for (size_t i = 0; i < EP_FILTER_KEYS; i++)
+		ep_config_strings_fini(&config->filter.values[i]);
 	ep_config_strings_fini(&config->plugins.enable);
 	ep_config_strings_fini(&config->plugins.languages);
 	for (size_t i = 0; i < EP_LEN(config->sources); i++)
@@ -266,7 +274,7 @@ static struct ep_config_where where_of(const struct ep_config_file *config, enum
 }
 
 /* What no key shows by itself. */
-static void check_together(const struct ep_config_file *config, struct ep_config_problems *problems)
+static void check_together(struct ep_config_file *config, struct ep_config_problems *problems)
 {
 	enum ep_config_key key = config->sources[EP_CONFIG_LIMITS_RING].origin
 					 ? EP_CONFIG_LIMITS_RING
@@ -282,6 +290,7 @@ static void check_together(const struct ep_config_file *config, struct ep_config
 				      ring, memory);
 	}
 	ep_config_check_enabled(config, problems);
+	(void)ep_config_make_filter(config, problems);
 }
 
 /* 0; 1 where there are problems; then what could be read is given as well. */

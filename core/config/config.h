@@ -8,6 +8,7 @@
 #define EP_CONFIG_H
 
 #include "core/base/log.h"
+#include "core/config/filter.h"
 #include "core/config/problems.h"
 
 #include <stdint.h>
@@ -49,6 +50,8 @@ struct ep_config_source {
 
 enum ep_config_key {
 	EP_CONFIG_SAMPLING_FREQ,
+	EP_CONFIG_FILTER_FIRST, /* by enum ep_filter_key */
+	EP_CONFIG_FILTER_INHERIT = EP_CONFIG_FILTER_FIRST + EP_FILTER_KEYS,
 	EP_CONFIG_LIMITS_MEMORY,
 	EP_CONFIG_LIMITS_RING,
 	EP_CONFIG_SYMBOLS_NATIVE,
@@ -62,10 +65,16 @@ enum ep_config_key {
 };
 
 struct ep_config_file {
+	uint32_t refs; /* beyond the first */
 	char *path; /* as given; NULL when there was no file */
 	struct {
 		uint32_t freq_hz; /* 1..10000 */
 	} sampling;
+	struct {
+		struct ep_config_strings values[EP_FILTER_KEYS];
+		bool inherit; /* children of processes by pid are recorded, too */
+		struct ep_filter all; /* of these; its texts are those of `values` */
+	} filter;
 	struct {
 		uint64_t memory_bytes; /* heap and BPF memory */
 		uint64_t ring_bytes;   /* at most; the ring takes a power of two */
@@ -106,6 +115,8 @@ int ep_config_inspect(const char *path, char *const *env, struct ep_config_probl
 /* The same from bytes; `name` stands for the path in messages. Exporters are not required. */
 int ep_config_parse(const char *name, const char *text, size_t len, char *const *env,
 		    struct ep_config_problems *problems, struct ep_config_file **ret_config);
+struct ep_config_file *ep_config_ref(struct ep_config_file *config);
+/* Gives a reference back; the last one frees it. Accepts NULL. */
 void ep_config_free(struct ep_config_file *config);
 static inline void ep_config_freep(struct ep_config_file **config)
 {
@@ -118,6 +129,12 @@ static inline void ep_config_freep(struct ep_config_file **config)
  */
 int ep_config_set(struct ep_config_file *config, const char *key, const char *text,
 		  const char *origin, struct ep_config_problems *problems);
+
+/* Do both say the same in this section, or of this key in it? Not of exporters. */
+bool ep_config_is_same(const struct ep_config_file *a, const struct ep_config_file *b,
+		       const char *section, const char *key);
+/* The same of what exporters there are and of their options. */
+bool ep_config_has_same_exporters(const struct ep_config_file *a, const struct ep_config_file *b);
 
 /* The whole configuration as TOML that parses back to it; keys at their default are comments. */
 int ep_config_print(const struct ep_config_file *config, FILE *out);

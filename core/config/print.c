@@ -58,6 +58,7 @@ int ep_config_format_value(const struct ep_config_file *config, const struct ep_
 	case KEY_DIR:
 		return ep_config_format_string(ret_bytes, *(char *const *)field);
 	case KEY_PLUGINS:
+	case KEY_FILTER:
 		return format_strings(ret_bytes, field);
 	case KEY_LEVEL:
 		return ep_config_format_string(ret_bytes,

@@ -11,9 +11,24 @@
 #define MIB	      (1ULL << 20)
 #define FIELD(member) offsetof(struct ep_config_file, member)
 
+#define FILTER_ROW(key, name, help)                                                                \
+	[EP_CONFIG_FILTER_FIRST + EP_FILTER_##key] = {                                             \
+		"filter", name, KEY_FILTER, FIELD(filter.values[EP_FILTER_##key]), 0, 0, "", help}
+
 const struct ep_config_spec ep_config_specs[EP_CONFIG_KEY_COUNT] = {
 	[EP_CONFIG_SAMPLING_FREQ] = {"sampling", "freq", KEY_INT, FIELD(sampling.freq_hz), 1, 10000,
 				     "20", "samples per second on every CPU"},
+	FILTER_ROW(PID, "pid", "only these processes and their children"),
+	FILTER_ROW(TID, "tid", "only these threads"),
+	FILTER_ROW(CGROUP, "cgroup", "only these cgroups (v2), and those below them"),
+	FILTER_ROW(CONTAINER, "container", "only containers whose ids begin so"),
+	FILTER_ROW(UNIT, "unit", "only these units of systemd"),
+	FILTER_ROW(COMM, "comm", "only processes with such names: \"java*\"; \"!bash\": all but that"),
+	FILTER_ROW(EXE, "exe", "only processes that run such files: \"/opt/*\""),
+	FILTER_ROW(USER, "user", "only what runs with the rights of these users"),
+	FILTER_ROW(CPU, "cpu", "only these CPUs: \"0-3,5\""),
+	[EP_CONFIG_FILTER_INHERIT] = {"filter", "inherit", KEY_BOOL, FIELD(filter.inherit), 0, 0,
+				      "true", "of pid: their children as well"},
 	[EP_CONFIG_LIMITS_MEMORY] = {"limits", "memory", KEY_BYTES, FIELD(limits.memory_bytes),
 				     32 * MIB, 1024 * 1024 * MIB, "64MiB",
 				     "heap and BPF memory together; what is not used goes first"},
@@ -181,12 +196,24 @@ static int set_level(void *field, const struct ep_config_spec *spec, const char 
 	return -EINVAL;
 }
 
+static int add_string(struct ep_config_strings *list, const char *text)
+{
+	char **items = reallocarray(list->items, list->len + 1, sizeof(*items));
+
+	if (!items)
+		return -ENOMEM;
+	list->items = items;
+	items[list->len] = strdup(text);
+	if (!items[list->len])
+		return -ENOMEM;
+	list->len++;
+	return 0;
+}
+
 static int add_plugin(struct ep_config_strings *list, const struct ep_config_spec *spec,
 		      const char *name, struct ep_config_where where,
 		      struct ep_config_problems *problems)
 {
-	char **items, *copy;
-
 	if (!ep_plugin_name_ok(name)) {
 		ep_config_problem_add(problems, where,
 				      "%s: '%s' is no plugin's name: a-z, 0-9 and _, at most %d",
@@ -199,19 +226,56 @@ static int add_plugin(struct ep_config_strings *list, const struct ep_config_spe
 					      name);
 			return -EINVAL;
 		}
-	items = reallocarray(list->items, list->len + 1, sizeof(*items));
-	if (!items)
-		return -ENOMEM;
-	list->items = items;
-	copy = strdup(name);
-	if (!copy)
-		return -ENOMEM;
-	items[list->len++] = copy;
+	return add_string(list, name);
+}
+
+static int add_filter_value(struct ep_config_strings *list, const struct ep_config_spec *spec,
+			    const char *text, struct ep_config_where where,
+			    struct ep_config_problems *problems)
+{
+	struct ep_filter filter = {0};
+	char error[256];
+
+	if (ep_filter_add(&filter, ep_filter_key_by_name(spec->key), spec->key, text, error,
+			  sizeof(error)) < 0) {
+		ep_config_problem_add(problems, where, "%s", error);
+		return -EINVAL;
+	}
+	return add_string(list, text);
+}
+
+static int add_item(struct ep_config_strings *list, const struct ep_config_spec *spec,
+		    const char *text, struct ep_config_where where,
+		    struct ep_config_problems *problems)
+{
+	return spec->kind == KEY_FILTER ? add_filter_value(list, spec, text, where, problems)
+					: add_plugin(list, spec, text, where, problems);
+}
+
+int ep_config_make_filter(struct ep_config_file *config, struct ep_config_problems *problems)
+{
+	struct ep_filter *filter = &config->filter.all;
+	char error[256];
+
+	*filter = (struct ep_filter){.no_inherit = !config->filter.inherit};
+	for (size_t key = 0; key < EP_FILTER_KEYS; key++) {
+		const struct ep_config_strings *values = &config->filter.values[key];
+		const struct ep_config_source *source = &config->sources[EP_CONFIG_FILTER_FIRST + key];
+		struct ep_config_where where = {source->origin, source->line, source->column};
+
+		for (size_t i = 0; i < values->len; i++) {
+			if (ep_filter_add(filter, (enum ep_filter_key)key, ep_filter_keys[key].name,
+					  values->items[i], error, sizeof(error)) == 0)
+				continue;
+			ep_config_problem_add(problems, where, "%s", error);
+			return -EINVAL;
+		}
+	}
 	return 0;
 }
 
 /* Takes `list` when r is 0, frees it otherwise. */
-static int replace_plugins(void *field, struct ep_config_strings *list, int r)
+static int replace_list(void *field, struct ep_config_strings *list, int r)
 {
 	if (r == 0) {
 		ep_config_strings_fini(field);
@@ -233,7 +297,17 @@ static int set_plugins(void *field, const struct ep_config_spec *spec, const cha
 
 	while (r == 0 && text[0] && (name = strsep(&rest, ",")))
 		r = add_plugin(&list, spec, name, where, problems);
-	return replace_plugins(field, &list, r);
+	return replace_list(field, &list, r);
+}
+
+/* One value: what a key of the filter takes several of, it divides by itself. */
+static int set_filter(void *field, const struct ep_config_spec *spec, const char *text,
+		      struct ep_config_where where, struct ep_config_problems *problems)
+{
+	struct ep_config_strings list = {0};
+	int r = text[0] ? add_filter_value(&list, spec, text, where, problems) : 0;
+
+	return replace_list(field, &list, r);
 }
 
 typedef int (*set_fn)(void *field, const struct ep_config_spec *spec, const char *text,
@@ -242,6 +316,7 @@ typedef int (*set_fn)(void *field, const struct ep_config_spec *spec, const char
 static const set_fn setters[] = {
 	[KEY_INT] = set_int, [KEY_BYTES] = set_bytes,	  [KEY_BOOL] = set_bool,
 	[KEY_DIR] = set_dir, [KEY_PLUGINS] = set_plugins, [KEY_LEVEL] = set_level,
+	[KEY_FILTER] = set_filter,
 };
 
 static int set_source(struct ep_config_file *config, const struct ep_config_spec *spec,
@@ -277,28 +352,56 @@ static int wrong_type(const struct ep_config_spec *spec, const char *wanted,
 	return -EINVAL;
 }
 
-static int set_plugins_node(struct ep_config_file *config, const struct ep_config_spec *spec,
-			    const struct ep_toml_node *node, struct ep_config_where where,
-			    struct ep_config_problems *problems)
+static int wrong_byte(const struct ep_config_spec *spec, struct ep_config_where where,
+		      struct ep_config_problems *problems)
+{
+	ep_config_problem_add(problems, where, "%s contains a NUL character", spec->key);
+	return -EINVAL;
+}
+
+static bool is_item(const struct ep_config_spec *spec, const struct ep_toml_node *node)
+{
+	enum ep_toml_type type = ep_toml_type_of(node);
+
+	return type == EP_TOML_STRING || (type == EP_TOML_INT && spec->kind == KEY_FILTER);
+}
+
+static int add_item_node(struct ep_config_strings *list, const struct ep_config_spec *spec,
+			 const struct ep_toml_node *node, const char *origin,
+			 struct ep_config_problems *problems)
+{
+	struct ep_toml_where at = ep_toml_where_of(node);
+	struct ep_config_where where = {origin, at.line, at.column};
+	const char *text;
+	char number[32];
+	size_t len;
+
+	if (!is_item(spec, node))
+		return wrong_type(spec, "an array of strings", node, where, problems);
+	if (ep_toml_type_of(node) == EP_TOML_STRING) {
+		text = ep_toml_string(node, &len);
+		return strlen(text) == len ? add_item(list, spec, text, where, problems)
+					   : wrong_byte(spec, where, problems);
+	}
+	snprintf(number, sizeof(number), "%" PRId64, ep_toml_int(node));
+	return add_item(list, spec, number, where, problems);
+}
+
+/* An array; of a filter also what would be its only element. */
+static int set_list_node(struct ep_config_file *config, const struct ep_config_spec *spec,
+			 const struct ep_toml_node *node, struct ep_config_where where,
+			 struct ep_config_problems *problems)
 {
 	struct ep_config_strings list = {0};
 	int r = 0;
 
-	if (ep_toml_type_of(node) != EP_TOML_ARRAY)
+	if (spec->kind == KEY_FILTER && is_item(spec, node))
+		r = add_item_node(&list, spec, node, where.origin, problems);
+	else if (ep_toml_type_of(node) != EP_TOML_ARRAY)
 		return wrong_type(spec, "an array of strings", node, where, problems);
-	for (size_t i = 0; i < ep_toml_len(node) && r == 0; i++) {
-		const struct ep_toml_node *item = ep_toml_at(node, i);
-		struct ep_toml_where at = ep_toml_where_of(item);
-		struct ep_config_where item_where = {where.origin, at.line, at.column};
-		size_t len;
-
-		if (ep_toml_type_of(item) != EP_TOML_STRING)
-			r = wrong_type(spec, "an array of strings", item, item_where, problems);
-		else
-			r = add_plugin(&list, spec, ep_toml_string(item, &len), item_where,
-				       problems);
-	}
-	r = replace_plugins(field_of(config, spec), &list, r);
+	for (size_t i = 0; i < ep_toml_len(node) && r == 0; i++)
+		r = add_item_node(&list, spec, ep_toml_at(node, i), where.origin, problems);
+	r = replace_list(field_of(config, spec), &list, r);
 	return r < 0 ? r : set_source(config, spec, where);
 }
 
@@ -323,15 +426,12 @@ int ep_config_set_node(struct ep_config_file *config, const struct ep_config_spe
 	char number[32];
 	size_t len;
 
-	if (spec->kind == KEY_PLUGINS)
-		return set_plugins_node(config, spec, node, where, problems);
+	if (spec->kind == KEY_PLUGINS || spec->kind == KEY_FILTER)
+		return set_list_node(config, spec, node, where, problems);
 	if (type == EP_TOML_STRING && kinds[spec->kind].string) {
 		text = ep_toml_string(node, &len);
-		if (strlen(text) != len) {
-			ep_config_problem_add(problems, where, "%s contains a NUL character",
-					      spec->key);
-			return -EINVAL;
-		}
+		if (strlen(text) != len)
+			return wrong_byte(spec, where, problems);
 	} else if (type == EP_TOML_INT && kinds[spec->kind].integer) {
 		snprintf(number, sizeof(number), "%" PRId64, ep_toml_int(node));
 		text = number;

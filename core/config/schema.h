@@ -16,6 +16,7 @@ enum key_kind {
 	KEY_DIR,     /* char *, an absolute path */
 	KEY_PLUGINS, /* struct ep_config_strings of plugin names */
 	KEY_LEVEL,   /* enum ep_log_level */
+	KEY_FILTER,  /* struct ep_config_strings of values of a filter (filter.h) */
 };
 
 struct ep_config_spec {
@@ -50,6 +51,9 @@ int ep_config_set_node(struct ep_config_file *config, const struct ep_config_spe
 int ep_config_format_value(const struct ep_config_file *config, const struct ep_config_spec *spec,
 			   struct ep_vec *ret_bytes);
 int ep_config_format_string(struct ep_vec *bytes, const char *text);
+
+/* Makes config->filter.all of its values. -EINVAL with a problem added. */
+int ep_config_make_filter(struct ep_config_file *config, struct ep_config_problems *problems);
 
 /* exporter.c: the value of the top-level key "exporter". 0, -EINVAL, -ENOMEM. */
 int ep_config_parse_exporters(struct ep_config_file *config, const struct ep_toml_node *node,

@@ -85,6 +85,12 @@ static const struct {
 	 "f:3:12: interval must be from 100ms to 24h, not '0'\n"},
 	{"[[exporter]]\ntype = \"pprof\"\nx = 1.5",
 	 "f:3:5: x must be a string, an integer, true or false, not a float\n"},
+	{"[filter]\ncom = \"x\"", "f:2:1: unknown key 'com' in [filter] (did you mean 'comm'?)\n"},
+	{"[filter]\npid = \"x\"", "f:2:7: pid takes process ids with commas between them, like pid "
+				 "1234,1235\n"},
+	{"[filter]\ncpu = [1, true]", "f:2:11: cpu must be an array of strings, not true or false\n"},
+	{"[filter]\ncomm = 1.5", "f:2:8: comm must be an array of strings, not a float\n"},
+	{"[filter]\ncomm = [\"a\\u0000b\"]", "f:2:9: comm contains a NUL character\n"},
 	{"[log]\nlevel = \"x\"\n[sampling]\nfrequency = 3\nfreq = 0\n",
 	 "f:2:9: level must be error, warn, info or debug, not 'x'\n"
 	 "f:4:1: unknown key 'frequency' in [sampling] (did you mean 'freq'?)\n"
@@ -148,6 +154,48 @@ EP_TEST(a_file_sets_every_key)
 	assert_int_equal(config->plugins.enable.len, 2);
 	assert_false(config->security.filter_system_calls);
 	assert_int_equal(config->log.level, EP_LOG_DEBUG);
+}
+
+EP_TEST(a_filter_is_that_of_the_recorder)
+{
+	static char variable[] = "EBPF_PROFILER_FILTER_COMM=!bash";
+	char *env[] = {variable, NULL};
+	ep_cleanup(ep_config_freep) struct ep_config_file *config =
+		parse_ok("[filter]\ncpu = \"0-1,3\"\npid = [12, \"34,56\"]\ncomm = \"x\"\ninherit = false\n", env);
+	const struct ep_filter *filter = &config->filter.all;
+	uint32_t pids[4];
+
+	assert_true(filter->no_inherit);
+	assert_int_equal(ep_filter_numbers(filter, EP_FILTER_PID, pids, 4), 3);
+	assert_int_equal(pids[0] + pids[1] + pids[2], 12 + 34 + 56);
+	assert_true(ep_filter_takes_number(filter, EP_FILTER_CPU, 1));
+	assert_false(ep_filter_takes_number(filter, EP_FILTER_CPU, 2));
+	assert_false(ep_filter_asks(filter, EP_FILTER_COMM)); /* the environment wins */
+	assert_true(ep_filter_never(filter) & EP_FILTER_OUT(EP_FILTER_COMM));
+}
+
+EP_TEST(what_two_files_say_is_compared)
+{
+	static const char text[] = "[sampling]\nfreq = 99\n[filter]\nuser = [\"0\"]\n"
+				   "[[exporter]]\ntype = \"pprof\"\nkeep = 7\n";
+	ep_cleanup(ep_config_freep) struct ep_config_file *first = parse_ok(text, NULL);
+	ep_cleanup(ep_config_freep) struct ep_config_file *same = parse_ok(text, NULL);
+	ep_cleanup(ep_config_freep) struct ep_config_file *other =
+		parse_ok("[sampling]\nfreq = 98\n[filter]\nuser = [\"0\", \"1\"]\n[log]\nlevel = \"warn\"\n"
+			 "[[exporter]]\ntype = \"pprof\"\nkeep = 8\n",
+			 NULL);
+
+	assert_true(ep_config_is_same(first, same, "sampling", NULL));
+	assert_true(ep_config_is_same(first, same, "filter", NULL));
+	assert_true(ep_config_has_same_exporters(first, same));
+	assert_false(ep_config_is_same(first, other, "sampling", "freq"));
+	assert_false(ep_config_is_same(first, other, "filter", NULL));
+	assert_true(ep_config_is_same(first, other, "filter", "comm"));
+	assert_true(ep_config_is_same(first, other, "limits", NULL));
+	assert_false(ep_config_is_same(first, other, "log", "level"));
+	assert_false(ep_config_has_same_exporters(first, other));
+	ep_vec_at(&same->exporters, struct ep_config_exporter, 0)->interval_ns++;
+	assert_false(ep_config_has_same_exporters(first, same));
 }
 
 EP_TEST(exporters_keep_the_keys_of_their_plugin)
