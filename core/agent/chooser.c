@@ -401,7 +401,7 @@ static int check_term(const struct tree *tree, size_t i, char *sentence, size_t 
 		return 0;
 	switch (term->key) {
 	case EP_FILTER_CGROUP:
-		snprintf(sentence, bytes, "-G: there is no cgroup '%.*s' in %s: see `systemd-cgls`", len,
+		snprintf(sentence, bytes, "there is no cgroup '%.*s' in %s: see `systemd-cgls`", len,
 			 term->text, tree->mount);
 		return -EINVAL;
 	case EP_FILTER_CONTAINER:
@@ -415,7 +415,7 @@ static int check_term(const struct tree *tree, size_t i, char *sentence, size_t 
 	case EP_FILTER_TID:
 		if (ep_process_read_stat((pid_t)term->number, &info) == 0)
 			return 0;
-		snprintf(sentence, bytes, "-t: there is no thread %.*s: see `ps -eL`", len, term->text);
+		snprintf(sentence, bytes, "there is no thread %.*s: see `ps -eL`", len, term->text);
 		return -EINVAL;
 	default:
 		return 0;
@@ -432,7 +432,7 @@ static int check_cpus(const struct ep_filter *filter, char *sentence, size_t byt
 		if (ep_cpus_has(&online, cpu) && ep_filter_takes_number(filter, EP_FILTER_CPU, cpu))
 			return 0;
 	}
-	snprintf(sentence, bytes, "-C: none of these CPUs is online: see `lscpu`");
+	snprintf(sentence, bytes, "none of the chosen CPUs is online: see `lscpu`");
 	return -EINVAL;
 }
 
@@ -445,7 +445,7 @@ int ep_chooser_check(const struct ep_filter *filter, char *sentence, size_t byte
 	if (r == 0 && used & EP_FILTER_CGROUPS) {
 		r = ep_cgroup_find_mount(tree.mount);
 		if (r < 0)
-			snprintf(sentence, bytes, "-G, --container and --unit go by cgroup v2, which is "
+			snprintf(sentence, bytes, "cgroups, containers and units go by cgroup v2, which is "
 				 "not mounted here: use -p, or boot with systemd.unified_cgroup_hierarchy=1");
 		else
 			(void)ep_cgroups_walk(tree.mount, check_at, &tree);

@@ -43,6 +43,15 @@
 /* Analyses and attaches have limits of some seconds of CPU time: a worker that takes longer waits for something. */
 #define WORKERS_HANG_NS (60 * EP_NS_PER_SEC)
 
+/* Others may live a moment longer, and what they read is still waited for. Loop's thread. */
+static size_t n_sessions;
+
+static void wait_for_readers_at_most(uint64_t ns)
+{
+	if (n_sessions <= 1)
+		ep_readers_wait_at_most(ns);
+}
+
 /* --- looks and ticks ------------------------------------------------------------------------- */
 
 static void start_names(struct ep_session *session, enum ep_namer_when when)
@@ -409,7 +418,7 @@ static int init_watch(struct ep_session *session)
 
 static void free_parts(struct ep_session *session)
 {
-	ep_copies_set_memory(NULL);
+	ep_copies_forget_memory(&session->files);
 	ep_namer_free(session->namer);
 	for (size_t i = 0; i < session->n_stores; i++)
 		ep_store_free(session->stores[i]);
@@ -423,6 +432,7 @@ static void free_parts(struct ep_session *session)
 	ep_kernel_code_free(session->kernel_code);
 	free(session->cpus);
 	free(session);
+	n_sessions--;
 }
 
 static int new_parts(struct ep_session *session, enum ep_session_stage *stage)
@@ -464,6 +474,7 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 	*ret_stage = EP_STAGE_MEMORY;
 	if (!session)
 		return -ENOMEM;
+	n_sessions++;
 	ep_readers_wait_at_most(EP_READER_LATE_NS);
 	session->options = *options;
 	TAILQ_INIT(&session->seals);
@@ -550,7 +561,7 @@ void ep_session_stop(struct ep_session *session)
 {
 	if (!session->sampling)
 		return;
-	ep_readers_wait_at_most(LAST_ANSWER_NS);
+	wait_for_readers_at_most(LAST_ANSWER_NS);
 	ep_events_stop(session->events);
 	session->sampling = false;
 	break_loads(session);
@@ -605,7 +616,7 @@ void ep_session_close(struct ep_session *session, void (*done)(void *arg), void 
 	__atomic_store_n(&session->cancelled, true, __ATOMIC_RELAXED);
 	if (session->sampling)
 		ep_session_stop(session);
-	ep_readers_wait_at_most(0);
+	wait_for_readers_at_most(0);
 	if (session->is_breaking)
 		uv_close((uv_handle_t *)&session->breaking, NULL);
 	if (session->handles_ready)
@@ -667,6 +678,6 @@ int ep_session_seal(struct ep_session *session, uint32_t store, uint64_t wait_ns
 
 void ep_session_hasten(struct ep_session *session)
 {
-	ep_readers_wait_at_most(0);
+	wait_for_readers_at_most(0);
 	ep_session_hasten_seals(session);
 }

@@ -28,8 +28,11 @@ int ep_memory_budget_take(struct ep_memory_budget *budget, size_t bytes)
 
 void ep_memory_budget_give(struct ep_memory_budget *budget, size_t bytes)
 {
-	if (budget)
-		atomic_fetch_sub(&budget->used, bytes);
+	size_t used = budget ? atomic_load(&budget->used) : 0;
+
+	/* What was taken of another one, which came before it, may be more than that. */
+	while (used > 0 && !atomic_compare_exchange_weak(&budget->used, &used, used - EP_MIN(used, bytes)))
+		;
 }
 
 void ep_memory_budget_spend(struct ep_memory_budget *budget, size_t bytes)

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent: samples for ever, gives a batch to each exporter at its interval. */
+/*
+ * The agent: samples for ever, gives a batch to each exporter at its interval. SIGHUP writes what was
+ * sampled and reads the configuration again.
+ */
+#include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/cli/agent_run.h"
 #include "core/cli/commands.h"
 #include "core/cli/config_outputs.h"
 #include "core/cli/limit_calls.h"
@@ -8,86 +13,29 @@
 #include "core/cli/service.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
+#include <string.h>
 #include <uv.h>
 
-#define NAMES_WAIT_NS	 (3ull * 1000 * 1000 * 1000)
-#define LAST_WAIT_NS	 (200ull * 1000 * 1000) /* for names, when the agent ends */
-#define INTERVAL_BYTES	 (10u << 20) /* one program has half of it at most */
-#define MAX_TRACKS	 8
-#define HELD_MAX_BYTES	 (8u << 20)
-
-/* The exporters that share an interval length, and the store that is sealed for them. */
-struct track {
-	struct agent *agent;
-	uint64_t interval_ns;
-	uint32_t store;
-	uint64_t exporters; /* bit n: output n */
-	uv_timer_t timer;
-};
+/* A new configuration begins when its session knows the machine, or after so long. */
+#define SETTLE_NS      (5 * EP_NS_PER_SEC)
+#define SETTLE_LOOK_MS 5
 
 struct agent {
-	struct ep_config_file *config;
-	struct ep_session *session;
-	struct ep_outputs outputs;
-	struct track tracks[MAX_TRACKS];
-	size_t n_tracks;
-	size_t sealing; /* batches that are not submitted yet */
+	const struct ep_args *args;
+	uv_loop_t *loop;
+	struct ep_agent_run *now;    /* what samples */
+	struct ep_agent_run *next;   /* will sample when it is settled */
+	struct ep_agent_run *before; /* has sampled, and writes that */
+	uint64_t next_since_ns;
+	uv_timer_t settle; /* while there is a next one */
+	bool again; /* SIGHUP came while one configuration took over from another */
 	struct ep_service service;
 	uv_signal_t term, interrupt, user, hangup;
 	bool ending;
 };
 
-/* --- batches --------------------------------------------------------------------------------- */
-
-static void close_agent(void *arg);
-
-/* At the end an earlier interval may still wait for names while the last one has them. */
-static void batch_done(struct agent *agent)
-{
-	if (--agent->sealing == 0 && agent->ending)
-		ep_outputs_flush(&agent->outputs, close_agent, agent);
-}
-
-static void take_batch(void *arg, const struct ep_batch *batch)
-{
-	struct track *track = arg;
-	struct ep_outputs *outputs = &track->agent->outputs;
-
-	/* Where nothing was sampled there is nothing to write, and no file with nothing in it. */
-	for (size_t i = 0; batch && batch->n_samples > 0 && i < outputs->list.len; i++) {
-		if (track->exporters >> i & 1)
-			ep_outputs_submit(outputs, i, batch);
-	}
-	batch_done(track->agent);
-}
-
-static void seal(struct track *track)
-{
-	struct agent *agent = track->agent;
-	int r;
-
-	agent->sealing++;
-	r = ep_session_seal(agent->session, track->store,
-			    agent->ending ? LAST_WAIT_NS : NAMES_WAIT_NS, take_batch, track);
-	if (r < 0) {
-		ep_log(EP_LOG_ERROR, "agent: interval goes on: %s", ep_strerror(r));
-		batch_done(agent);
-	}
-}
-
-static void on_interval(uv_timer_t *timer)
-{
-	seal(timer->data);
-}
-
 /* --- end ------------------------------------------------------------------------------------- */
-
-static void on_session_closed(void *arg)
-{
-	(void)arg; /* the loop ends by itself: nothing is left on it */
-}
 
 static void ignore_signals(struct agent *agent)
 {
@@ -95,25 +43,24 @@ static void ignore_signals(struct agent *agent)
 	uv_close((uv_handle_t *)&agent->interrupt, NULL);
 	uv_close((uv_handle_t *)&agent->user, NULL);
 	uv_close((uv_handle_t *)&agent->hangup, NULL);
+	uv_close((uv_handle_t *)&agent->settle, NULL);
 	ep_cmd_unwatch_calls();
 	ep_service_close(&agent->service);
 }
 
-static void print_counters(struct agent *agent)
-{
-	ep_session_print_counters(agent->session, stderr);
-	ep_outputs_print_counters(&agent->outputs, stderr);
-	ep_system_calls_print_counters(stderr);
-}
+static void reload(struct agent *agent);
 
-static void close_agent(void *arg)
+static void on_run_ended(void *arg, struct ep_agent_run *run)
 {
 	struct agent *agent = arg;
 
-	if (ep_log_get_level() >= EP_LOG_INFO)
-		print_counters(agent);
-	ep_session_close(agent->session, on_session_closed, NULL);
-	ignore_signals(agent);
+	agent->now = agent->now == run ? NULL : agent->now;
+	agent->next = agent->next == run ? NULL : agent->next;
+	agent->before = agent->before == run ? NULL : agent->before;
+	if (agent->ending && !agent->now && !agent->next && !agent->before)
+		ignore_signals(agent); /* the loop ends by itself: nothing is left on it */
+	else if (!agent->ending && agent->again)
+		reload(agent);
 }
 
 static void end(struct agent *agent)
@@ -123,13 +70,10 @@ static void end(struct agent *agent)
 	agent->ending = true;
 	ep_log(EP_LOG_INFO, "agent: ending, writing what was sampled");
 	ep_service_stopping(&agent->service);
-	ep_session_stop(agent->session);
-	agent->sealing++; /* until all are sealed */
-	for (size_t i = 0; i < agent->n_tracks; i++) {
-		uv_close((uv_handle_t *)&agent->tracks[i].timer, NULL);
-		seal(&agent->tracks[i]);
-	}
-	batch_done(agent);
+	uv_timer_stop(&agent->settle);
+	if (agent->next)
+		ep_agent_run_end(agent->next, false, on_run_ended, agent);
+	ep_agent_run_end(agent->now, true, on_run_ended, agent);
 }
 
 /* The second one does not wait for names any more. */
@@ -138,10 +82,14 @@ static void on_end_signal(uv_signal_t *signal, int number)
 	struct agent *agent = signal->data;
 
 	(void)number;
-	if (agent->ending)
-		ep_session_hasten(agent->session);
-	else
+	if (!agent->ending) {
 		end(agent);
+		return;
+	}
+	if (agent->before)
+		ep_agent_run_hasten(agent->before);
+	if (agent->now)
+		ep_agent_run_hasten(agent->now);
 }
 
 static void on_user_signal(uv_signal_t *signal, int number)
@@ -149,10 +97,138 @@ static void on_user_signal(uv_signal_t *signal, int number)
 	struct agent *agent = signal->data;
 
 	(void)number;
-	print_counters(agent);
+	if (agent->now)
+		ep_agent_run_print_counters(agent->now, stderr);
 }
 
-/* What was sampled is written now, and the next intervals begin. */
+/* --- another configuration ------------------------------------------------------------------- */
+
+/* In the log, where the session has said its rate, and in the service manager's list. */
+static void say_what_runs(struct agent *agent, bool is_start)
+{
+	char text[512], status[64];
+
+	ep_agent_run_describe(agent->now, text, sizeof(text));
+	ep_log(EP_LOG_INFO, "agent: output: %s", text);
+	snprintf(status, sizeof(status), "sampling at %u Hz",
+		 ep_agent_run_config(agent->now)->sampling.freq_hz);
+	if (is_start)
+		ep_service_ready(&agent->service, agent->loop, status);
+	else
+		ep_service_reloaded(&agent->service, status);
+}
+
+static void take_over(struct agent *agent)
+{
+	uv_timer_stop(&agent->settle);
+	if (ep_agent_run_begin(agent->next) < 0) {
+		ep_log(EP_LOG_ERROR, "agent: nothing changes: the new configuration cannot sample");
+		ep_agent_run_end(agent->next, false, on_run_ended, agent);
+		say_what_runs(agent, false);
+		return;
+	}
+	agent->before = agent->now;
+	agent->now = agent->next;
+	agent->next = NULL;
+	ep_agent_run_end(agent->before, false, on_run_ended, agent);
+	say_what_runs(agent, false);
+}
+
+static void on_settle(uv_timer_t *timer)
+{
+	struct agent *agent = timer->data;
+
+	if (ep_agent_run_is_settled(agent->next) ||
+	    ep_clock_mono_ns() - agent->next_since_ns >= SETTLE_NS)
+		take_over(agent);
+}
+
+/* What is decided at the start for good: the old value stays. 0, -ENOMEM. */
+static int keep_what_cannot_change(const struct ep_config_file *now, struct ep_config_file *config)
+{
+	char *dir;
+
+	if (!ep_config_is_same(now, config, "security", NULL))
+		ep_log(EP_LOG_WARN, "agent: [security] filter_system_calls changes with a restart only");
+	config->security = now->security;
+	if (ep_config_is_same(now, config, "plugins", "dir"))
+		return 0;
+	ep_log(EP_LOG_WARN, "agent: [plugins] dir changes with a restart only");
+	dir = strdup(now->plugins.dir);
+	if (!dir)
+		return -ENOMEM;
+	free(config->plugins.dir);
+	config->plugins.dir = dir;
+	return 0;
+}
+
+static bool is_same(const struct ep_config_file *now, const struct ep_config_file *config)
+{
+	static const char *const sections[] = {"sampling", "filter", "limits", "symbols", "plugins"};
+
+	for (size_t i = 0; i < EP_LEN(sections); i++) {
+		if (!ep_config_is_same(now, config, sections[i], NULL))
+			return false;
+	}
+	return ep_config_has_same_exporters(now, config);
+}
+
+/* What the file says now, whole and checked; NULL after a line for each mistake. */
+static struct ep_config_file *read_again(const struct agent *agent)
+{
+	ep_cleanup(ep_config_freep) struct ep_config_file *config =
+		ep_cmd_load_config(agent->args->config_path);
+
+	if (!config || keep_what_cannot_change(ep_agent_run_config(agent->now), config) < 0 ||
+	    ep_config_outputs_check_names(config) < 0 || ep_config_outputs_check(config) < 0)
+		return NULL;
+	return ep_take(config);
+}
+
+static void set_log_level(const struct ep_args *args, const struct ep_config_file *config)
+{
+	if (!args->verbose && !args->quiet)
+		ep_log_set_level(config->log.level);
+}
+
+/* False: nothing changes. */
+static bool begin_next(struct agent *agent, struct ep_config_file *config)
+{
+	if (ep_agent_run_new(agent->loop, config, agent->now, &agent->next) != EP_EXIT_OK)
+		return false;
+	if (ep_agent_run_start(agent->next) < 0) {
+		ep_agent_run_end(agent->next, false, on_run_ended, agent);
+		return false;
+	}
+	agent->next_since_ns = ep_clock_mono_ns();
+	uv_timer_start(&agent->settle, on_settle, SETTLE_LOOK_MS, SETTLE_LOOK_MS);
+	return true;
+}
+
+static void reload(struct agent *agent)
+{
+	struct ep_config_file *config;
+
+	agent->again = agent->next || agent->before;
+	if (agent->again)
+		return;
+	config = read_again(agent);
+	if (!config) {
+		ep_log(EP_LOG_ERROR, "agent: nothing changes: %s is wrong", agent->args->config_path);
+		return;
+	}
+	set_log_level(agent->args, config);
+	if (is_same(ep_agent_run_config(agent->now), config)) {
+		ep_config_free(config);
+		return;
+	}
+	ep_service_reloading(&agent->service);
+	if (!begin_next(agent, config)) {
+		ep_log(EP_LOG_ERROR, "agent: nothing changes: it goes on as before");
+		say_what_runs(agent, false);
+	}
+}
+
 static void on_hangup(uv_signal_t *signal, int number)
 {
 	struct agent *agent = signal->data;
@@ -161,175 +237,77 @@ static void on_hangup(uv_signal_t *signal, int number)
 	if (agent->ending)
 		return;
 	ep_log(EP_LOG_INFO, "agent: SIGHUP: writing what was sampled");
-	for (size_t i = 0; i < agent->n_tracks; i++) {
-		struct track *track = &agent->tracks[i];
-
-		if (!uv_is_active((uv_handle_t *)&track->timer)) /* nothing is sampled yet */
-			continue;
-		(void)uv_timer_again(&track->timer);
-		seal(track);
-	}
+	ep_agent_run_write(agent->now);
+	if (agent->args->config_path)
+		reload(agent);
 }
 
 /* --- start ----------------------------------------------------------------------------------- */
 
-static struct track *find_track(struct agent *agent, uint64_t interval_ns)
+static void watch_signals(struct agent *agent)
 {
-	struct track *track;
-	int store;
-
-	for (size_t i = 0; i < agent->n_tracks; i++) {
-		if (agent->tracks[i].interval_ns == interval_ns)
-			return &agent->tracks[i];
-	}
-	if (agent->n_tracks == MAX_TRACKS)
-		return NULL;
-	store = ep_session_add_store(agent->session, INTERVAL_BYTES);
-	if (store < 0)
-		return NULL;
-	track = &agent->tracks[agent->n_tracks++];
-	*track = (struct track){
-		.agent = agent,
-		.interval_ns = interval_ns,
-		.store = (uint32_t)store,
-	};
-	return track;
-}
-
-static int open_exporters(struct agent *agent)
-{
-	const struct ep_config_exporter *exporter;
-
-	ep_vec_each(&agent->config->exporters, exporter) {
-		struct track *track = find_track(agent, exporter->interval_ns);
-		int number = track ? ep_config_outputs_open(&agent->outputs, agent->config, exporter)
-				   : -E2BIG;
-
-		if (!track)
-			fprintf(stderr, "ebpf-profiler: more than %d different exporter intervals; "
-				"give some exporters the same interval\n", MAX_TRACKS);
-		if (number < 0)
-			return number;
-		track->exporters |= 1ull << number;
-	}
-	return 0;
-}
-
-static void start_timers(struct agent *agent, uv_loop_t *loop)
-{
-	for (size_t i = 0; i < agent->n_tracks; i++) {
-		struct track *track = &agent->tracks[i];
-		uint64_t ms = track->interval_ns / 1000000;
-
-		uv_timer_init(loop, &track->timer);
-		track->timer.data = track;
-		uv_timer_start(&track->timer, on_interval, ms, ms);
-	}
-}
-
-static void watch_signals(struct agent *agent, uv_loop_t *loop)
-{
-	uv_signal_init(loop, &agent->term);
-	uv_signal_init(loop, &agent->interrupt);
-	uv_signal_init(loop, &agent->user);
-	uv_signal_init(loop, &agent->hangup);
+	uv_signal_init(agent->loop, &agent->term);
+	uv_signal_init(agent->loop, &agent->interrupt);
+	uv_signal_init(agent->loop, &agent->user);
+	uv_signal_init(agent->loop, &agent->hangup);
+	uv_timer_init(agent->loop, &agent->settle);
 	agent->term.data = agent;
 	agent->interrupt.data = agent;
 	agent->user.data = agent;
 	agent->hangup.data = agent;
+	agent->settle.data = agent;
 	uv_signal_start(&agent->term, on_end_signal, SIGTERM);
 	uv_signal_start(&agent->interrupt, on_end_signal, SIGINT);
 	uv_signal_start(&agent->user, on_user_signal, SIGUSR1);
 	uv_signal_start(&agent->hangup, on_hangup, SIGHUP);
 }
 
-/* Until the names of a whole interval are found and its file is begun. */
-static uint64_t keep_gone_ns(const struct ep_config_file *config)
+static enum ep_exit run(struct agent *agent, struct ep_config_file *config)
 {
-	const struct ep_config_exporter *exporter;
-	uint64_t longest_ns = 0;
-
-	ep_vec_each(&config->exporters, exporter)
-		longest_ns = EP_MAX(longest_ns, exporter->interval_ns);
-	return longest_ns + 10 * NAMES_WAIT_NS;
-}
-
-static enum ep_exit open_agent(struct agent *agent, uv_loop_t *loop)
-{
-	const struct ep_config_file *config = agent->config;
-	struct ep_session_options options = {
-		.loop = loop,
-		.freq_hz = config->sampling.freq_hz,
-		.ring_bytes = config->limits.ring_bytes,
-		.memory_bytes = config->limits.memory_bytes,
-		.held_bytes = EP_MIN(config->limits.memory_bytes / 8, (size_t)HELD_MAX_BYTES),
-		.native_names = config->symbols.native,
-		.kernel_names = config->symbols.kernel,
-		.keep_gone_ns = keep_gone_ns(config),
-		.divides = true,
-	};
-
-	ep_cmd_set_languages(&options, config);
-	return ep_cmd_open_session(&options, &agent->session);
-}
-
-static enum ep_exit run(struct agent *agent, uv_loop_t *loop)
-{
-	enum ep_exit status = open_agent(agent, loop);
-	char text[64];
+	enum ep_exit status = ep_agent_run_new(agent->loop, config, NULL, &agent->now);
 	int r;
 
 	if (status != EP_EXIT_OK)
 		return status;
-	r = open_exporters(agent);
+	r = ep_agent_run_start(agent->now);
 	if (r == 0)
-		r = ep_session_start(agent->session);
-	if (r == 0)
-		r = ep_session_sample(agent->session);
+		r = ep_agent_run_begin(agent->now);
 	if (r < 0) {
-		ep_session_close(agent->session, on_session_closed, NULL);
+		ep_agent_run_end(agent->now, false, NULL, NULL);
 		return EP_EXIT_FAILED;
 	}
-	start_timers(agent, loop);
-	snprintf(text, sizeof(text), "sampling at %u Hz", agent->config->sampling.freq_hz);
-	ep_service_ready(&agent->service, loop, text);
+	say_what_runs(agent, true);
 	return EP_EXIT_OK;
 }
 
 int ep_cmd_agent(const struct ep_args *args)
 {
-	struct agent agent = {0};
+	struct agent agent = {.args = args};
+	struct ep_config_file *config;
 	enum ep_exit status;
-	uv_loop_t *loop;
 
 	if (ep_privileges_drop(0) < 0) /* before there are threads, and anything of others is read */
 		return EP_EXIT_FAILED;
-	agent.config = ep_cmd_load_config(args->config_path);
-	if (!agent.config)
+	config = ep_cmd_load_config(args->config_path);
+	if (!config)
 		return EP_EXIT_USAGE;
-	if (!args->verbose && !args->quiet)
-		ep_log_set_level(agent.config->log.level);
+	set_log_level(args, config);
 	ep_put_count_quietly(!args->verbose);
 	ep_service_open(&agent.service);
-	ep_cmd_limit_calls(agent.config, EP_CALLERS_AGENT);
-	loop = uv_default_loop();
-	ep_host_init(loop, EP_VERSION);
-	ep_outputs_init(&agent.outputs, agent.config->plugins.dir);
-	(void)ep_config_outputs_check_names(
-		agent.config); /* a language that is not there stops nothing */
-	if (ep_config_outputs_check(agent.config) < 0) {
-		ep_config_free(agent.config);
+	ep_cmd_limit_calls(config, EP_CALLERS_AGENT);
+	agent.loop = uv_default_loop();
+	ep_host_init(agent.loop, EP_VERSION);
+	(void)ep_config_outputs_check_names(config); /* a language that is not there stops nothing */
+	if (ep_config_outputs_check(config) < 0) {
+		ep_config_free(config);
 		return EP_EXIT_USAGE;
 	}
-	ep_cmd_watch_calls(loop);
-	watch_signals(&agent, loop); /* what comes while we start is heard when the loop runs */
-	status = run(&agent, loop);
+	ep_cmd_watch_calls(agent.loop);
+	watch_signals(&agent); /* what comes while we start is heard when the loop runs */
+	status = run(&agent, config);
 	if (status != EP_EXIT_OK)
 		ignore_signals(&agent);
-	uv_run(loop, UV_RUN_DEFAULT);
-	ep_outputs_fini(&agent.outputs);
-	uv_run(loop, UV_RUN_DEFAULT);
+	uv_run(agent.loop, UV_RUN_DEFAULT);
 	ep_cmd_say_refused_calls();
-	ep_config_free(agent.config);
 	return status;
 }

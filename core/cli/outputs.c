@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #define MAX_OUTPUTS 64
 
 struct output {
 	struct ep_module *module;
 	struct ep_exporter *exporter;
+	char *place; /* where it puts what it writes; NULL: it does not say */
 };
 
 void ep_outputs_init(struct ep_outputs *outputs, const char *plugin_dir)
@@ -25,6 +27,7 @@ void ep_outputs_fini(struct ep_outputs *outputs)
 	ep_vec_each(&outputs->list, output) {
 		ep_exporter_close(output->exporter);
 		ep_module_unload(output->module);
+		free(output->place);
 	}
 	ep_vec_fini(&outputs->list);
 }
@@ -66,6 +69,17 @@ static int make_options(const struct ep_module *module, const char *type, const 
 	return r;
 }
 
+/* Of the options that exporters have for it. */
+static char *find_place(const struct ep_options *options)
+{
+	static const char *const names[] = {"directory", "path", "endpoint"};
+	const char *place = "";
+
+	for (size_t i = 0; i < EP_LEN(names) && !place[0]; i++)
+		place = ep_options_string(options, names[i]);
+	return strdup(place);
+}
+
 int ep_outputs_open(struct ep_outputs *outputs, const char *type, const char *where,
 		    const char *const *common, const struct ep_value *values, size_t n_values)
 {
@@ -77,12 +91,15 @@ int ep_outputs_open(struct ep_outputs *outputs, const char *type, const char *wh
 		return r;
 	r = make_options(output.module, type, where, common, values, n_values, &options);
 	if (r == 0)
+		output.place = find_place(options);
+	if (r == 0)
 		r = ep_exporter_open(ep_module_plugin(output.module), output.module, options,
 				     EP_EXPORTER_QUEUE, &output.exporter);
 	slot = r == 0 ? ep_vec_push(&outputs->list) : NULL;
 	if (!slot) {
 		ep_exporter_close(output.exporter);
 		ep_module_unload(output.module);
+		free(output.place);
 		return r < 0 ? r : -E2BIG;
 	}
 	*slot = output;
@@ -129,6 +146,18 @@ void ep_outputs_flush(struct ep_outputs *outputs, void (*flushed)(void *arg), vo
 		ep_exporter_flush(output->exporter, on_flushed, outputs);
 	}
 	on_flushed(outputs);
+}
+
+const char *ep_outputs_name(const struct ep_outputs *outputs, size_t number)
+{
+	return ep_exporter_name(ep_vec_at(&outputs->list, struct output, number)->exporter);
+}
+
+const char *ep_outputs_place(const struct ep_outputs *outputs, size_t number)
+{
+	const char *place = ep_vec_at(&outputs->list, struct output, number)->place;
+
+	return place ? place : "";
 }
 
 int ep_outputs_result_of(const struct ep_outputs *outputs, size_t number)

@@ -4,9 +4,11 @@
  * stays loaded until the end.
  */
 #include "core/cli/service.h"
+#include "core/base/clock.h"
 #include "core/base/log.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #define LIBRARY "libsystemd.so.0"
@@ -47,12 +49,17 @@ static void on_watchdog(uv_timer_t *timer)
 	tell(timer->data, "WATCHDOG=1");
 }
 
-void ep_service_ready(struct ep_service *service, uv_loop_t *loop, const char *status)
+void ep_service_reloaded(const struct ep_service *service, const char *status)
 {
 	char state[256];
 
 	snprintf(state, sizeof(state), "READY=1\nSTATUS=%s", status);
 	tell(service, state);
+}
+
+void ep_service_ready(struct ep_service *service, uv_loop_t *loop, const char *status)
+{
+	ep_service_reloaded(service, status);
 	if (!service->notify || !service->watchdog_ms)
 		return;
 	uv_timer_init(loop, &service->watchdog);
@@ -60,6 +67,15 @@ void ep_service_ready(struct ep_service *service, uv_loop_t *loop, const char *s
 	service->is_watched = true;
 	uv_timer_start(&service->watchdog, on_watchdog, 0, service->watchdog_ms);
 	uv_unref((uv_handle_t *)&service->watchdog);
+}
+
+void ep_service_reloading(const struct ep_service *service)
+{
+	char state[64];
+
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		 ep_clock_mono_ns() / 1000);
+	tell(service, state);
 }
 
 void ep_service_stopping(const struct ep_service *service)

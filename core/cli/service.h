@@ -21,6 +21,9 @@ struct ep_service {
 void ep_service_open(struct ep_service *ret_service);
 /* From here on the loop gives signs of life. status: what people read in the manager's list. */
 void ep_service_ready(struct ep_service *service, uv_loop_t *loop, const char *status);
+/* Another configuration takes over, and when it has, or has not. */
+void ep_service_reloading(const struct ep_service *service);
+void ep_service_reloaded(const struct ep_service *service, const char *status);
 void ep_service_stopping(const struct ep_service *service);
 /* No more signs of life: the loop ends. Accepts what is zeroed. */
 void ep_service_close(struct ep_service *service);

@@ -24,7 +24,7 @@ static int add_plugin(struct ep_languages *languages, struct ep_module *module)
 	const struct ep_plugin *descriptor = ep_module_plugin(module);
 	const struct ep_unwinder_ops *ops = descriptor->unwinder;
 	struct ep_language *language = &languages->all[languages->n];
-	uint32_t slot = EP_SLOT_FIRST_DYNAMIC + (uint32_t)languages->n;
+	uint32_t slot = ep_kind_find_slot(descriptor->name);
 	const char *const *counters = EP_HAS(ops, counters) ? ops->counters : NULL;
 	size_t n_counters = 0;
 	int r;

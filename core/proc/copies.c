@@ -58,6 +58,15 @@ void ep_copies_set_memory(struct ep_memory_budget *memory)
 	pthread_mutex_unlock(&all.mutex);
 }
 
+void ep_copies_forget_memory(const struct ep_memory_budget *memory)
+{
+	pthread_mutex_lock(&all.mutex);
+	for (size_t i = 0; all.memory == memory && i < all.n; i++)
+		all.copies[i].charged = 0;
+	all.memory = all.memory == memory ? NULL : all.memory;
+	pthread_mutex_unlock(&all.mutex);
+}
+
 int ep_copies_charge(size_t bytes)
 {
 	int r;

@@ -19,6 +19,8 @@ struct ep_memory_budget;
  * either.
  */
 void ep_copies_set_memory(struct ep_memory_budget *memory);
+/* From then on as much as there is, if `memory` was what they are taken from. */
+void ep_copies_forget_memory(const struct ep_memory_budget *memory);
 /* 0, -EAGAIN: there is not so much now. What is given back was never used. */
 int ep_copies_charge(size_t bytes);
 void ep_copies_give_back(size_t bytes);

@@ -34,6 +34,36 @@ static uint32_t count_errors(const char *const *errors)
 	return n;
 }
 
+uint32_t ep_kind_find_slot(const char *name)
+{
+	uint32_t free_slot = EP_SLOT_COUNT;
+
+	for (uint32_t slot = EP_SLOT_COUNT; slot-- > EP_SLOT_FIRST_DYNAMIC;) {
+		if (strcmp(registry.names[slot], name) == 0)
+			return slot;
+		if (!registry.names[slot][0])
+			free_slot = slot;
+	}
+	return free_slot;
+}
+
+/* One that was added before has its numbers already. */
+static int find_again(uint32_t slot, const char *name, uint32_t n_errors, uint32_t *ret_first_error)
+{
+	uint32_t first = 0, n = 0;
+
+	for (uint32_t i = registry.n_errors; i-- > 0;) {
+		if (registry.slots[i] != slot)
+			continue;
+		first = i;
+		n++;
+	}
+	if (strcmp(registry.names[slot], name) != 0 || n != n_errors)
+		return -EEXIST;
+	*ret_first_error = EP_ERROR_FIRST_DYNAMIC + first;
+	return 0;
+}
+
 int ep_kind_add(uint32_t slot, const char *name, const char *const *errors,
 		uint32_t *ret_first_error)
 {
@@ -42,7 +72,7 @@ int ep_kind_add(uint32_t slot, const char *name, const char *const *errors,
 	if (slot < EP_SLOT_FIRST_DYNAMIC || slot >= EP_SLOT_COUNT || !name || !name[0])
 		return -EINVAL;
 	if (registry.names[slot][0])
-		return -EEXIST;
+		return find_again(slot, name, n, ret_first_error);
 	if (n > MAX_ERRORS - first)
 		return -E2BIG;
 	snprintf(registry.names[slot], sizeof(registry.names[slot]), "%s", name);

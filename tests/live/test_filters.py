@@ -251,9 +251,9 @@ class Choices(Case):
         self.assertEqual(self.pids("--container", "!3f2a0", "--comm", "ep-inside"), set())
 
     def test_errors(self):
-        for arguments, text in ((["-G", "no/such"], "-G: there is no cgroup 'no/such'"),
-                                (["-t", "4194303"], "-t: there is no thread 4194303: see `ps -eL`"),
-                                (["-C", "8000"], "-C: none of these CPUs is online: see `lscpu`"),
+        for arguments, text in ((["-G", "no/such"], "there is no cgroup 'no/such'"),
+                                (["-t", "4194303"], "there is no thread 4194303: see `ps -eL`"),
+                                (["-C", "8000"], "none of the chosen CPUs is online: see `lscpu`"),
                                 (["-u", "no such"], "-u: there is no user 'no such'")):
             if arguments[0] == "-G" and not cgroup_root():
                 continue

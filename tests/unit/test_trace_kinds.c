@@ -84,6 +84,26 @@ EP_TEST_WITH(what_does_not_fit_is_refused_whole, clear, clear)
 	assert_int_equal(ep_kind_add(FIRST + 1, "late", toy_errors, &first), -E2BIG);
 }
 
+/* Another session of the same process loads languages again, maybe fewer. */
+EP_TEST_WITH(language_that_comes_again_has_its_numbers, clear, clear)
+{
+	uint32_t toy, other, again;
+
+	assert_int_equal(ep_kind_find_slot("toy"), FIRST);
+	assert_int_equal(ep_kind_add(FIRST, "silent", NULL, &again), 0);
+	assert_int_equal(ep_kind_add(FIRST + 1, "toy", toy_errors, &toy), 0);
+	assert_int_equal(ep_kind_add(FIRST + 2, "other", toy_errors, &other), 0);
+	assert_int_equal(ep_kind_find_slot("toy"), FIRST + 1);
+	assert_int_equal(ep_kind_find_slot("new"), FIRST + 3);
+	assert_int_equal(ep_kind_add(FIRST + 1, "toy", toy_errors, &again), 0);
+	assert_int_equal(again, toy);
+	assert_int_equal(ep_kind_add(FIRST + 2, "other", toy_errors, &again), 0);
+	assert_int_equal(again, other);
+	assert_int_equal(ep_kind_add(FIRST, "silent", NULL, &again), 0);
+	assert_int_equal(ep_kind_add(FIRST + 1, "toy", NULL, &again), -EEXIST);
+	assert_int_equal(ep_kind_add(FIRST + 1, "other", toy_errors, &again), -EEXIST);
+}
+
 /* The store takes an error number when its language was added, as a frame and in the header. */
 EP_TEST_WITH(store_takes_errors_of_languages, clear, clear)
 {
