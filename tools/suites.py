@@ -38,7 +38,7 @@ SUITES_OF = (
     ("tests/cli/", "unit"), ("tests/page/", "unit live"),
     ("tests/runtimes/", "unit live"),
     ("exporters/", "unit fuzz abi live"),
-    ("readers/", "unit fuzz live"),
+    ("reports/", "unit fuzz live"),
     ("include/", " ".join(SUITES)),
     ("bpf/", " ".join(SUITES)),
     ("plugins/", " ".join(SUITES)),     # all languages

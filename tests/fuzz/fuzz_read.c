@@ -5,7 +5,7 @@
  * format it takes the bytes for.
  */
 #include "core/profile/batch.h"
-#include "readers/reader.h"
+#include "reports/read/reader.h"
 #include "tests/kit/fuzz.h"
 
 #include <sys/mman.h>

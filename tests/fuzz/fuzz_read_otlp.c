@@ -6,7 +6,7 @@
 #include "core/base/vec.h"
 #include "core/profile/batch.h"
 #include "exporters/shared/otlp/file.h"
-#include "readers/reader.h"
+#include "reports/read/reader.h"
 #include "tests/kit/fuzz.h"
 
 static int keep(void *arg, const void *data, size_t len)

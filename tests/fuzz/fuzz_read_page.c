@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes as a page with a profile in it: read, or refused with a sentence. */
 #include "core/profile/batch.h"
-#include "readers/reader.h"
+#include "reports/read/reader.h"
 #include "tests/kit/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

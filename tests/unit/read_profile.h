@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes as a profile: read from a file of their own by the front door of readers/. */
+/* Bytes as a profile: read from a file of their own by the front door of reports/read. */
 #ifndef EP_TESTS_READ_PROFILE_H
 #define EP_TESTS_READ_PROFILE_H
 
 #include "core/base/vec.h"
-#include "readers/reader.h"
+#include "reports/read/reader.h"
 #include "tests/unit/profile_batch.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/cli/parts/diff_args.h"
-#include "core/cli/parts/diff_print.h"
+#include "reports/commands/parts/diff_args.h"
+#include "reports/commands/parts/diff_print.h"
 #include "tests/unit/profile_batch.h"
 
 #include <errno.h>

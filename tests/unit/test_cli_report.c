@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `report` prints of a profile that is known. */
-#include "core/cli/parts/report.h"
 #include "core/cli/parts/text.h"
+#include "reports/commands/parts/report.h"
 #include "tests/unit/view_batch.h"
 
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pictures on a terminal that takes text, and on one that does not. */
-#include "core/cli/screen.h"
-#include "core/cli/terminal.h"
+#include "reports/commands/screen.h"
+#include "reports/commands/terminal.h"
 #include "tests/kit/test.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/cli/parts/top_view.h"
 #include "core/cli/parts/args.h"
+#include "reports/commands/parts/top_view.h"
 #include "tests/unit/profile_batch.h"
 
 /* "hot" 60 ms itself, called by "main"; "evil" 40 ms, in a thread of another process. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command lines of the commands that read profiles. */
 #include "core/base/clock.h"
-#include "core/cli/parts/convert_args.h"
-#include "core/cli/parts/report_args.h"
+#include "reports/commands/parts/convert_args.h"
+#include "reports/commands/parts/report_args.h"
 #include "tests/unit/command_line.h"
 
 #include <time.h>

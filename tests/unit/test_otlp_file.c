@@ -3,7 +3,7 @@
 #include "core/profile/batch.h"
 #include "exporters/shared/otlp/encode.h"
 #include "exporters/shared/otlp/file.h"
-#include "readers/reader.h"
+#include "reports/read/reader.h"
 #include "tests/kit/heap.h"
 #include "tests/kit/same_batch.h"
 #include "tests/kit/test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The front door of the readers, and those of text. */
-#include "readers/unpack.h"
+#include "reports/read/unpack.h"
 #include "tests/unit/read_profile.h"
 
 #include <sys/wait.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each allocation of the views fails once: -ENOMEM, and nothing is left. */
-#include "core/view/filter.h"
-#include "core/view/find.h"
-#include "core/view/quality.h"
-#include "core/view/symbols.h"
-#include "core/view/tally.h"
-#include "core/view/tree.h"
+#include "reports/view/filter.h"
+#include "reports/view/find.h"
+#include "reports/view/quality.h"
+#include "reports/view/symbols.h"
+#include "reports/view/tally.h"
+#include "reports/view/tree.h"
 #include "tests/kit/heap.h"
 #include "tests/unit/view_batch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --exe of the commands that read profiles, and what is said where --comm finds nothing. */
-#include "core/view/filter.h"
+#include "reports/view/filter.h"
 #include "tests/unit/view_batch.h"
 
 EP_TEST_RELEASES(ep_batch_unref)

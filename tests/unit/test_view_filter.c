@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/clock.h"
-#include "core/view/filter.h"
+#include "reports/view/filter.h"
 #include "tests/unit/view_batch.h"
 
 #include <time.h>

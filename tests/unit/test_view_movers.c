@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/view/bursts.h"
-#include "core/view/movers.h"
 #include "ebpf-profiler/batch.h"
 #include "ebpf-profiler/frame.h"
+#include "reports/view/bursts.h"
+#include "reports/view/movers.h"
 #include "tests/kit/test.h"
 
 #include <errno.h>

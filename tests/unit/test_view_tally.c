@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/view/find.h"
-#include "core/view/quality.h"
-#include "core/view/tally.h"
-#include "core/view/tree.h"
+#include "reports/view/find.h"
+#include "reports/view/quality.h"
+#include "reports/view/tally.h"
+#include "reports/view/tree.h"
 #include "tests/unit/view_batch.h"
 
 struct expected {

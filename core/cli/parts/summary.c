@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/summary.h"
-#include "core/trace/kinds.h"
 #include "core/base/clock.h"
 #include "core/cli/parts/output_format.h"
-#include "core/cli/parts/stack_quality.h"
 #include "core/cli/parts/shares.h"
+#include "core/cli/parts/stack_quality.h"
 #include "core/cli/parts/text.h"
-#include "core/view/labels.h"
+#include "core/profile/labels.h"
+#include "core/trace/kinds.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the writer of a file (file.h) and its reader (readers/otlp) both know: names of attributes that no
+ * What the writer of a file (file.h) and its reader (reports/read/otlp) both know: names of attributes that no
  * convention has, and the version. A version is only raised when a file can no longer be read by what is
  * released; new attributes alone do not raise it.
  */

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `diff`: two profiles, or some of each side, compared. Each file is read by itself, so that the lengths of
+ * recordings add up; for the page those of a side are merged to one.
+ */
+#include "core/base/elevated.h"
+#include "core/base/log.h"
+#include "core/cli/commands.h"
+#include "core/cli/output_files.h"
+#include "core/cli/outputs.h"
+#include "core/cli/parts/help.h"
+#include "core/cli/parts/summary.h"
+#include "core/cli/parts/text.h"
+#include "core/cli/stdout_file.h"
+#include "core/config/config.h"
+#include "core/profile/batch.h"
+#include "core/profile/labels.h"
+#include "reports/commands/parts/diff_args.h"
+#include "reports/commands/parts/diff_print.h"
+#include "reports/commands/view_files.h"
+#include "reports/read/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <uv.h>
+
+struct side {
+	const char *const *paths;
+	size_t n;
+	struct ep_vec files;   /* struct ep_view_files, one for each path */
+	struct ep_vec batches; /* struct ep_batch *, likewise */
+	struct ep_vec labelled; /* struct ep_labelled, likewise: what is compared */
+	struct ep_profile_builder *builder; /* of all of them; NULL: no page is wanted */
+	struct ep_batch *batch;
+	char title[320];
+};
+
+struct diff {
+	struct ep_diff_args args;
+	struct side sides[EP_MOVERS_SIDES];
+	struct ep_movers *movers;
+	char *base_path; /* a temporary file: the base's bytes, for the page */
+	int page_fd;	 /* the page, where root opened it and became nobody, who could not; else -1 */
+};
+
+static void diff_fini(struct diff *diff)
+{
+	struct ep_view_files *files;
+	struct ep_labelled *labelled;
+	struct ep_batch **batch;
+
+	for (int i = 0; i < EP_MOVERS_SIDES; i++) {
+		ep_vec_each(&diff->sides[i].files, files)
+			ep_view_files_fini(files);
+		ep_vec_fini(&diff->sides[i].files);
+		ep_vec_each(&diff->sides[i].batches, batch)
+			ep_batch_unref(*batch);
+		ep_vec_fini(&diff->sides[i].batches);
+		ep_vec_each (&diff->sides[i].labelled, labelled)
+			ep_labelled_fini(labelled);
+		ep_vec_fini(&diff->sides[i].labelled);
+		ep_profile_builder_free(diff->sides[i].builder);
+		ep_batch_unref(diff->sides[i].batch);
+	}
+	ep_movers_free(diff->movers);
+	ep_diff_args_fini(&diff->args);
+	if (diff->base_path)
+		(void)unlink(diff->base_path);
+	free(diff->base_path);
+	ep_closep(&diff->page_fd);
+}
+
+static enum ep_exit fail(const char *what, int r)
+{
+	fprintf(stderr, "ebpf-profiler: %s: %s\n", what, ep_strerror(r));
+	return EP_EXIT_FAILED;
+}
+
+/* --- reading --------------------------------------------------------------------------------- */
+
+static enum ep_exit open_side(struct diff *diff, struct side *side)
+{
+	enum ep_exit status = EP_EXIT_OK;
+
+	for (size_t i = 0; i < side->n && status == EP_EXIT_OK; i++) {
+		struct ep_view_files *files = ep_vec_push(&side->files);
+
+		if (!files)
+			return fail(side->paths[i], -ENOMEM);
+		ep_view_files_init(files);
+		status = ep_view_files_open(files, &side->paths[i], 1, &diff->args.view);
+		if (i == 0)
+			snprintf(side->title, sizeof(side->title), "%s", files->title);
+	}
+	if (side->n > 1) {
+		size_t bytes = strlen(side->title);
+
+		snprintf(side->title + bytes, sizeof(side->title) - bytes, " and %zu more", side->n - 1);
+	}
+	return status;
+}
+
+/* Under the names of labels: two functions that share one are compared apart. */
+static enum ep_exit add_batch(struct diff *diff, const struct ep_labels *labels,
+			      enum ep_movers_side number, const char *path,
+			      const struct ep_batch *batch)
+{
+	struct side *side = &diff->sides[number];
+	struct ep_labelled *labelled = ep_vec_push(&side->labelled);
+	int r = labelled ? ep_labels_draw(labels, batch, labelled) : -ENOMEM;
+
+	if (r == 0)
+		r = ep_movers_add(diff->movers, number, &labelled->batch);
+	if (r == -EINVAL) {
+		fprintf(stderr,
+			"ebpf-profiler: %s: it counts %s, and the profiles before it something else: they "
+			"cannot be compared\n",
+			path, batch->weight_unit);
+		return EP_EXIT_FAILED;
+	}
+	if (r == 0 && side->builder)
+		r = ep_profile_add_batch(side->builder, batch, NULL);
+	return r < 0 ? fail(path, r) : EP_EXIT_OK;
+}
+
+static const struct ep_batch *batch_at(const struct side *side, size_t i)
+{
+	return *ep_vec_at(&side->batches, struct ep_batch *, i);
+}
+
+static enum ep_exit add_side(struct diff *diff, const struct ep_labels *labels,
+			     enum ep_movers_side number)
+{
+	struct side *side = &diff->sides[number];
+	enum ep_exit status = EP_EXIT_OK;
+	int r;
+
+	if (diff->args.output) {
+		r = ep_profile_builder_new(&side->builder);
+		if (r < 0)
+			return fail(side->title, r);
+	}
+	r = ep_vec_reserve(&side->labelled, side->batches.len); /* the movers point into it */
+	if (r < 0)
+		return fail(side->title, r);
+	for (size_t i = 0; i < side->batches.len && status == EP_EXIT_OK; i++)
+		status = add_batch(diff, labels, number,
+				   ep_vec_at(&side->files, struct ep_view_files, i)->title,
+				   batch_at(side, i));
+	if (status != EP_EXIT_OK || !side->builder)
+		return status;
+	r = ep_profile_finish(side->builder, &side->batch);
+	return r < 0 ? fail(side->title, r) : EP_EXIT_OK;
+}
+
+static enum ep_exit add_both(struct diff *diff)
+{
+	ep_cleanup(ep_labels_fini) struct ep_labels labels;
+	enum ep_exit status;
+	int r = 0;
+
+	ep_labels_init(&labels, true);
+	for (int number = 0; number < EP_MOVERS_SIDES; number++)
+		for (size_t i = 0; i < diff->sides[number].batches.len && r == 0; i++)
+			r = ep_labels_learn(&labels, (unsigned int)number,
+					    batch_at(&diff->sides[number], i));
+	if (r < 0)
+		return fail("diff", r);
+	status = add_side(diff, &labels, EP_MOVERS_A);
+	return status == EP_EXIT_OK ? add_side(diff, &labels, EP_MOVERS_B) : status;
+}
+
+static enum ep_exit read_side(struct diff *diff, enum ep_movers_side number)
+{
+	struct side *side = &diff->sides[number];
+	struct ep_view_files *files;
+	enum ep_exit status = EP_EXIT_OK;
+
+	ep_vec_each (&side->files, files) {
+		struct ep_batch **batch = ep_vec_push(&side->batches);
+
+		if (!batch)
+			return fail(files->title, -ENOMEM);
+		status = ep_view_files_read(files, &diff->args.view, batch);
+		if (status != EP_EXIT_OK)
+			return status;
+	}
+	return status;
+}
+
+/* Who is root without sudo becomes nobody, who may write nowhere: as `convert` does it. */
+static enum ep_exit open_page(struct diff *diff)
+{
+	ep_autofree char *made = NULL;
+	struct ep_sudo_caller caller;
+
+	if (!diff->args.output || geteuid() != 0 || ep_sudo_caller(&caller) == 0)
+		return EP_EXIT_OK;
+	diff->page_fd = ep_output_files_hold(diff->args.output, diff->args.force, &made);
+	return diff->page_fd < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
+}
+
+static enum ep_exit read_all(struct diff *diff)
+{
+	enum ep_exit status = open_side(diff, &diff->sides[EP_MOVERS_A]);
+	int r;
+
+	if (status == EP_EXIT_OK)
+		status = open_side(diff, &diff->sides[EP_MOVERS_B]);
+	if (status != EP_EXIT_OK)
+		return status;
+	status = open_page(diff);
+	if (status != EP_EXIT_OK)
+		return status;
+	r = ep_read_drop_root();
+	if (r < 0)
+		return fail("cannot give up privileges", r);
+	status = read_side(diff, EP_MOVERS_A);
+	if (status == EP_EXIT_OK)
+		status = read_side(diff, EP_MOVERS_B);
+	return status == EP_EXIT_OK ? add_both(diff) : status;
+}
+
+/* --- the page -------------------------------------------------------------------------------- */
+
+static void on_flushed(void *arg)
+{
+	(void)arg;
+}
+
+/* One file of one exporter, written to its end. */
+static enum ep_exit write_file(const char *plugin_dir, const char *plugin, const struct ep_value *values, size_t n,
+			       const struct ep_batch *batch)
+{
+	struct ep_outputs outputs;
+	int r;
+
+	ep_outputs_init(&outputs, plugin_dir);
+	r = ep_outputs_open(&outputs, plugin, NULL, NULL, values, n);
+	if (r == 0) {
+		ep_outputs_submit(&outputs, 0, batch);
+		ep_outputs_flush(&outputs, on_flushed, NULL);
+		uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+		r = ep_outputs_result(&outputs);
+	}
+	ep_outputs_fini(&outputs);
+	uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
+}
+
+static enum ep_exit write_base(struct diff *diff, const char *plugin_dir)
+{
+	const char *directory = getenv("TMPDIR");
+	struct ep_value values[2];
+	int fd;
+
+	if (asprintf(&diff->base_path, "%s/ebpf-profiler-XXXXXX.otlp.gz", directory ? directory : "/tmp") < 0) {
+		diff->base_path = NULL;
+		return fail("diff", -ENOMEM);
+	}
+	fd = mkostemps(diff->base_path, (int)strlen(".otlp.gz"), O_CLOEXEC);
+	if (fd < 0) {
+		free(ep_take(diff->base_path));
+		return fail("no temporary file", -errno);
+	}
+	close(fd);
+	values[0] = (struct ep_value){.key = "path", .type = EP_VALUE_STRING, .string = diff->base_path};
+	values[1] = (struct ep_value){.key = "force", .type = EP_VALUE_BOOL, .boolean = true};
+	return write_file(plugin_dir, ep_output_format_find("otlp")->plugin, values, EP_LEN(values),
+			  diff->sides[EP_MOVERS_A].batch);
+}
+
+static enum ep_exit write_against_base(struct diff *diff, const char *plugin_dir, const char *path, bool force)
+{
+	enum ep_exit status = write_base(diff, plugin_dir);
+	const struct ep_value values[] = {
+		{.key = "path", .type = EP_VALUE_STRING, .string = path},
+		{.key = "force", .type = EP_VALUE_BOOL, .boolean = force},
+		{.key = "base", .type = EP_VALUE_STRING, .string = diff->base_path},
+	};
+
+	if (status != EP_EXIT_OK)
+		return status;
+	return write_file(plugin_dir, ep_output_format_find("html")->plugin, values, EP_LEN(values),
+			  diff->sides[EP_MOVERS_B].batch);
+}
+
+static enum ep_exit write_as_nobody(struct diff *diff, const char *plugin_dir)
+{
+	ep_autofree char *path = ep_stdout_file_new();
+	enum ep_exit status;
+	int r;
+
+	if (!path)
+		return fail("no temporary file", -errno);
+	status = write_against_base(diff, plugin_dir, path, true);
+	r = ftruncate(diff->page_fd, 0) < 0 ? -errno : 0;
+	if (r == 0)
+		r = ep_stdout_file_finish_to(path, diff->page_fd);
+	else
+		ep_stdout_file_discard(path);
+	return status == EP_EXIT_OK && r < 0 ? fail(diff->args.output, r) : status;
+}
+
+static enum ep_exit write_page(struct diff *diff)
+{
+	struct ep_config_file *config = ep_cmd_load_config(NULL);
+	enum ep_exit status;
+
+	if (!config)
+		return EP_EXIT_USAGE;
+	ep_host_init(uv_default_loop(), EP_VERSION);
+	status = diff->page_fd >= 0
+			 ? write_as_nobody(diff, config->plugins.dir)
+			 : write_against_base(diff, config->plugins.dir, diff->args.output, diff->args.force);
+	ep_config_free(config);
+	if (status == EP_EXIT_OK && !diff->args.view.quiet)
+		fprintf(stderr, "wrote: %s\n", diff->args.output);
+	return status;
+}
+
+/* Before anything is read. */
+static enum ep_exit check_output(const struct ep_diff_args *args)
+{
+	return args->output ? ep_output_files_check(args->output, args->force) : EP_EXIT_OK;
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+static void print(const struct diff *diff)
+{
+	struct ep_summary_info style;
+	struct ep_diff_print print = {
+		.title_a = diff->sides[EP_MOVERS_A].title,
+		.title_b = diff->sides[EP_MOVERS_B].title,
+		.amount = diff->args.amount,
+		.rows = diff->args.rows,
+	};
+
+	ep_summary_style(stdout, &style);
+	print.width = style.width;
+	print.color = style.color;
+	if (diff->args.json)
+		ep_diff_print_json(stdout, diff->movers, &print);
+	else
+		ep_diff_print_text(stdout, diff->movers, &print);
+}
+
+/* What cannot be seen is no proof that nothing is there. */
+static enum ep_exit check_power(const struct diff *diff)
+{
+	double least = ep_diff_least_change(diff->movers, diff->args.amount, 0),
+	       limit = diff->args.fail_above;
+
+	if (least <= limit || (limit <= 0 && isfinite(least)))
+		return EP_EXIT_OK;
+	fprintf(stderr, "ebpf-profiler: %" PRIu64 " and %" PRIu64 " samples can show ",
+		ep_movers_sum(diff->movers, EP_MOVERS_A).count,
+		ep_movers_sum(diff->movers, EP_MOVERS_B).count);
+	if (isfinite(least))
+		fprintf(stderr, "a change of %.2f%s at the least, not the %g of --fail-above",
+			least, ep_diff_unit(diff->movers, diff->args.amount), limit);
+	else
+		fprintf(stderr, "no change at all");
+	fprintf(stderr, ": record longer, or several times (--base A1 --base A2 B1 B2)\n");
+	return EP_EXIT_NO_SAMPLES;
+}
+
+static enum ep_exit check_limit(const struct diff *diff)
+{
+	const struct ep_mover *worst;
+	char name[EP_TEXT_BYTES];
+	double low;
+
+	if (diff->args.fail_above < 0)
+		return EP_EXIT_OK;
+	worst = ep_diff_worst(diff->movers, diff->args.amount, diff->args.fail_above, &low);
+	if (!worst)
+		return check_power(diff);
+	fprintf(stderr,
+		"ebpf-profiler: %s takes at least %.2f%s more than before, above the %g of --fail-above\n",
+		ep_text_fit_name(worst->name, 200, name), low,
+		ep_diff_unit(diff->movers, diff->args.amount), diff->args.fail_above);
+	return EP_EXIT_QUALITY;
+}
+
+static enum ep_exit run(struct diff *diff)
+{
+	const struct ep_movers_options options = {.amount = diff->args.amount};
+	enum ep_exit status = check_output(&diff->args);
+	int r;
+
+	if (status != EP_EXIT_OK)
+		return status;
+	r = ep_movers_new(&options, &diff->movers);
+	if (r < 0)
+		return fail("diff", r);
+	status = read_all(diff);
+	if (status != EP_EXIT_OK)
+		return status;
+	r = ep_movers_compare(diff->movers);
+	if (r == -ENODATA) {
+		fprintf(stderr, "ebpf-profiler: --absolute: a profile does not say how long it was recorded: compare "
+				"shares\n");
+		return EP_EXIT_FAILED;
+	}
+	if (r < 0)
+		return fail("diff", r);
+	print(diff);
+	if (diff->args.output)
+		status = write_page(diff);
+	return status == EP_EXIT_OK ? check_limit(diff) : status;
+}
+
+int ep_cmd_diff(const struct ep_args *args)
+{
+	ep_cleanup(diff_fini) struct diff diff = {.page_fd = -1};
+	int r = ep_diff_args_parse(&diff.args, args->rest_argc, args->rest_argv);
+
+	for (int i = 0; i < EP_MOVERS_SIDES; i++)
+		ep_vec_init(&diff.sides[i].files, sizeof(struct ep_view_files), EP_VIEW_MAX_FILES);
+	for (int i = 0; i < EP_MOVERS_SIDES; i++)
+		ep_vec_init(&diff.sides[i].batches, sizeof(struct ep_batch *), EP_VIEW_MAX_FILES);
+	for (int i = 0; i < EP_MOVERS_SIDES; i++)
+		ep_vec_init(&diff.sides[i].labelled, sizeof(struct ep_labelled), EP_VIEW_MAX_FILES);
+	if (r < 0) {
+		fprintf(stderr, "ebpf-profiler: %s\n", diff.args.view.error[0] ? diff.args.view.error : ep_strerror(r));
+		return r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
+	}
+	if (diff.args.view.help) {
+		ep_help_print(stdout, EP_COMMAND_DIFF);
+		return EP_EXIT_OK;
+	}
+	ep_view_args_set_log(&diff.args.view);
+	diff.sides[EP_MOVERS_A].paths = diff.args.bases;
+	diff.sides[EP_MOVERS_A].n = diff.args.n_bases;
+	diff.sides[EP_MOVERS_B].paths = diff.args.view.files + diff.args.others_at;
+	diff.sides[EP_MOVERS_B].n = diff.args.view.n_files - diff.args.others_at;
+	return run(&diff);
+}
