@@ -58,6 +58,8 @@ class Case(whole.Case):
         self.assertTrue(all(len(periods) == 1 for periods in found.values()), found)
         return {cpu: periods.pop() / 1e9 for cpu, periods in found.items()}
 
+AWAY_SECONDS = 4
+
 
 class Sampling(Case):
     def test_weights_and_lost_samples_are_all_the_time_there_was(self):
@@ -91,7 +93,7 @@ class Sampling(Case):
         try:
             with open(ONLINE, "w", encoding="ascii") as file:
                 file.write("0")
-            time.sleep(2)
+            time.sleep(AWAY_SECONDS)
         finally:
             with open(ONLINE, "w", encoding="ascii") as file:
                 file.write("1")
@@ -101,10 +103,11 @@ class Sampling(Case):
         profiler.send_signal(signal.SIGINT)
         weight, _, lost, wall = self.end(profiler)
         self.assertIn(1, self.periods())
-        self.assertLess(lost / 99, 1.5)  # of the two seconds that it was away nothing is lost
+        # Of the time that it was away nothing is lost; other ticks may be, which a busy machine is late for.
+        self.assertLess(lost / 99, AWAY_SECONDS - 0.5)
         self.assertGreater(weight[0] + lost / 99, 0.9 * wall)
-        self.assertLess(weight[1], wall - 1.8)
-        self.assertGreater(weight[1] + lost / 99, 0.5 * (wall - 3))
+        self.assertLess(weight[1], wall - AWAY_SECONDS + 0.2)
+        self.assertGreater(weight[1] + lost / 99, 0.5 * (wall - AWAY_SECONDS - 1))
 
 
 if __name__ == "__main__":
