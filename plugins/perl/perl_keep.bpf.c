@@ -23,7 +23,7 @@ EP_KEEPER();
 
 #define PL_KEEP_FRAMES 20 /* new ones of Perl; others come with the next */
 
-/* hv.h, gv.h, cop.h, op.h: the same in v5.28.3 to v5.44.0; symbolize/read.c says what they are. */
+/* hv.h, gv.h, cop.h, op.h: the same in v5.28.3 to v5.44.0; symbolize/objects.c says what they are. */
 #define SV_BYTES	24
 #define GP_EGV		56
 #define HV_MAX		24

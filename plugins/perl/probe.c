@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/perl/perl.h"
-#include "plugins/perl/xs.h"
+#include "plugins/perl/natives.h"
 #include "plugins/shared/read/file.h"
 
 #include <errno.h>

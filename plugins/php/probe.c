@@ -5,8 +5,8 @@
  */
 #include "plugins/php/php.h"
 #include "plugins/php/static.h"
-#include "plugins/php/tables.h"
-#include "plugins/php/tables.h"
+#include "plugins/php/natives.h"
+#include "plugins/php/natives.h"
 #include "core/base/util.h"
 #include "plugins/shared/read/file.h"
 

@@ -12,9 +12,9 @@
 
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/python/greenlet.h"
-#include "plugins/python/offsets.h"
+#include "plugins/python/layout.h"
 #include "plugins/python/python_shared.h"
-#include "plugins/python/symbolize/code.h"
+#include "plugins/python/symbolize/names.h"
 
 #define PY_MAX_CODE_RANGES 8
 

@@ -10,7 +10,7 @@
  * So the flag of a frame may depend on the next one: a frame is pushed when that one has been read.
  */
 #include "plugins/python/python_shared.h"
-#include "plugins/python/symbolize/check.h"
+#include "plugins/python/check.h"
 #include "plugins/shared/bpf/step.bpf.h"
 
 EP_UNWINDER();

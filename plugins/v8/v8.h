@@ -4,10 +4,10 @@
  *
  *	probe.c		an ELF file: is V8 in it? which? what does it publish of itself ──► layout.h
  *	flags.c		where its flags are
- *	layout.c	the rest, by version		(values.def, versions.def)
- *	builtins/	its embedded builtins ──► rows and names for the core: describe.c
- *	heap_check.c	a process: does the layout hold?
- *	builtins_8.c	8 and 10, whose builtins are in the heap: where is the interpreter?
+ *	layout.c	the rest, by version		(fields.def, fields_versions.def)
+ *	code/		its embedded builtins ──► rows and names for the core: describe.c
+ *	layout_check.c	a process: does the layout hold?
+ *	code/heap.c	8 and 10, whose builtins are in the heap: where is the interpreter?
  *	state.c		layout, builtins and isolate ──► state for BPF
  *	keep.c		the part of it that says what names are made of
  *	attach.c	state and ranges for BPF; looks again when something is mapped
@@ -18,8 +18,8 @@
 #define V8_H
 
 #include "ebpf-profiler/unwinder.h"
-#include "plugins/v8/builtins/builtins.h"
-#include "plugins/v8/builtins/file.h"
+#include "plugins/v8/code/builtins.h"
+#include "plugins/v8/code/file.h"
 #include "plugins/v8/layout.h"
 #include "plugins/v8/v8_shared.h"
 

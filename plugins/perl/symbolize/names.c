@@ -4,7 +4,7 @@
 #include "core/base/util.h"
 #include "plugins/perl/symbolize/frame.h"
 #include "plugins/perl/symbolize/lines.h"
-#include "plugins/perl/symbolize/read.h"
+#include "plugins/perl/symbolize/objects.h"
 #include "plugins/shared/read/memory.h"
 
 #include <errno.h>

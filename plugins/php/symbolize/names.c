@@ -9,7 +9,7 @@
 #include "plugins/php/php_shared.h"
 #include "plugins/php/symbolize/aliases.h"
 #include "plugins/php/symbolize/lines.h"
-#include "plugins/php/symbolize/texts.h"
+#include "plugins/php/symbolize/text.h"
 
 #include <errno.h>
 #include <stdio.h>

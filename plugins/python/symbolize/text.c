@@ -2,7 +2,7 @@
 #include "plugins/python/symbolize/text.h"
 
 #include "core/base/util.h"
-#include "plugins/python/symbolize/code.h"
+#include "plugins/python/symbolize/names.h"
 #include "plugins/shared/read/memory.h"
 #include "plugins/shared/text/writer.h"
 

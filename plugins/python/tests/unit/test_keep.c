@@ -34,7 +34,7 @@ static void set_state(void)
 	state->str_compact_data = layout.str_compact_data;
 }
 
-/* n times five instructions on the first line, as 3.11 and newer have it (symbolize/line_table.c). */
+/* n times five instructions on the first line, as 3.11 and newer have it (symbolize/lines.c). */
 static void put_lines(size_t n)
 {
 	uint8_t lines[3 * 400];
