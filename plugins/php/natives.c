@@ -64,22 +64,6 @@ struct tables {
 	size_t n_tables, n_functions;
 };
 
-static uint64_t get_word(const uint8_t *at, size_t off)
-{
-	uint64_t word;
-
-	memcpy(&word, at + off, sizeof(word));
-	return word;
-}
-
-static uint32_t get_int(const uint8_t *at, size_t off)
-{
-	uint32_t value;
-
-	memcpy(&value, at + off, sizeof(value));
-	return value;
-}
-
 /* --- extensions --------------------------------------------------------------------------------------- */
 
 /* ZEND_MODULE_API_NO, a date: of PHP 7.3 to 8.6, and later ones. */
@@ -104,7 +88,7 @@ static bool is_module(const struct ep_unwinder_host *host, const struct ep_file 
 	memcpy(&distance, code + at + 3, sizeof(distance));
 	if (host->file_read(file, va + at + 7 + (uint64_t)(int64_t)distance, entry, sizeof(entry)) < 0)
 		return false;
-	return (get_int(entry, 0) & 0xffff) >= 152 && (get_int(entry, 0) & 0xffff) < 512 && is_api(get_int(entry, 4));
+	return (ep_get_u32(entry) & 0xffff) >= 152 && (ep_get_u32(entry) & 0xffff) < 512 && is_api(ep_get_u32(entry + 4));
 }
 
 /* extension_version_info: zend_extensions.h; 320190902, 420220829: what is before the date is 3 or 4. */
@@ -112,7 +96,7 @@ static bool is_zend_extension(const struct ep_unwinder_host *host, const struct 
 {
 	uint8_t info[4];
 
-	return host->file_read(file, va, info, sizeof(info)) == 0 && is_api(get_int(info, 0) % 100000000);
+	return host->file_read(file, va, info, sizeof(info)) == 0 && is_api(ep_get_u32(info) % 100000000);
 }
 
 bool php_tables_is_extension(const struct ep_unwinder_host *host, const struct ep_file *file)
@@ -140,7 +124,7 @@ static bool is_zeros(const uint8_t *at, size_t bytes)
 static bool is_arg_info(const struct php_data *data, uint64_t va)
 {
 	const uint8_t *info = php_data_find(data, va, 8);
-	uint64_t required = info ? get_word(info, 0) : MAX_ARGUMENTS + 1;
+	uint64_t required = info ? ep_get_u64(info) : MAX_ARGUMENTS + 1;
 
 	return required <= MAX_ARGUMENTS || required == NONE_REQUIRED || required == UINT32_MAX;
 }
@@ -149,7 +133,7 @@ static bool is_frameless(const struct php_data *data, uint64_t va)
 {
 	const uint8_t *info = va ? php_data_find(data, va, 16) : NULL;
 
-	return !va || (info && php_data_is_code(data, get_word(info, 0)) && get_word(info, 8) < MAX_FRAMELESS);
+	return !va || (info && php_data_is_code(data, ep_get_u64(info)) && ep_get_u64(info + 8) < MAX_FRAMELESS);
 }
 
 /*
@@ -158,23 +142,23 @@ static bool is_frameless(const struct php_data *data, uint64_t va)
  */
 static bool is_entry(const struct tables *tables, const uint8_t *at, bool is_first)
 {
-	uint64_t handler = get_word(at, HANDLER), info = get_word(at, ARG_INFO), doc;
+	uint64_t handler = ep_get_u64(at + HANDLER), info = ep_get_u64(at + ARG_INFO), doc;
 	const struct format *format = tables->format;
 	const struct php_data *data = &tables->data;
-	uint32_t n_args = get_int(at, NUM_ARGS);
+	uint32_t n_args = ep_get_u32(at + NUM_ARGS);
 
 	if (handler && !php_data_is_code(data, handler))
 		return false;
 	/* sizeof(NULL) / sizeof(zend_internal_arg_info) - 1 */
 	if (info ? !is_arg_info(data, info) || n_args > MAX_ARGUMENTS :
-		   (is_first && !(get_int(at, format->flags) & VISIBLE)) || n_args + 1 > 1)
+		   (is_first && !(ep_get_u32(at + format->flags) & VISIBLE)) || n_args + 1 > 1)
 		return false;
 	if (format->frameless) {
-		doc = get_word(at, format->doc_comment);
-		if (!is_frameless(data, get_word(at, format->frameless)) || (doc && !php_data_find(data, doc, 1)))
+		doc = ep_get_u64(at + format->doc_comment);
+		if (!is_frameless(data, ep_get_u64(at + format->frameless)) || (doc && !php_data_find(data, doc, 1)))
 			return false;
 	}
-	return php_data_find_name(data, get_word(at, FNAME)) != NULL;
+	return php_data_find_name(data, ep_get_u64(at + FNAME)) != NULL;
 }
 
 /* How many entries the table at an offset has, 0: it is none. */
@@ -214,9 +198,9 @@ static void take_frameless(struct tables *tables, uint64_t va, const char *name)
 	for (size_t i = 0; i < MAX_FRAMELESS; i++, va += 16) {
 		const uint8_t *info = php_data_find(&tables->data, va, 16);
 
-		if (!info || !php_data_is_code(&tables->data, get_word(info, 0)) || get_word(info, 8) >= MAX_FRAMELESS)
+		if (!info || !php_data_is_code(&tables->data, ep_get_u64(info)) || ep_get_u64(info + 8) >= MAX_FRAMELESS)
 			break;
-		take_function(tables, get_word(info, 0), KIND_FRAMELESS, get_word(info, 8), name);
+		take_function(tables, ep_get_u64(info), KIND_FRAMELESS, ep_get_u64(info + 8), name);
 	}
 }
 
@@ -228,12 +212,12 @@ static void take_table(struct tables *tables, const struct php_area *area, size_
 	if (tables->n_tables == MAX_TABLES)
 		return;
 	for (size_t i = 0; i < n; i++, at += format->bytes) {
-		const char *name = php_data_find_name(&tables->data, get_word(at, FNAME));
-		bool is_method = get_int(at, format->flags) & VISIBLE;
+		const char *name = php_data_find_name(&tables->data, ep_get_u64(at + FNAME));
+		bool is_method = ep_get_u32(at + format->flags) & VISIBLE;
 
-		take_function(tables, get_word(at, HANDLER), is_method ? KIND_METHOD : KIND_FUNCTION, 0, name);
-		if (format->frameless && get_word(at, format->frameless))
-			take_frameless(tables, get_word(at, format->frameless), name);
+		take_function(tables, ep_get_u64(at + HANDLER), is_method ? KIND_METHOD : KIND_FUNCTION, 0, name);
+		if (format->frameless && ep_get_u64(at + format->frameless))
+			take_frameless(tables, ep_get_u64(at + format->frameless), name);
 	}
 	tables->tables[tables->n_tables++] = (struct php_table){.va = area->va + off};
 }
@@ -244,7 +228,7 @@ static size_t find_tables(struct tables *tables, const struct php_area *area, bo
 	size_t n = 0, all = 0;
 
 	for (size_t off = 0; off + MIN_ENTRY <= area->bytes; off += n ? n * tables->format->bytes : 8) {
-		n = get_word(area->at, off) ? count_entries(tables, area, off) : 0;
+		n = ep_get_u64(area->at + off) ? count_entries(tables, area, off) : 0;
 		if (n && take)
 			take_table(tables, area, off, n);
 		else if (n >= LONG_TABLE)

@@ -23,14 +23,6 @@ struct relocating {
 };
 
 /* Unaligned. */
-static uint64_t get_word(const uint8_t *at)
-{
-	uint64_t word;
-
-	memcpy(&word, at, sizeof(word));
-	return word;
-}
-
 static int read_area(struct php_data *data, const char *section, struct php_area *area)
 {
 	struct ep_symbol found;
@@ -58,12 +50,12 @@ static uint64_t symbol_va(const struct relocating *relocating, uint64_t index)
 	    data->host->file_read(data->file, relocating->symbols.va + index * SYMBOL_BYTES, symbol,
 				  sizeof(symbol)) < 0)
 		return 0;
-	return get_word(symbol + 8);
+	return ep_get_u64(symbol + 8);
 }
 
 static void relocate(struct relocating *relocating, const uint8_t *rela)
 {
-	uint64_t va = get_word(rela), info = get_word(rela + 8), value = get_word(rela + 16), symbol;
+	uint64_t va = ep_get_u64(rela), info = ep_get_u64(rela + 8), value = ep_get_u64(rela + 16), symbol;
 	uint8_t *at = (uint8_t *)php_data_find(relocating->data, va, sizeof(value));
 
 	if (!at)

@@ -18,6 +18,8 @@
 #ifndef PY_CHECK_H
 #define PY_CHECK_H
 
+#include "plugins/shared/check.h"
+
 #include <linux/types.h>
 
 #define PY_CHECK_WORDS 10
@@ -27,13 +29,11 @@ static inline __attribute__((always_inline)) __u32 py_code_check(const __u64 *wo
 {
 	__u64 hash = 0;
 
-	/* A word's step is a bijection of the hash, so none is forgotten. */
 #pragma GCC unroll 10
 	for (int i = 0; i < PY_CHECK_WORDS; i++) {
 		__u64 keep = 0 - (__u64)(mask >> i & 1);
 
-		hash = (hash ^ (words[i] & keep)) * 0x9fb21c651e98df25ULL;
-		hash ^= hash >> 32;
+		hash = check_mix(hash, words[i] & keep);
 	}
 	return (__u32)hash; /* both halves: the last step folded them */
 }

@@ -32,7 +32,7 @@
 	.frame_owner = owner, .frame_entry = entry, .frame_bytes = bytes
 #define NONE PY_NONE
 
-static const struct py_offsets table[] = {
+static const struct py_layout table[] = {
 	/*    _PyRuntime: interpreters, holder, key; threads
 	 *			    thread: frame, id; cframe
 	 *						   frame: previous, code, instruction, owner, entry, bytes */
@@ -51,7 +51,7 @@ static const struct py_offsets table[] = {
 /* PyObject_HEAD: with Py_TRACE_REFS, _ob_next and _ob_prev come first (Include/object.h). */
 #define TRACE_REFS_BYTES 16
 
-static void shift_objects(struct py_offsets *offsets)
+static void shift_objects(struct py_layout *offsets)
 {
 	offsets->object_type += TRACE_REFS_BYTES;
 	if (offsets->version < PY_VERSION(3, 11)) {
@@ -66,9 +66,9 @@ static void shift_objects(struct py_offsets *offsets)
 	}
 }
 
-int py_offsets_find(uint32_t version, bool trace_refs, struct py_offsets *ret)
+int py_layout_find(uint32_t version, bool trace_refs, struct py_layout *ret)
 {
-	struct py_offsets found;
+	struct py_layout found;
 	int r;
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
@@ -184,7 +184,7 @@ static bool makes_sense(const uint64_t *words, const struct arrangement *at, uin
 	       words[at->bytes] < 256 && words[at->unicode] < 256;
 }
 
-static void fill_frame(struct py_offsets *out, const uint64_t *part, const struct arrangement *at)
+static void fill_frame(struct py_layout *out, const uint64_t *part, const struct arrangement *at)
 {
 	bool copies = out->free_threaded && at->n_frame > FRAME_COPY && part[FRAME_COPY];
 
@@ -200,7 +200,7 @@ static void fill_frame(struct py_offsets *out, const uint64_t *part, const struc
 	out->first_shim = 3;
 }
 
-static void fill_code(struct py_offsets *out, const uint64_t *part, const struct arrangement *at)
+static void fill_code(struct py_layout *out, const uint64_t *part, const struct arrangement *at)
 {
 	bool copies = out->frame_copy != PY_NONE && at->n_code > CODE_COPIES;
 
@@ -211,7 +211,7 @@ static void fill_code(struct py_offsets *out, const uint64_t *part, const struct
 	out->code_first_traceable = out->code_instructions - (copies ? 24 : 16);
 }
 
-static int fill_layout(struct py_offsets *out, const uint64_t *words, const struct arrangement *at)
+static int fill_layout(struct py_layout *out, const uint64_t *words, const struct arrangement *at)
 {
 	const uint64_t *code = words + at->code;
 	struct py_code_debug_offsets in = {
@@ -237,11 +237,11 @@ static int fill_layout(struct py_offsets *out, const uint64_t *words, const stru
 }
 
 static int fill(const uint64_t *words, const struct arrangement *at, uint32_t version,
-		struct py_offsets *ret)
+		struct py_layout *ret)
 {
 	const uint64_t *interp = words + at->interp, *thread = words + at->thread;
 	bool free_threaded = words[FREE_THREADED] != 0;
-	struct py_offsets out = {
+	struct py_layout out = {
 		.version = version,
 		.free_threaded = free_threaded,
 		.runtime_interpreters = (uint32_t)words[RUNTIME_INTERPRETERS],
@@ -266,8 +266,8 @@ static int fill(const uint64_t *words, const struct arrangement *at, uint32_t ve
 	return 0;
 }
 
-int py_offsets_from_debug(const void *bytes, size_t n, uint64_t runtime_bytes,
-			  struct py_offsets *ret)
+int py_layout_from_debug(const void *bytes, size_t n, uint64_t runtime_bytes,
+			  struct py_layout *ret)
 {
 	uint64_t words[N_WORDS] = {0};
 	uint32_t version;

@@ -13,7 +13,7 @@
 
 #define PY_NONE 0xffffffffu /* the version has no such member */
 
-struct py_offsets {
+struct py_layout {
 	uint32_t version; /* PY_VERSION() */
 	bool free_threaded;
 
@@ -41,7 +41,7 @@ struct py_offsets {
 };
 
 /* 3.6 to 3.12. 0 or -ENOTSUP. */
-int py_offsets_find(uint32_t version, bool trace_refs, struct py_offsets *ret);
+int py_layout_find(uint32_t version, bool trace_refs, struct py_layout *ret);
 
 /* What the first bytes of _PyRuntime may be. */
 #define PY_DEBUG_OFFSETS_BYTES 1024
@@ -51,7 +51,7 @@ int py_offsets_find(uint32_t version, bool trace_refs, struct py_offsets *ret);
  * those known here is tried with the known arrangements of the struct, the newest first.
  * 0, -ENODATA (no cookie), -ENOTSUP (the numbers make no sense).
  */
-int py_offsets_from_debug(const void *bytes, size_t n, uint64_t runtime_bytes,
-			  struct py_offsets *ret);
+int py_layout_from_debug(const void *bytes, size_t n, uint64_t runtime_bytes,
+			  struct py_layout *ret);
 
 #endif

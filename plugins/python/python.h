@@ -20,7 +20,7 @@
 
 struct py_executable {
 	const struct ep_unwinder_host *host;
-	struct py_offsets offsets;
+	struct py_layout layout;
 	/* ELF virtual addresses; 0: absent. */
 	uint64_t runtime_va;
 	uint64_t holder_va;	  /* pointer to the state of the thread with the GIL */

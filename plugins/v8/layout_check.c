@@ -52,14 +52,6 @@ struct heap {
 	int result;
 };
 
-static uint64_t word_at(const uint8_t *bytes, size_t off)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + off, sizeof(word));
-	return word;
-}
-
 static int read_page(struct heap *heap, uint64_t addr, size_t bytes)
 {
 	heap->bytes += bytes;
@@ -115,7 +107,7 @@ static void find_meta(struct heap *heap, uint64_t addr, size_t bytes)
 		int32_t type;
 
 		heap->is_compressed |= is_compressed_meta(heap, addr + off, at);
-		if (word_at(at, 0) != addr + off + V8_TAG)
+		if (ep_get_u64(at) != addr + off + V8_TAG)
 			continue;
 		type = type_of_map(heap->layout, at);
 		if (type == heap->layout->type_map)
@@ -130,7 +122,7 @@ static void find_map(struct heap *heap, uint64_t addr, size_t bytes)
 	for (size_t off = 0; off + 64 <= bytes && !heap->map; off += 8) {
 		const uint8_t *at = heap->page + off;
 
-		if (word_at(at, 0) == heap->meta + V8_TAG &&
+		if (ep_get_u64(at) == heap->meta + V8_TAG &&
 		    type_of_map(heap->layout, at) == heap->map_type)
 			heap->map = addr + off;
 	}
@@ -176,8 +168,8 @@ static bool is_script(const struct v8_layout *layout, int32_t type)
 static void check_function(struct heap *heap, const uint8_t *sfi)
 {
 	const struct v8_layout *layout = heap->layout;
-	uint64_t name = word_at(sfi, (size_t)layout->sfi_name);
-	uint64_t script = word_at(sfi, (size_t)layout->sfi_script);
+	uint64_t name = ep_get_u64(sfi + (size_t)layout->sfi_name);
+	uint64_t script = ep_get_u64(sfi + (size_t)layout->sfi_script);
 
 	if (is_name(layout, name, v8_is_smi(name) ? -1 : type_of(heap, name)) &&
 	    is_script(layout, type_of(heap, script)))
@@ -189,7 +181,7 @@ static void check_function(struct heap *heap, const uint8_t *sfi)
 /* Undefined (7.x to 11.x) or Smi 0: not collected yet (objects/bytecode-array.h, HasSourcePositionTable). */
 static void check_bytecodes(struct heap *heap, const uint8_t *array)
 {
-	uint64_t table = word_at(array, (size_t)heap->layout->bytecode_positions);
+	uint64_t table = ep_get_u64(array + (size_t)heap->layout->bytecode_positions);
 
 	if (v8_is_smi(table) || type_of(heap, table) == heap->layout->type_oddball)
 		heap->n_wrong++;
@@ -206,9 +198,9 @@ static int look_for_objects(struct heap *heap, uint64_t addr, size_t bytes)
 	if (r < 0)
 		return r == -EFAULT ? 0 : r;
 	for (size_t off = 0; off + OBJECT_BYTES <= bytes; off += 8) {
-		if (word_at(heap->page, off) == heap->map + V8_TAG && heap->step == FIND_FUNCTIONS)
+		if (ep_get_u64(heap->page + off) == heap->map + V8_TAG && heap->step == FIND_FUNCTIONS)
 			check_function(heap, heap->page + off);
-		else if (word_at(heap->page, off) == heap->map + V8_TAG)
+		else if (ep_get_u64(heap->page + off) == heap->map + V8_TAG)
 			check_bytecodes(heap, heap->page + off);
 		if ((heap->step == FIND_FUNCTIONS && heap->n_right >= ENOUGH) || heap->n_right + heap->n_wrong >= TOO_MANY)
 			return 1;

@@ -219,14 +219,14 @@ symbolize_new(struct names_cache *cache, const struct ep_unwinder_host *host,
 	return r;
 }
 
-int py_code_cache_new(struct names_cache **ret_cache)
+int py_names_cache_new(struct names_cache **ret_cache)
 {
 	return names_cache_new(&(struct names_budget){.classes = {PY_CACHE_MAX_BYTES},
 						      .oversized = PY_CACHE_MAX_LARGE},
 			       ret_cache);
 }
 
-int py_code_symbolize(struct names_cache *cache, const struct ep_unwinder_host *host,
+int py_names_add(struct names_cache *cache, const struct ep_unwinder_host *host,
 		      const struct ep_target *target, const struct py_code_layout *layout,
 		      uint64_t code_addr, uint32_t check, uint32_t instruction_off,
 		      struct ep_names *names)

@@ -45,7 +45,7 @@ size_t py_code_head_bytes(const struct py_code_layout *layout);
 
 /* For code objects that were read before, of one process. The key is address and check: two that were
  * at the same address one after the other have an item each. 0 or -ENOMEM. */
-int py_code_cache_new(struct names_cache **ret_cache);
+int py_names_cache_new(struct names_cache **ret_cache);
 
 /*
  * Adds the frame's one name: function, file, line (0: the instruction has none), first line.
@@ -53,7 +53,7 @@ int py_code_cache_new(struct names_cache **ret_cache);
  * negative errno: -ESRCH, -EPERM, -EBADMSG (the check holds, but it is no code object), -ENOMEM,
  * -E2BIG. A code object known with this `check` is not read again.
  */
-int py_code_symbolize(struct names_cache *cache, const struct ep_unwinder_host *host,
+int py_names_add(struct names_cache *cache, const struct ep_unwinder_host *host,
 		      const struct ep_target *target, const struct py_code_layout *layout,
 		      uint64_t code_addr, uint32_t check, uint32_t instruction_off,
 		      struct ep_names *names);

@@ -42,14 +42,6 @@ static const struct layout layouts[] = {
 	{ 24, 16, false, false }, { 16, 8, true, false },
 };
 
-static uint32_t word_at(const uint8_t *bytes, size_t at)
-{
-	uint32_t word;
-
-	memcpy(&word, bytes + at, 4);
-	return word;
-}
-
 static uint32_t padded(uint32_t bytes, uint32_t alignment)
 {
 	return (bytes + alignment) & ~(alignment - 1);
@@ -79,7 +71,7 @@ static int set_ends_by_address(const uint8_t *table, uint32_t n, struct v8_code_
 	uint32_t start = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t end = word_at(table, (size_t)i * 8), id = word_at(table, (size_t)i * 8 + 4);
+		uint32_t end = ep_get_u32(table + (size_t)i * 8), id = ep_get_u32(table + (size_t)i * 8 + 4);
 
 		if (id >= n || places[id].end || places[id].off != start || end <= start ||
 		    end - start <= places[id].bytes || end > V8_MAX_BLOB_BYTES || end % 32)
@@ -101,8 +93,8 @@ static int parse_table(const struct layout *layout, const uint8_t *table, uint32
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t off = word_at(table, (size_t)i * layout->descriptor);
-		uint32_t bytes = word_at(table, (size_t)i * layout->descriptor + 4);
+		uint32_t off = ep_get_u32(table + (size_t)i * layout->descriptor);
+		uint32_t bytes = ep_get_u32(table + (size_t)i * layout->descriptor + 4);
 
 		sum += bytes;
 		if (off > V8_MAX_BLOB_BYTES || bytes > V8_MAX_BLOB_BYTES || sum > V8_MAX_BLOB_BYTES || off % 32)
@@ -312,10 +304,10 @@ struct table_search {
 /* The first two descriptors. */
 static bool is_likely(const struct layout *layout, const uint8_t *table)
 {
-	uint32_t bytes = word_at(table, 4), next = word_at(table, layout->descriptor);
+	uint32_t bytes = ep_get_u32(table + 4), next = ep_get_u32(table + layout->descriptor);
 
 	if (layout->by_address) /* id 0 is first by address, too, and so is its metadata */
-		return !word_at(table, 8) && next > bytes && !(next % 32) && word_at(table, 16);
+		return !ep_get_u32(table + 8) && next > bytes && !(next % 32) && ep_get_u32(table + 16);
 	return next == padded(bytes, 32) || next == padded(bytes, 64);
 }
 
@@ -324,9 +316,9 @@ static int find_tables(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 	struct table_search *search = arg;
 
 	for (size_t at = (size_t)(-va & 7); at + 64 <= len; at += 8) {
-		uint32_t first = word_at(bytes, at + 4);
+		uint32_t first = ep_get_u32(bytes + at + 4);
 
-		if (word_at(bytes, at) || !first || first > OVERLAP / 2)
+		if (ep_get_u32(bytes + at) || !first || first > OVERLAP / 2)
 			continue;
 		for (size_t i = 0; i < EP_LEN(layouts); i++) {
 			int r;

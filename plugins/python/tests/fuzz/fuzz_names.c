@@ -43,13 +43,13 @@ static void symbolize_frames(struct fake_host *host, const struct py_code_layout
 	(void)fake_memory_read(&host->memory, code_addr + layout->check_off, words, sizeof(words));
 	check = py_code_check(words, layout->check_mask);
 
-	must(py_code_cache_new(&cache) == 0, "memory for a cache");
+	must(py_names_cache_new(&cache) == 0, "memory for a cache");
 	for (uint32_t i = 0; i < N_FRAMES; i++) {
 		int r;
 
 		host->memory.n_reads = 0;
 		host->n_names = 0;
-		r = py_code_symbolize(cache, fake_host_services(host), &host->target, layout,
+		r = py_names_add(cache, fake_host_services(host), &host->target, layout,
 				      code_addr, check, i * 6, &host->names);
 		must(host->memory.n_reads <= MAX_READS, "few reads");
 		must(host->n_names == (r == 0), "one name, or none");

@@ -28,7 +28,7 @@ static int setup(void **state)
 	put_code(&fx->layout, CODE_ADDR, FIRST_LINE);
 	put_bytes(&fx->layout, LINE_ADDR, locations, sizeof(locations));
 	fx->check = heap_check(&fx->layout, CODE_ADDR);
-	return py_code_cache_new(&fx->cache);
+	return py_names_cache_new(&fx->cache);
 }
 
 static int teardown(void **state)
@@ -42,7 +42,7 @@ static int teardown(void **state)
 static int symbolize(struct fixture *fx, uint64_t addr, uint32_t check, uint32_t off)
 {
 	fx->host.n_names = 0;
-	return py_code_symbolize(fx->cache, fake_host_services(&fx->host), &fx->host.target,
+	return py_names_add(fx->cache, fake_host_services(&fx->host), &fx->host.target,
 				 &fx->layout, addr, check, off, &fx->host.names);
 }
 
@@ -231,7 +231,7 @@ EP_TEST_WITH(every_failing_allocation_is_passed_on, setup, teardown)
 	}
 	for (unsigned int i = 1; i <= 2; i++) {
 		heap_arm(i);
-		assert_int_equal(py_code_cache_new(&cache), -ENOMEM);
+		assert_int_equal(py_names_cache_new(&cache), -ENOMEM);
 		assert_null(cache);
 	}
 	(void)heap_disarm();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the seeds of fuzz_lines and fuzz_names beside itself. Runs on 3.11 and newer.
 
-lines_*: format, first line (4 bytes), table.  code_*: minor version, address of the code object
+lines_*: format, first line (4 bytes), table.  names_*: minor version, address of the code object
 (2 bytes, from BASE), change (2 bytes), memory from BASE on.
 """
 import os
