@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/golang/golang.h"
 
+#include "core/base/util.h"
 #include "plugins/shared/x86/decode.h"
 
 #include <errno.h>
@@ -28,14 +29,6 @@ static bool next(struct cursor *c)
 	return true;
 }
 
-static int32_t get_s32(const uint8_t *bytes)
-{
-	int32_t value;
-
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
 /* mov %fs:..., REG: 64, REX.W, 8b */
 static bool loads_from_fs(const struct cursor *c)
 {
@@ -61,12 +54,12 @@ static int from_register(const struct go_function *function, size_t off, struct 
 	if (off + 7 > function->bytes)
 		return -ENODATA;
 	if ((insn[0] & 0xfe) == 0x48 && insn[1] == 0xc7 && (insn[2] & 0xf8) == 0xc0) {
-		*ret = (struct ep_variable){.kind = EP_VARIABLE_POINTER, .value = (uint64_t)(int64_t)get_s32(insn + 3)};
+		*ret = (struct ep_variable){.kind = EP_VARIABLE_POINTER, .value = (uint64_t)(int64_t)(int32_t)ep_get_u32(insn + 3)};
 		return 0;
 	}
 	if ((insn[0] & 0xfb) == 0x48 && insn[1] == 0x8b && (insn[2] & 0xc7) == 0x05) {
 		*ret = (struct ep_variable){.kind = EP_VARIABLE_WORD,
-					    .value = function->va + off + 7 + (uint64_t)(int64_t)get_s32(insn + 3)};
+					    .value = function->va + off + 7 + (uint64_t)(int64_t)(int32_t)ep_get_u32(insn + 3)};
 		return 0;
 	}
 	return -ENODATA;
@@ -83,7 +76,7 @@ int go_code_g(const struct go_function *function, struct ep_variable *ret)
 		/* mov %fs:N,REG: no base, no index */
 		if (c.insn.bytes == 9 && (c.bytes[3] & 0xc7) == 0x04 && c.bytes[4] == 0x25) {
 			*ret = (struct ep_variable){.kind = EP_VARIABLE_POINTER,
-						    .value = (uint64_t)(int64_t)get_s32(c.bytes + 5)};
+						    .value = (uint64_t)(int64_t)(int32_t)ep_get_u32(c.bytes + 5)};
 			return 0;
 		}
 		return from_register(function, before, ret);

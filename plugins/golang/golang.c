@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/golang/golang.h"
-
-#include "ebpf-profiler/plugin.h"
+#include "plugins/shared/descriptor.h"
 
 #include "golang_bpf.inc.h"
 
@@ -14,40 +13,18 @@ static const char *const counters[] = {
 	NULL,
 };
 
-static const struct ep_bpf_image bpf = {
-	.size = sizeof(bpf),
-	.max_frames_per_run = 16,
-	.object = golang_bpf_object,
-	.object_bytes = sizeof(golang_bpf_object),
-	.program = "golang_unwind",
-};
+DESCRIPTOR_UNWINDER(golang, 16);
 
 /* Its BPF program pushes native frames only. */
-static int symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
+static int go_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	(void)instance, (void)frame, (void)names;
 	return EP_FRAME_GONE;
 }
 
 static const struct ep_unwinder_ops ops = {
-	.size = sizeof(ops),
-	.errors = errors,
-	.counters = counters,
-	.bpf = &bpf,
-	.probe = go_probe,
-	.attach = go_attach,
-	.symbolize = symbolize,
-	.detach = go_detach,
-	.unload = go_unload,
+	DESCRIPTOR_OPS(go),
 	.frame_type = "go",
 };
 
-EP_PLUGIN_DEFINE = {
-	.size = sizeof(struct ep_plugin),
-	.abi_major = EP_ABI_MAJOR,
-	.abi_minor = EP_ABI_MINOR,
-	.kind = EP_PLUGIN_UNWINDER,
-	.name = "golang",
-	.version = "1.0",
-	.unwinder = &ops,
-};
+DESCRIPTOR_PLUGIN(golang);

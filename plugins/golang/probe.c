@@ -2,6 +2,7 @@
 #include "plugins/golang/golang.h"
 
 #include "core/base/util.h"
+#include "plugins/shared/read/file.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -135,30 +136,26 @@ static int read_others(struct go_executable *exe, const struct ep_file *file, st
 	return 0;
 }
 
-int go_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
+static int probe(void *executable, const struct ep_file *file)
 {
-	struct go_executable *exe;
+	struct go_executable *exe = executable;
 	struct go_function function;
 	bool decoded = false;
 	int r;
 
-	if (!may_be_go(host, file))
+	if (!may_be_go(exe->host, file))
 		return EP_NOT_MINE;
-	exe = calloc(1, sizeof(*exe));
-	if (!exe)
-		return -ENOMEM;
-	exe->host = host;
 	r = read_systemstack(exe, file, &function, &decoded);
 	if (r == 0)
 		r = read_others(exe, file, &function, &decoded);
 	if (r == 0)
 		r = choose_offsets(exe, file, decoded);
-	if (r < 0) {
-		free(exe);
-		return r == -ENODATA ? EP_NOT_MINE : r;
-	}
-	*ret_executable = exe;
-	return 0;
+	return r == -ENODATA ? EP_NOT_MINE : r;
+}
+
+int go_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
+{
+	return file_probe(host, file, sizeof(struct go_executable), probe, ret_executable);
 }
 
 void go_unload(void *executable)

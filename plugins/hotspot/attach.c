@@ -6,7 +6,7 @@
  * each.
  */
 #include "core/base/util.h"
-#include "plugins/hotspot/heaps.h"
+#include "plugins/hotspot/code/heaps.h"
 #include "plugins/hotspot/hotspot.h"
 #include "plugins/hotspot/symbolize/names.h"
 #include "plugins/shared/attach/attach.h"

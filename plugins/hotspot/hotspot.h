@@ -3,8 +3,8 @@
  * The parts of the plugin that belong to a process and to an executable.
  *
  *	probe.c		an ELF file: is it a HotSpot VM? where are its tables, which names do they hold
- *	tables.c	a process: its tables, read once ──► layout.h	(places.c: where names are in the file)
- *	heaps.c		its heaps of code ──► ranges
+ *	layout_tables.c	a process: its tables, read once ──► layout.h (layout_strings.c: where names are in the file)
+ *	code/heaps.c	its heaps of code ──► ranges
  *	code/		code at fixed places: interpreter and stubs ──► names, and rules of each instruction
  *	state.c		the layout, and what else a process tells ──► state for BPF
  *	attach.c	state and ranges for BPF; looks again when heaps or stubs have come
@@ -18,7 +18,7 @@
 #include "plugins/hotspot/code/stubs.h"
 #include "plugins/hotspot/hotspot_shared.h"
 #include "plugins/hotspot/layout.h"
-#include "plugins/hotspot/tables.h"
+#include "plugins/hotspot/layout_tables.h"
 
 /* A variable of the file that points to code: StubRoutines::_call_stub_entry and its like. */
 struct hotspot_pointer {

@@ -15,14 +15,6 @@ struct key_use {
 	uint64_t key_va, callee_va;
 };
 
-static int32_t get_i32(const uint8_t *at)
-{
-	int32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
 /*
  *	mov x(%rip),%edi			8b 3d rel32
  *	lea x(%rip),%rax ... mov (%rax),%edi	48 8d 05 rel32 ... 8b 38 (so do GCC's -fPIC and a linker)
@@ -34,16 +26,16 @@ static bool parse_key_use(const uint8_t *code, size_t bytes, uint64_t va, struct
 		size_t end = 0;
 
 		if (code[i] == 0x48 && code[i + 1] == 0x8d && code[i + 2] == 0x05)
-			ret->key_va = va + i + 7 + (uint64_t)(int64_t)get_i32(code + i + 3);
+			ret->key_va = va + i + 7 + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + i + 3);
 		if (code[i] == 0x8b && code[i + 1] == 0x3d) {
 			end = i + 6;
-			ret->key_va = va + end + (uint64_t)(int64_t)get_i32(code + i + 2);
+			ret->key_va = va + end + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + i + 2);
 		} else if (code[i] == 0x8b && code[i + 1] == 0x38) {
 			end = i + 2;
 		}
 		if (!end || code[end] != 0xe8)
 			continue;
-		ret->callee_va = va + end + 5 + (uint64_t)(int64_t)get_i32(code + end + 1);
+		ret->callee_va = va + end + 5 + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + end + 1);
 		return ret->key_va != 0;
 	}
 	return false;
@@ -95,13 +87,13 @@ static bool parse_thread_getter(const uint8_t *code, size_t bytes, uint64_t va, 
 	if (bytes < 24)
 		return false;
 	if (code[at] == 0x8b && code[at + 1] == 0x3d) {
-		*ret_key_va = va + at + 6 + (uint64_t)(int64_t)get_i32(code + at + 2);
+		*ret_key_va = va + at + 6 + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + at + 2);
 		return code[at + 6] == 0xe9;
 	}
 	if (code[at] != 0x48 || code[at + 1] != 0x8d || code[at + 2] != 0x05 ||
 	    code[at + 7] != 0x8b || code[at + 8] != 0x38)
 		return false;
-	*ret_key_va = va + at + 7 + (uint64_t)(int64_t)get_i32(code + at + 3);
+	*ret_key_va = va + at + 7 + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + at + 3);
 	return code[at + 9] == 0xe9;
 }
 
@@ -113,7 +105,7 @@ static uint64_t find_key_of_getter(const struct ep_unwinder_host *host, const st
 	if (!va || host->file_read(file, va, code, sizeof(code)) < 0)
 		return 0;
 	for (size_t i = 0; i + 5 <= sizeof(code); i++) {
-		uint64_t callee_va = va + i + 5 + (uint64_t)(int64_t)get_i32(code + i + 1);
+		uint64_t callee_va = va + i + 5 + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + i + 1);
 
 		if (code[i] == 0xe8 &&
 		    host->file_read(file, callee_va, callee, sizeof(callee)) == 0 &&

@@ -16,17 +16,12 @@
 #ifndef PL_CHECK_H
 #define PL_CHECK_H
 
+#include "plugins/shared/check.h"
+
 #include <linux/types.h>
 
 #define PL_CHECK_BITS 44
 #define PL_CHECK_MASK ((1ull << PL_CHECK_BITS) - 1)
-
-static inline __attribute__((always_inline)) __u64 pl_mix(__u64 hash, __u64 word)
-{
-	/* A bijection of the hash, so no word is forgotten. */
-	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
-	return hash ^ hash >> 32;
-}
 
 /* struct xpvcv from xcv_stash on, cv.h: words. The same in all of v5.28.3 to v5.44.0. */
 enum pl_cv_word {
@@ -55,11 +50,11 @@ enum pl_cv_word {
 
 static inline __attribute__((always_inline)) __u64 pl_check_cv(const __u64 *words)
 {
-	__u64 hash = pl_mix(1, words[PL_CV_STASH]);
+	__u64 hash = check_mix(1, words[PL_CV_STASH]);
 
-	hash = pl_mix(hash, words[PL_CV_ROOT]);
-	hash = pl_mix(hash, words[PL_CV_GV]);
-	hash = pl_mix(hash, words[PL_CV_SEQ_FLAGS] & (0xffffffffull | (__u64)PL_CVF_CHECKED << 32));
+	hash = check_mix(hash, words[PL_CV_ROOT]);
+	hash = check_mix(hash, words[PL_CV_GV]);
+	hash = check_mix(hash, words[PL_CV_SEQ_FLAGS] & (0xffffffffull | (__u64)PL_CVF_CHECKED << 32));
 	return hash & PL_CHECK_MASK;
 }
 
@@ -77,10 +72,10 @@ enum pl_cop_int {
 
 static inline __attribute__((always_inline)) __u64 pl_check_cop(const __u32 *ints)
 {
-	__u64 hash = pl_mix(2, ints[PL_COP_LINE] | (__u64)ints[PL_COP_SEQ] << 32);
+	__u64 hash = check_mix(2, ints[PL_COP_LINE] | (__u64)ints[PL_COP_SEQ] << 32);
 
-	hash = pl_mix(hash, ints[PL_COP_STASH] | (__u64)ints[PL_COP_STASH + 1] << 32);
-	hash = pl_mix(hash, ints[PL_COP_FILE] | (__u64)ints[PL_COP_FILE + 1] << 32);
+	hash = check_mix(hash, ints[PL_COP_STASH] | (__u64)ints[PL_COP_STASH + 1] << 32);
+	hash = check_mix(hash, ints[PL_COP_FILE] | (__u64)ints[PL_COP_FILE + 1] << 32);
 	return hash & PL_CHECK_MASK;
 }
 
@@ -91,19 +86,19 @@ static inline __attribute__((always_inline)) __u64 pl_check_cop(const __u32 *int
 static inline __attribute__((always_inline)) __u64 pl_check_name(__u64 check, __u64 word0,
 								 __u64 word1)
 {
-	return pl_mix(pl_mix(check, word0), word1) & PL_CHECK_MASK;
+	return check_mix(check_mix(check, word0), word1) & PL_CHECK_MASK;
 }
 
 /* Word 2 of frames with PL_FRAME_NAME (perl_shared.h), without the line, for a sub with a HEK. */
 static inline __attribute__((always_inline)) __u64 pl_name_of_hek(__u64 hek, __u64 stash)
 {
-	return pl_mix(pl_mix(5, hek), stash) & PL_CHECK_MASK;
+	return check_mix(check_mix(5, hek), stash) & PL_CHECK_MASK;
 }
 
 /* The same for a closure. `head`: hash and length of the name's HEK, the same for the same name. */
 static inline __attribute__((always_inline)) __u64 pl_name_of_closure(__u64 head, __u64 stash)
 {
-	return (stash >> 3 & PL_CHECK_MASK) | pl_mix(6, head) << PL_CHECK_BITS;
+	return (stash >> 3 & PL_CHECK_MASK) | check_mix(6, head) << PL_CHECK_BITS;
 }
 
 #define PL_GV_NAME_AT 32 /* struct xpvgv, gv.h: xiv_u.xivu_namehek; then xnv_u.xgv_stash */
@@ -118,7 +113,7 @@ static inline __attribute__((always_inline)) __u64 pl_hash_file(const __u64 *wor
 
 #pragma GCC unroll 16
 	for (int i = 0; i < PL_FILE_WORDS; i++)
-		hash = pl_mix(hash, words[i]);
+		hash = check_mix(hash, words[i]);
 	return hash | 1; /* 0: none */
 }
 

@@ -6,11 +6,12 @@
 #include "plugins/perl/layout.h"
 
 #include "core/base/util.h"
+#include "plugins/shared/release.h"
 
 /* intrpvar.h, struct interpreter of a build with threads: Iop, Icurcop, Icurstackinfo, Idefstash,
  * IDBsub, Icompiling, Iincgv, Iorigfilename. */
 static const struct {
-	uint32_t minor; /* the first one */
+	uint32_t release; /* minor, the first one */
 	struct pl_members members;
 } members[] = {
 	/* minor      op  cop stack defstash dbsub compiling incgv origfile */
@@ -21,7 +22,7 @@ static const struct {
 
 /* cop.h, struct context: size, blk_sub.cv (as blk_format.cv), blk_eval.cv, blk_eval.cur_top_env. */
 static const struct {
-	uint32_t minor;
+	uint32_t release; /* minor */
 	struct pl_contexts contexts;
 } contexts[] = {
 	{28, {96, 64, 80, 88}},	 /* v5.28.3, v5.30.3 */
@@ -30,7 +31,7 @@ static const struct {
 
 /* opnames.h: OP_ENTERSUB, OP_REQUIRE, OP_ENTEREVAL, OP_NEXTSTATE, OP_DBSTATE. */
 static const struct {
-	uint32_t minor;
+	uint32_t release; /* minor */
 	struct pl_ops ops;
 } ops[] = {
 	{28, {184, 342, 345, 195, 196}}, /* v5.28.3 to v5.36.0 */
@@ -43,17 +44,8 @@ bool pl_layout_find(uint32_t minor, struct pl_layout *ret)
 	if (minor < PL_MINOR_MIN)
 		return false;
 	*ret = (struct pl_layout){.minor = minor, .aux_in_body = minor >= 35};
-	for (size_t i = 0; i < EP_LEN(members); i++) {
-		if (minor >= members[i].minor)
-			ret->members = members[i].members;
-	}
-	for (size_t i = 0; i < EP_LEN(contexts); i++) {
-		if (minor >= contexts[i].minor)
-			ret->contexts = contexts[i].contexts;
-	}
-	for (size_t i = 0; i < EP_LEN(ops); i++) {
-		if (minor >= ops[i].minor)
-			ret->ops = ops[i].ops;
-	}
+	ret->members = release_row(members, minor)->members;
+	ret->contexts = release_row(contexts, minor)->contexts;
+	ret->ops = release_row(ops, minor)->ops;
 	return true;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/perl/perl.h"
-
-#include "ebpf-profiler/plugin.h"
+#include "plugins/shared/descriptor.h"
 
 #include "perl_bpf.inc.h"
 #include "perl_keep_bpf.inc.h"
@@ -21,44 +20,15 @@ static const char *const counters[] = {
 	NULL,
 };
 
-static const struct ep_bpf_image bpf = {
-	.size = sizeof(bpf),
-	.max_frames_per_run = 144,
-	.object = perl_bpf_object,
-	.object_bytes = sizeof(perl_bpf_object),
-	.program = "perl_unwind",
-};
-
-static const struct ep_bpf_image keeper = {
-	.size = sizeof(keeper),
-	.object = perl_keep_bpf_object,
-	.object_bytes = sizeof(perl_keep_bpf_object),
-	.program = "perl_keep",
-	.flags = EP_BPF_KEEPS_WHOLE,
-};
+DESCRIPTOR_UNWINDER(perl, 144);
+DESCRIPTOR_KEEPER(perl, .flags = EP_BPF_KEEPS_WHOLE);
 
 static const struct ep_unwinder_ops ops = {
-	.size = sizeof(ops),
-	.errors = errors,
-	.counters = counters,
-	.bpf = &bpf,
-	.probe = pl_probe,
-	.attach = pl_attach,
+	DESCRIPTOR_OPS(pl),
 	.refresh = pl_refresh,
-	.symbolize = pl_symbolize,
 	.names_stay_ms = 1000,
-	.detach = pl_detach,
-	.unload = pl_unload,
 	.describe = pl_describe,
 	.keeper = &keeper,
 };
 
-EP_PLUGIN_DEFINE = {
-	.size = sizeof(struct ep_plugin),
-	.abi_major = EP_ABI_MAJOR,
-	.abi_minor = EP_ABI_MINOR,
-	.kind = EP_PLUGIN_UNWINDER,
-	.name = "perl",
-	.version = "1.0",
-	.unwinder = &ops,
-};
+DESCRIPTOR_PLUGIN(perl);

@@ -23,7 +23,7 @@ EP_KEEPER();
 
 #define PL_KEEP_FRAMES 20 /* new ones of Perl; others come with the next */
 
-/* hv.h, gv.h, cop.h, op.h: the same in v5.28.3 to v5.44.0; symbolize/read.c says what they are. */
+/* hv.h, gv.h, cop.h, op.h: the same in v5.28.3 to v5.44.0; symbolize/objects.c says what they are. */
 #define SV_BYTES	24
 #define GP_EGV		56
 #define HV_MAX		24
@@ -229,8 +229,9 @@ static __always_inline void begin_frame(const struct pl_keeping *k, __u64 kind, 
 	s->stash = ep_is_same(kind, PL_KIND_BEGIN) * what;
 }
 
-static __always_inline void keep_frame(const struct pl_keeping *k, __u64 word0, __u64 word1, __u64 flags)
+static __always_inline void keep_frame(const struct pl_keeping *k, const struct ep_kept_frame *frame)
 {
+	__u64 word0 = frame->word0, word1 = frame->word1, flags = EP_FRAME_FLAGS(frame->header);
 	__u64 kind = word0 >> PL_KIND_SHIFT & 15, what = (word0 & PL_ADDRESS_MASK) << 3;
 
 	begin_frame(k, kind, what, flags);
@@ -257,31 +258,17 @@ static __always_inline void keep_frame(const struct pl_keeping *k, __u64 word0, 
 	EP_MEET();
 }
 
+static __always_inline void forget(struct pl_keeper *s)
+{
+	s->last_file = 0;
+	s->last_stash = 0;
+}
+
 SEC("perf_event")
 int perl_keep(struct bpf_perf_event_data *ctx)
 {
-	struct ep_record *rec = ep_get_record();
-	struct pl_keeping k = {.rec = rec};
+	struct pl_keeping k = {};
 
-	k.s = rec ? ep_get_scratch(rec) : NULL;
-	k.keep = rec ? ep_keep_begin(rec) : NULL;
-	k.state = rec ? ep_get_state(rec) : NULL;
-	if (k.s && k.keep && k.state) {
-		ep_keep_list_new(rec, k.keep, k.s->frames, &k.s->n, PL_KEEP_FRAMES);
-		for (__u64 i = 0; i < PL_KEEP_FRAMES; i++) {
-			const struct ep_kept_frame *frame = &k.s->frames[i & (EP_KEEP_LISTED - 1)];
-
-			if (ep_keep_make_room(rec, k.keep, EP_KEEP_ITEM_BYTES)) {
-				k.s->last_file = 0;
-				k.s->last_stash = 0;
-			}
-			EP_MEET();
-			if (i >= k.s->n || k.keep->kept.bytes > EP_KEPT_BYTES - EP_KEEP_ITEM_BYTES)
-				break;
-			keep_frame(&k, frame->word0, frame->word1, EP_FRAME_FLAGS(frame->header));
-		}
-		ep_keep_send(rec, k.keep);
-	}
-	ep_keep_end(ctx, rec);
+	EP_KEEP_FRAMES(ctx, k, PL_KEEP_FRAMES, EP_KEEP_ITEM_BYTES, 0, forget, keep_frame);
 	return 0;
 }

@@ -25,27 +25,21 @@
 #include "plugins/perl/bpf/catch.bpf.h"
 #include "plugins/perl/bpf/frame.bpf.h"
 #include "plugins/perl/bpf/interpreter.bpf.h"
+#include "plugins/shared/bpf/mark.bpf.h"
 
 EP_UNWINDER();
 
 /* About 2 300 instructions of the verifier each; ep_self.frames_per_run is lower. */
 #define PL_MAX_CONTEXTS_PER_RUN 256
 
-enum pl_step {
-	PL_STEP_AGAIN = 0,
-	PL_STEP_END,
-	PL_STEP_ERROR,
-	PL_STEP_FULL,
-};
-
 static __always_inline __u32 next_stack(struct pl_scratch *s)
 {
 	if (!s->previous)
-		return PL_STEP_END;
+		return EP_MARK_END;
 	/* Which op pushed the stackinfo is not said. */
 	s->op = 0;
 	s->leaf = 0;
-	return take_stack(s, s->previous) ? PL_STEP_AGAIN : PL_STEP_ERROR;
+	return take_stack(s, s->previous) ? EP_MARK_AGAIN : EP_MARK_ERROR;
 }
 
 static __always_inline bool is_complete(const struct pl_scratch *s)
@@ -59,19 +53,19 @@ static __always_inline __u32 step_context(struct ep_record *rec, const struct pl
 	s->was_first = s->first;
 	s->first = 0;
 	if (!read_context(state, s))
-		return PL_STEP_ERROR;
+		return EP_MARK_ERROR;
 	EP_MEET();
 	if (is_passed(s))
-		return PL_STEP_AGAIN;
+		return EP_MARK_AGAIN;
 	EP_MEET();
 	if (s->phase == PL_PHASE_LOOK) {
 		look(state, s);
-		return PL_STEP_AGAIN;
+		return EP_MARK_AGAIN;
 	}
 	find(state, s);
 	EP_MEET();
 	if (is_complete(s) && !push_pending(rec, s))
-		return PL_STEP_FULL;
+		return EP_MARK_FULL;
 	EP_MEET();
 	if (s->type == CX_END)
 		return next_stack(s);
@@ -84,33 +78,16 @@ static __always_inline __u32 step_context(struct ep_record *rec, const struct pl
 	EP_MEET();
 	if (s->found.leave)
 		leave_frame(s);
-	return PL_STEP_AGAIN;
+	return EP_MARK_AGAIN;
 }
 
 static __always_inline void finish(struct ep_record *rec, struct pl_scratch *s, __u32 step)
 {
-	if (step == PL_STEP_ERROR)
+	if (step == EP_MARK_ERROR)
 		ep_push_error(rec, ep_self.first_error + PL_ERROR_CONTEXT, s->contexts);
-	else if (step != PL_STEP_END)
+	else if (step != EP_MARK_END)
 		ep_push_error(rec, ep_self.first_error + PL_ERROR_DEEP, s->contexts);
 	s->phase = PL_PHASE_DONE;
-}
-
-static __always_inline void walk(void *ctx, struct ep_record *rec, const struct pl_state *state,
-				 struct pl_scratch *s)
-{
-	__u32 step = PL_STEP_AGAIN;
-
-	for (__u64 i = 0; i < PL_MAX_CONTEXTS_PER_RUN; i++) {
-		if (i >= ep_self.frames_per_run)
-			break;
-		step = step_context(rec, state, s);
-		if (step != PL_STEP_AGAIN)
-			break;
-	}
-	if (step == PL_STEP_AGAIN)
-		ep_run_again(ctx, rec);
-	finish(rec, s, step);
 }
 
 SEC("perf_event")
@@ -128,7 +105,8 @@ int perl_unwind(struct bpf_perf_event_data *ctx)
 		if (s->phase == PL_PHASE_START)
 			start(rec, state, s);
 		if (s->phase == PL_PHASE_WALK || s->phase == PL_PHASE_LOOK)
-			walk(ctx, rec, state, s);
+			finish(rec, s, EP_MARK_STEPS(ctx, rec, PL_MAX_CONTEXTS_PER_RUN,
+						     step_context(rec, state, s)));
 	}
 	ep_next(ctx, rec);
 	return 0;

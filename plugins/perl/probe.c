@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/perl/perl.h"
-#include "plugins/perl/xs.h"
+#include "plugins/perl/natives.h"
 #include "plugins/shared/read/file.h"
 
 #include <errno.h>
@@ -84,8 +84,9 @@ static int add_code(struct pl_executable *exe, const struct ep_file *file, const
 	return 0;
 }
 
-static int probe(struct pl_executable *exe, const struct ep_file *file)
+static int probe(void *executable, const struct ep_file *file)
 {
+	struct pl_executable *exe = executable;
 	uint32_t minor;
 	int r;
 
@@ -112,39 +113,15 @@ static int probe(struct pl_executable *exe, const struct ep_file *file)
 
 int pl_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
 {
-	struct pl_executable *exe = calloc(1, sizeof(*exe));
-	int r;
-
-	if (!exe)
-		return -ENOMEM;
-	exe->host = host;
-	r = probe(exe, file);
-	if (r != 0 && r != EP_CODE_ONLY) {
-		free(exe);
-		return r;
-	}
-	*ret_executable = exe;
-	return r;
-}
-
-struct describing {
-	const struct pl_executable *exe;
-	struct ep_description *description;
-};
-
-static int add_symbol(void *arg, const struct ep_symbol *symbol, const char *name)
-{
-	const struct describing *describing = arg;
-
-	return describing->exe->host->add_symbol(describing->description, symbol, name);
+	return file_probe(host, file, sizeof(struct pl_executable), probe, ret_executable);
 }
 
 int pl_describe(void *executable, const struct ep_file *file, struct ep_description *description)
 {
 	const struct pl_executable *exe = executable;
-	struct describing describing = {exe, description};
+	struct file_description names = {exe->host, description};
 
-	return exe->is_xs ? pl_xs_names(exe->host, file, &exe->boot, add_symbol, &describing) : 0;
+	return exe->is_xs ? pl_xs_names(exe->host, file, &exe->boot, file_add_symbol, &names) : 0;
 }
 
 void pl_unload(void *executable)

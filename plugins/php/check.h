@@ -14,6 +14,8 @@
 #ifndef PHP_CHECK_H
 #define PHP_CHECK_H
 
+#include "plugins/shared/check.h"
+
 #include <linux/types.h>
 
 #define PHP_CHECK_BITS	   40 /* of a function; */
@@ -44,24 +46,17 @@ struct php_parts {
 	__u64 fn_flags;		   /* of what has no function that can be read later: 0, as the two before it */
 };
 
-static inline __attribute__((always_inline)) __u64 php_mix(__u64 hash, __u64 word)
-{
-	/* A bijection of the hash, so no word is forgotten. */
-	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
-	return hash ^ hash >> 32;
-}
-
 static inline __attribute__((always_inline)) __u64 php_check(const struct php_parts *parts)
 {
 	/* Without a branch: 1 where there is a hash. */
 	__u64 has_hash = (parts->file_hash | -parts->file_hash) >> 63;
-	__u64 hash = php_mix(php_mix(1, parts->name_hash), parts->name_len);
+	__u64 hash = check_mix(check_mix(1, parts->name_hash), parts->name_len);
 
-	hash = php_mix(php_mix(hash, parts->class_hash), parts->class_len);
-	hash = php_mix(php_mix(hash, parts->file_hash), parts->file_len);
-	hash = php_mix(hash, parts->file * (1 ^ has_hash));
-	hash = php_mix(php_mix(hash, parts->last), parts->lines);
-	hash = php_mix(hash, parts->fn_flags & PHP_FIXED_FLAGS);
+	hash = check_mix(check_mix(hash, parts->class_hash), parts->class_len);
+	hash = check_mix(check_mix(hash, parts->file_hash), parts->file_len);
+	hash = check_mix(hash, parts->file * (1 ^ has_hash));
+	hash = check_mix(check_mix(hash, parts->last), parts->lines);
+	hash = check_mix(hash, parts->fn_flags & PHP_FIXED_FLAGS);
 	return hash & ((1ull << PHP_CHECK_BITS) - 1);
 }
 

@@ -6,6 +6,7 @@
 #include "plugins/php/layout.h"
 
 #include "core/base/util.h"
+#include "plugins/shared/release.h"
 
 /*
  * zend_compile.h, zend_op_array: last, opcodes, filename, line_start; ZEND_ACC_CLOSURE, _FAKE_CLOSURE,
@@ -54,20 +55,10 @@ bool php_layout_find(uint32_t major, uint32_t minor, struct php_layout *ret)
 		/* zend_fibers.h: zend_fiber.caller, behind its context */
 		.fiber_caller = release < PHP_RELEASE(8, 1) ? 0 : 104,
 	};
-	for (size_t i = 0; i < EP_LEN(functions); i++) {
-		if (release >= functions[i].release)
-			ret->function = functions[i].function;
-	}
-	for (size_t i = 0; i < EP_LEN(generators); i++) {
-		if (release >= generators[i].release)
-			ret->generator = generators[i].generator;
-	}
-	for (size_t i = 0; i < EP_LEN(globals); i++) {
-		if (release >= globals[i].release) {
-			ret->current = globals[i].current;
-			ret->before_exception = globals[i].before_exception;
-			ret->fiber = globals[i].fiber;
-		}
-	}
+	ret->function = release_row(functions, release)->function;
+	ret->generator = release_row(generators, release)->generator;
+	ret->current = release_row(globals, release)->current;
+	ret->before_exception = release_row(globals, release)->before_exception;
+	ret->fiber = release_row(globals, release)->fiber;
 	return true;
 }

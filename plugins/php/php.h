@@ -8,7 +8,7 @@
  *	static.c	builds without symbols
  *	layout.c	what differs by release
  *	attach.c	a process: what BPF needs to know of it, and is the layout as expected?
- *	tables.c	an extension, and PHP itself: tables of functions in C, for `describe`
+ *	natives.c	an extension, and PHP itself: tables of functions in C, for `describe`
  *	advise.c	what `doctor` says of a process
  *	symbolize/	a frame: its name, file and line
  *	php.c		the descriptor

@@ -159,29 +159,17 @@ static __always_inline void keep_frame(const struct php_keeping *k, const struct
 	EP_MEET();
 }
 
+static __always_inline void forget(struct php_keeper *s)
+{
+	s->last_file = 0;
+	s->last_class = 0;
+}
+
 SEC("perf_event")
 int php_keep(struct bpf_perf_event_data *ctx)
 {
-	struct ep_record *rec = ep_get_record();
-	struct php_keeping k = {.rec = rec};
+	struct php_keeping k = {};
 
-	k.s = rec ? ep_get_scratch(rec) : NULL;
-	k.keep = rec ? ep_keep_begin(rec) : NULL;
-	k.state = rec ? ep_get_state(rec) : NULL;
-	if (k.s && k.keep && k.state) {
-		ep_keep_list_new_at(rec, k.keep, k.s->frames, &k.s->n, KEPT_FRAMES, ~(PHP_BLOCK_OPS - 1));
-		for (__u64 i = 0; i < KEPT_FRAMES; i++) {
-			if (ep_keep_make_room(rec, k.keep, ITEM_BYTES)) {
-				k.s->last_file = 0;
-				k.s->last_class = 0;
-			}
-			EP_MEET();
-			if (i >= k.s->n || k.keep->kept.bytes > EP_KEPT_BYTES - ITEM_BYTES)
-				break;
-			keep_frame(&k, &k.s->frames[i & (EP_KEEP_LISTED - 1)]);
-		}
-		ep_keep_send(rec, k.keep);
-	}
-	ep_keep_end(ctx, rec);
+	EP_KEEP_FRAMES(ctx, k, KEPT_FRAMES, ITEM_BYTES, ~(PHP_BLOCK_OPS - 1), forget, keep_frame);
 	return 0;
 }

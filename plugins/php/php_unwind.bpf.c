@@ -23,6 +23,7 @@
  */
 #include "plugins/php/bpf/line.bpf.h"
 #include "plugins/php/bpf/native.bpf.h"
+#include "plugins/shared/bpf/mark.bpf.h"
 
 EP_UNWINDER();
 
@@ -30,11 +31,7 @@ EP_UNWINDER();
 #define PHP_MAX_STEPS_PER_RUN 320
 
 enum php_step {
-	PHP_STEP_AGAIN = 0,
-	PHP_STEP_NEXT, /* on to the next frame */
-	PHP_STEP_END,
-	PHP_STEP_ERROR,
-	PHP_STEP_FULL,
+	PHP_STEP_NEXT = EP_MARK_OWN, /* on to the next frame */
 };
 
 /* --- frames ---------------------------------------------------------------------------------------------- */
@@ -90,15 +87,15 @@ static __always_inline __u32 collect(const struct php_state *state, struct php_s
 	__u64 at = s->n_waiting;
 
 	if (!ep_read_word(s->generator + state->generator_parent, &s->value))
-		return PHP_STEP_ERROR;
+		return EP_MARK_ERROR;
 	EP_MEET();
 	if (!s->value || at >= PHP_MAX_WAITING)
 		return PHP_STEP_NEXT;
 	if (!ep_read_word(s->generator + state->generator_data, &s->waiting[at & (PHP_MAX_WAITING - 1)]))
-		return PHP_STEP_ERROR;
+		return EP_MARK_ERROR;
 	s->n_waiting = at + 1;
 	s->generator = s->value;
-	return PHP_STEP_AGAIN;
+	return EP_MARK_AGAIN;
 }
 
 /* A frame without a function: execute_fake of a generator, or nothing. */
@@ -115,7 +112,7 @@ static __always_inline __u32 pass_placeholder(const struct php_state *state, str
 	s->waits = 1;
 	s->generator = s->this;
 	s->phase = PHP_PHASE_COLLECT;
-	return PHP_STEP_AGAIN;
+	return EP_MARK_AGAIN;
 }
 
 /* --- entries --------------------------------------------------------------------------------------------- */
@@ -220,7 +217,7 @@ static __always_inline __u32 take_current(struct php_scratch *s)
 {
 	s->frame = s->current;
 	s->current = 0;
-	return PHP_STEP_AGAIN;
+	return EP_MARK_AGAIN;
 }
 
 /* A fiber's first frame, or what stands for a constructor that there is not. */
@@ -229,7 +226,7 @@ static __always_inline __u32 pass_nameless(struct php_scratch *s)
 	__u64 is_bottom = 1 ^ s->innermost;
 
 	if (is_bottom & ep_is_same(s->followed, 0))
-		return PHP_STEP_END;
+		return EP_MARK_END;
 	s->followed -= is_bottom;
 	return PHP_STEP_NEXT;
 }
@@ -241,20 +238,20 @@ static __always_inline __u32 push_frame(struct ep_record *rec, struct php_scratc
 
 	s->frameless = 0;
 	if (!push(rec, s))
-		return PHP_STEP_FULL;
+		return EP_MARK_FULL;
 	EP_MEET();
-	return is_last ? PHP_STEP_NEXT : PHP_STEP_AGAIN;
+	return is_last ? PHP_STEP_NEXT : EP_MARK_AGAIN;
 }
 
 static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
 {
 	/* A generator has been called: it is being resumed, and its caller is not linked yet (zend_generator_resume). */
 	if (!s->frame)
-		return s->info & INFO_GENERATOR ? PHP_STEP_ERROR : PHP_STEP_END;
+		return s->info & INFO_GENERATOR ? EP_MARK_ERROR : EP_MARK_END;
 	if (!see_frame(s))
-		return PHP_STEP_ERROR;
+		return EP_MARK_ERROR;
 	if (push_plain(rec, state, s))
-		return PHP_STEP_AGAIN;
+		return EP_MARK_AGAIN;
 	EP_MEET();
 	take_frame(s);
 	if (!s->func)
@@ -273,7 +270,7 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_
 			return PHP_STEP_NEXT;
 		look_at_op(rec, state, s);
 		if (s->frameless)
-			return PHP_STEP_AGAIN;
+			return EP_MARK_AGAIN;
 	} else if (s->comes) {
 		close_code(rec, s, PHP_CAME_OTHERWISE);
 	}
@@ -293,7 +290,7 @@ static __always_inline __u32 step(struct ep_record *rec, const struct php_state 
 	if (done != PHP_STEP_NEXT)
 		return done;
 	next_frame(state, s);
-	return PHP_STEP_AGAIN;
+	return EP_MARK_AGAIN;
 }
 
 /* --- the walk -------------------------------------------------------------------------------------------- */
@@ -325,55 +322,27 @@ static __always_inline void finish(struct ep_record *rec, struct php_scratch *s,
 {
 	/* Internal functions behind the last entry belong to it. */
 	if (s->open)
-		close_entry(rec, s, done == PHP_STEP_END ? s->last_at : s->entry_at);
-	if (done == PHP_STEP_ERROR)
+		close_entry(rec, s, done == EP_MARK_END ? s->last_at : s->entry_at);
+	if (done == EP_MARK_ERROR)
 		ep_push_error(rec, ep_self.first_error + PHP_ERROR_FRAME, s->frame);
-	else if (done == PHP_STEP_FULL)
+	else if (done == EP_MARK_FULL)
 		ep_push_error(rec, EP_ERROR_TOO_DEEP, s->frame);
-	else if (done != PHP_STEP_END)
+	else if (done != EP_MARK_END)
 		ep_push_error(rec, ep_self.first_error + PHP_ERROR_DEEP, s->frame);
 	s->phase = PHP_PHASE_DONE;
 }
 
-static __always_inline void walk(void *ctx, struct ep_record *rec, const struct php_state *state,
-				 struct php_scratch *s)
+static __always_inline void mark(struct bpf_perf_event_data *ctx, struct ep_record *rec,
+				 const struct php_state *state, struct php_scratch *s)
 {
-	__u32 done = PHP_STEP_AGAIN;
-
-	for (__u64 i = 0; i < PHP_MAX_STEPS_PER_RUN; i++) {
-		if (i >= ep_self.frames_per_run)
-			break;
-		done = step(rec, state, s);
-		if (done != PHP_STEP_AGAIN)
-			break;
-	}
-	if (done == PHP_STEP_AGAIN)
-		ep_run_again(ctx, rec);
-	finish(rec, s, done);
+	if (s->phase == PHP_PHASE_START)
+		start(ctx, rec, state, s);
+	if (s->phase == PHP_PHASE_FRAME || s->phase == PHP_PHASE_COLLECT)
+		finish(rec, s, EP_MARK_STEPS(ctx, rec, PHP_MAX_STEPS_PER_RUN, step(rec, state, s)));
 }
 
 SEC("perf_event")
 int php_unwind(struct bpf_perf_event_data *ctx)
 {
-	struct ep_record *rec = ep_get_record();
-	const struct php_state *state;
-	struct php_scratch *s;
-
-	if (!rec)
-		return 0;
-	state = ep_get_state(rec);
-	s = ep_get_scratch(rec);
-	if (ep_is_entered(rec)) {
-		if (state && s)
-			walk_native(ctx, rec, state, s);
-		else
-			ep_give_back(ctx, rec);
-	} else if (state && s) {
-		if (s->phase == PHP_PHASE_START)
-			start(ctx, rec, state, s);
-		if (s->phase == PHP_PHASE_FRAME || s->phase == PHP_PHASE_COLLECT)
-			walk(ctx, rec, state, s);
-	}
-	ep_next(ctx, rec);
-	return 0;
+	return EP_MARK(ctx, mark, walk_native);
 }

@@ -5,8 +5,8 @@
  */
 #include "plugins/php/php.h"
 #include "plugins/php/static.h"
-#include "plugins/php/tables.h"
-#include "plugins/php/tables.h"
+#include "plugins/php/natives.h"
+#include "plugins/php/natives.h"
 #include "core/base/util.h"
 #include "plugins/shared/read/file.h"
 
@@ -173,8 +173,9 @@ static int probe_static(struct php_executable *exe, const struct ep_file *file)
 	return 0;
 }
 
-static int probe(struct php_executable *exe, const struct ep_file *file)
+static int probe(void *executable, const struct ep_file *file)
 {
+	struct php_executable *exe = executable;
 	const struct ep_unwinder_host *host = exe->host;
 	int r;
 
@@ -200,41 +201,17 @@ static int probe(struct php_executable *exe, const struct ep_file *file)
 
 int php_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
 {
-	struct php_executable *exe = calloc(1, sizeof(*exe));
-	int r;
-
-	if (!exe)
-		return -ENOMEM;
-	exe->host = host;
-	r = probe(exe, file);
-	if (r < 0 || r == EP_NOT_MINE) {
-		free(exe);
-		return r;
-	}
-	*ret_executable = exe;
-	return r;
-}
-
-struct describing {
-	const struct php_executable *exe;
-	struct ep_description *description;
-};
-
-static int add_symbol(void *arg, const struct ep_symbol *symbol, const char *name)
-{
-	const struct describing *describing = arg;
-
-	return describing->exe->host->add_symbol(describing->description, symbol, name);
+	return file_probe(host, file, sizeof(struct php_executable), probe, ret_executable);
 }
 
 /* The assembly of fibers has rules; functions in C have names in stripped files, too. */
 int php_describe(void *executable, const struct ep_file *file, struct ep_description *description)
 {
 	const struct php_executable *exe = executable;
-	struct describing describing = {exe, description};
+	struct file_description names = {exe->host, description};
 	int r = exe->fibers.n_rows ? exe->host->add_rows(description, exe->fibers.rows, exe->fibers.n_rows) : 0;
 
-	return r < 0 ? r : php_tables_names(exe->host, file, add_symbol, &describing);
+	return r < 0 ? r : php_tables_names(exe->host, file, file_add_symbol, &names);
 }
 
 void php_unload(void *executable)

@@ -38,7 +38,7 @@ static uint32_t known(uint32_t off)
 	return off == PY_NONE ? 0 : off;
 }
 
-static void fill_frames(struct py_state *state, const struct py_offsets *offsets)
+static void fill_frames(struct py_state *state, const struct py_layout *offsets)
 {
 	/* The head of a frame object is of no interest. */
 	bool objects = offsets->version < PY_VERSION(3, 11);
@@ -60,7 +60,7 @@ static void fill_frames(struct py_state *state, const struct py_offsets *offsets
 	state->always_traceable = objects ? INT64_MIN : 0;
 }
 
-static void fill_code(struct py_state *state, const struct py_offsets *offsets)
+static void fill_code(struct py_state *state, const struct py_layout *offsets)
 {
 	uint32_t end = offsets->code.check_off + PY_CHECK_BYTES;
 
@@ -99,7 +99,7 @@ static void fill_names(struct py_state *state, const struct py_code_layout *layo
 static int fill_state(struct instance *inst)
 {
 	const struct py_executable *exe = inst->exe;
-	const struct py_offsets *offsets = &exe->offsets;
+	const struct py_layout *offsets = &exe->layout;
 	struct py_state *state = &inst->state;
 
 	state->holder_addr = attach_addr(&inst->process, exe->holder_va);
@@ -243,7 +243,7 @@ static int set_ranges(void *instance)
 static int refuse(void *instance)
 {
 	const struct instance *inst = instance;
-	const struct py_offsets *offsets = &inst->exe->offsets;
+	const struct py_layout *offsets = &inst->exe->layout;
 
 	return attach_refuse(&inst->process, NULL, "the structures of CPython %u.%u%s are",
 			     offsets->version >> 8, offsets->version & 0xff,
@@ -281,8 +281,8 @@ int py_attach(void *executable, struct ep_target *target, void **ret_instance)
 	inst->exe = exe;
 	/* Versions that were seen are walked before anything runs in them. */
 	inst->process.is_certain =
-		exe->offsets.version <= NEWEST_KNOWN && !exe->offsets.free_threaded;
-	r = py_code_cache_new(&inst->cache);
+		exe->layout.version <= NEWEST_KNOWN && !exe->layout.free_threaded;
+	r = py_names_cache_new(&inst->cache);
 	if (r == 0 && fill_state(inst) < 0)
 		r = refuse(inst);
 	if (r == 0)
@@ -310,7 +310,7 @@ int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 
 		return host->add_name(names, &name);
 	}
-	r = py_code_symbolize(inst->cache, host, inst->process.target, &inst->code_layout, code,
+	r = py_names_add(inst->cache, host, inst->process.target, &inst->code_layout, code,
 			      frame->aux, instruction, names);
 	if (r == EP_FRAME_GONE)
 		host->count(inst->process.target, PY_COUNT_CODE_GONE, 1);

@@ -56,12 +56,12 @@ static int find_offsets(struct py_executable *exe, const struct ep_file *file,
 	uint8_t bytes[PY_DEBUG_OFFSETS_BYTES];
 	size_t n = runtime->va ? read_runtime(exe->host, file, runtime, bytes) : 0;
 	bool trace_refs = file_va(exe->host, file, "_Py_PrintReferences");
-	int r = py_offsets_from_debug(bytes, n, runtime->bytes, &exe->offsets);
+	int r = py_layout_from_debug(bytes, n, runtime->bytes, &exe->layout);
 
 	exe->debug_offsets = r != -ENODATA;
 	if (exe->debug_offsets)
 		return r;
-	return py_offsets_find(find_version(exe->host, file), trace_refs, &exe->offsets);
+	return py_layout_find(find_version(exe->host, file), trace_refs, &exe->layout);
 }
 
 /* 3.6: PyGILState_GetThisThreadState passes `static int autoTLSkey` on. */
@@ -76,7 +76,7 @@ static void find_old_key(struct py_executable *exe, const struct ep_file *file)
 /* Py_tss_t, 3.7 and newer Include/cpython/pythread.h: int _is_initialized; pthread_key_t _key. */
 static void find_globals(struct py_executable *exe, const struct ep_file *file)
 {
-	const struct py_offsets *offsets = &exe->offsets;
+	const struct py_layout *offsets = &exe->layout;
 	const struct ep_unwinder_host *host = exe->host;
 
 	if (!exe->runtime_va) {
@@ -119,10 +119,10 @@ static void find_variable(struct py_executable *exe, const struct ep_file *file,
  */
 static void find_variables(struct py_executable *exe, const struct ep_file *file)
 {
-	if (exe->offsets.version < PY_VERSION(3, 12))
+	if (exe->layout.version < PY_VERSION(3, 12))
 		return;
 	find_variable(exe, file, "_Py_tss_tstate", "_PyThreadState_GetCurrent", &exe->variables[0]);
-	if (exe->offsets.version >= PY_VERSION(3, 15))
+	if (exe->layout.version >= PY_VERSION(3, 15))
 		find_variable(exe, file, "_Py_tss_gilstate", "PyGILState_GetThisThreadState",
 			      &exe->variables[1]);
 }
@@ -130,15 +130,16 @@ static void find_variables(struct py_executable *exe, const struct ep_file *file
 /* _PyJIT_Entry, 3.15 Python/jit.c: only where the JIT is built in. Before, nothing tells. */
 static uint32_t find_jit(const struct py_executable *exe, const struct ep_file *file)
 {
-	if (exe->offsets.version < PY_VERSION(3, 13))
+	if (exe->layout.version < PY_VERSION(3, 13))
 		return PY_JIT_NONE;
-	if (exe->offsets.version < PY_VERSION(3, 15))
+	if (exe->layout.version < PY_VERSION(3, 15))
 		return PY_JIT_STACK;
 	return file_va(exe->host, file, "_PyJIT_Entry") ? PY_JIT_POINTER : PY_JIT_NONE;
 }
 
-static int probe(struct py_executable *exe, const struct ep_file *file)
+static int probe(void *executable, const struct ep_file *file)
 {
+	struct py_executable *exe = executable;
 	const struct ep_unwinder_host *host = exe->host;
 	struct ep_symbol runtime = {0}, eval;
 	int r;
@@ -166,19 +167,7 @@ static int probe(struct py_executable *exe, const struct ep_file *file)
 
 int py_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
 {
-	struct py_executable *exe = calloc(1, sizeof(*exe));
-	int r;
-
-	if (!exe)
-		return -ENOMEM;
-	exe->host = host;
-	r = probe(exe, file);
-	if (r != 0 && r != EP_CODE_ONLY) {
-		free(exe);
-		return r;
-	}
-	*ret_executable = exe;
-	return r;
+	return file_probe(host, file, sizeof(struct py_executable), probe, ret_executable);
 }
 
 /* Where greenlets begin their stacks end; the file's own rules lead on to whatever lies there. */

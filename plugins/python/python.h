@@ -12,15 +12,15 @@
 
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/python/greenlet.h"
-#include "plugins/python/offsets.h"
+#include "plugins/python/layout.h"
 #include "plugins/python/python_shared.h"
-#include "plugins/python/symbolize/code.h"
+#include "plugins/python/symbolize/names.h"
 
 #define PY_MAX_CODE_RANGES 8
 
 struct py_executable {
 	const struct ep_unwinder_host *host;
-	struct py_offsets offsets;
+	struct py_layout layout;
 	/* ELF virtual addresses; 0: absent. */
 	uint64_t runtime_va;
 	uint64_t holder_va;	  /* pointer to the state of the thread with the GIL */

@@ -6,7 +6,7 @@
  *	frame	aux: check of the code object (symbolize/check.h); 0: it could not be read
  *		word 0: its address (0: see PY_FRAME_CLEANUP); where there is no word 1, the
  *		upper 16 bits are the instruction offset, in bytes
- *		word 1: instruction offset, signed (symbolize/code.h): where one is too large
+ *		word 1: instruction offset, signed (symbolize/names.h): where one is too large
  *
  * Two words for nearly every frame: 1000 frames, as deep as Python goes by default, must fit.
  */

@@ -10,7 +10,8 @@
  * So the flag of a frame may depend on the next one: a frame is pushed when that one has been read.
  */
 #include "plugins/python/python_shared.h"
-#include "plugins/python/symbolize/check.h"
+#include "plugins/shared/bpf/mark.bpf.h"
+#include "plugins/python/check.h"
 #include "plugins/shared/bpf/step.bpf.h"
 
 EP_UNWINDER();
@@ -33,11 +34,7 @@ enum py_phase {
 };
 
 enum py_step {
-	PY_STEP_AGAIN = 0,
-	PY_STEP_END,
-	PY_STEP_FRAME_ERROR,
-	PY_STEP_CODE_ERROR,
-	PY_STEP_FULL,
+	PY_STEP_CODE_ERROR = EP_MARK_OWN,
 };
 
 struct py_scratch {
@@ -288,7 +285,7 @@ static __always_inline __u32 take_frame(const struct py_state *state, struct py_
 	if (bytes > PY_CODE_BYTES || bpf_probe_read_user(s->code_bytes, bytes, (void *)code)) {
 		ep_count(PY_COUNT_CODE_UNREADABLE);
 		s->in_group = 1;
-		return PY_STEP_AGAIN;
+		return EP_MARK_AGAIN;
 	}
 	if (code_word(s, state->code_object_type) != state->code_type)
 		return PY_STEP_CODE_ERROR;
@@ -298,7 +295,7 @@ static __always_inline __u32 take_frame(const struct py_state *state, struct py_
 	/* One that stands alone for an evaluation keeps its place. */
 	s->pending = (1 - is_incomplete(state, s, instruction)) | (s->flags & s->pushed);
 	s->in_group |= s->pending;
-	return PY_STEP_AGAIN;
+	return EP_MARK_AGAIN;
 }
 
 static __always_inline __u32 step_frame(struct ep_record *rec, const struct py_state *state,
@@ -308,17 +305,17 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct py_s
 	__u64 shim;
 
 	if (!s->frame)
-		return PY_STEP_END;
+		return EP_MARK_END;
 	if (bytes > PY_FRAME_BYTES ||
 	    bpf_probe_read_user(s->frame_bytes, bytes, (void *)(s->frame + state->frame_start)))
-		return PY_STEP_FRAME_ERROR;
+		return EP_MARK_ERROR;
 	s->frame = frame_word(s, state->frame_previous);
 	shim = 1 - is_below(frame_byte(s, state->frame_owner), state->first_shim);
 	if (s->pending && !push_pending(rec, s, (__u32)shim * EP_FRAME_ENTRY))
-		return PY_STEP_FULL;
+		return EP_MARK_FULL;
 	if (shim) {
 		end_group(s);
-		return PY_STEP_AGAIN;
+		return EP_MARK_AGAIN;
 	}
 	return take_frame(state, s);
 }
@@ -327,17 +324,17 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct py_s
 static __always_inline void finish(struct ep_record *rec, struct py_scratch *s, __u32 step)
 {
 	if (s->pending && s->code != PY_FRAME_CLEANUP && step != PY_STEP_CODE_ERROR)
-		push_pending(rec, s, step == PY_STEP_END ? EP_FRAME_ENTRY : 0);
+		push_pending(rec, s, step == EP_MARK_END ? EP_FRAME_ENTRY : 0);
 	s->pending = 0;
 	s->in_group = 0;
 	/* An interpreter within another mostly runs a script that is freed in a moment. */
 	if (s->others)
 		ep_ask_keep(rec);
-	if (step == PY_STEP_FRAME_ERROR)
+	if (step == EP_MARK_ERROR)
 		ep_push_error(rec, ep_self.first_error + PY_ERROR_FRAME, s->frame);
 	else if (step == PY_STEP_CODE_ERROR)
 		ep_push_error(rec, ep_self.first_error + PY_ERROR_NOT_CODE, s->frame);
-	else if (step == PY_STEP_AGAIN || step == PY_STEP_FULL)
+	else if (step == EP_MARK_AGAIN || step == EP_MARK_FULL)
 		ep_push_error(rec, ep_self.first_error + PY_ERROR_DEEP, s->frame);
 }
 
@@ -360,19 +357,10 @@ static __always_inline void walk_threads(void *ctx, struct ep_record *rec,
 static __always_inline void walk_frames(void *ctx, struct ep_record *rec,
 					const struct py_state *state, struct py_scratch *s)
 {
-	__u32 step = PY_STEP_AGAIN;
+	__u32 step = EP_MARK_STEPS(ctx, rec, PY_MAX_FRAMES_PER_RUN, step_frame(rec, state, s));
 
-	for (__u64 i = 0; i < PY_MAX_FRAMES_PER_RUN; i++) {
-		if (i >= ep_self.frames_per_run)
-			break;
-		step = step_frame(rec, state, s);
-		if (step != PY_STEP_AGAIN)
-			break;
-	}
-	if (step == PY_STEP_AGAIN)
-		ep_run_again(ctx, rec);
 	finish(rec, s, step);
-	if (step == PY_STEP_END && has_others(state, s))
+	if (step == EP_MARK_END && has_others(state, s))
 		ep_run_again(ctx, rec);
 }
 
@@ -476,30 +464,19 @@ static __always_inline void leave_jit(void *ctx, struct ep_record *rec,
 	ep_go_native(ctx, rec);
 }
 
+static __always_inline void mark(void *ctx, struct ep_record *rec, const struct py_state *state,
+				 struct py_scratch *s)
+{
+	if (s->phase == PY_PHASE_THREAD)
+		find_thread(state, s);
+	if (s->phase == PY_PHASE_SEARCH)
+		walk_threads(ctx, rec, state, s);
+	if (s->phase == PY_PHASE_FRAMES)
+		walk_frames(ctx, rec, state, s);
+}
+
 SEC("perf_event")
 int python_unwind(struct bpf_perf_event_data *ctx)
 {
-	struct ep_record *rec = ep_get_record();
-	const struct py_state *state;
-	struct py_scratch *s;
-
-	if (!rec)
-		return 0;
-	state = ep_get_state(rec);
-	s = ep_get_scratch(rec);
-	if (ep_is_entered(rec)) {
-		if (state && s)
-			leave_jit(ctx, rec, state, s);
-		else
-			ep_give_back(ctx, rec);
-	} else if (state && s) {
-		if (s->phase == PY_PHASE_THREAD)
-			find_thread(state, s);
-		if (s->phase == PY_PHASE_SEARCH)
-			walk_threads(ctx, rec, state, s);
-		if (s->phase == PY_PHASE_FRAMES)
-			walk_frames(ctx, rec, state, s);
-	}
-	ep_next(ctx, rec);
-	return 0;
+	return EP_MARK(ctx, mark, leave_jit);
 }

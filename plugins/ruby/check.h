@@ -15,17 +15,12 @@
 #ifndef RUBY_CHECK_H
 #define RUBY_CHECK_H
 
+#include "plugins/shared/check.h"
+
 #include <linux/types.h>
 
 #define RUBY_HALF_CHECK 20 /* bits */
 #define RUBY_HALF_MASK	((1ull << RUBY_HALF_CHECK) - 1)
-
-static inline __attribute__((always_inline)) __u64 ruby_mix(__u64 hash, __u64 word)
-{
-	/* A bijection of the hash, so no word is forgotten. */
-	hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
-	return hash ^ hash >> 32;
-}
 
 /* rb_iseq_constant_body from its start on, in words: type and iseq_size, iseq_encoded; from first_lineno
  * (location.first_lineno, 64 + 24) to insns_info.body, which is word `info`, 14 or 15. */
@@ -34,12 +29,12 @@ static inline __attribute__((always_inline)) __u64 ruby_mix(__u64 hash, __u64 wo
 
 static inline __attribute__((always_inline)) __u64 ruby_check_body(const __u64 *words, __u32 info)
 {
-	__u64 hash = ruby_mix(ruby_mix(1, words[0]), words[1]);
+	__u64 hash = check_mix(check_mix(1, words[0]), words[1]);
 
 	/* Without a branch: what is behind `info` counts as 0. */
 #pragma GCC unroll 5
 	for (__u32 i = RUBY_BODY_LINENO; i <= RUBY_BODY_INFO; i++)
-		hash = ruby_mix(hash, words[i] * (i <= info));
+		hash = check_mix(hash, words[i] * (i <= info));
 	return hash;
 }
 
@@ -47,13 +42,13 @@ static inline __attribute__((always_inline)) __u64 ruby_check_body(const __u64 *
 static inline __attribute__((always_inline)) __u64 ruby_check_entry(__u64 called_id, __u64 original_id,
 								    __u64 serial)
 {
-	return ruby_mix(ruby_mix(ruby_mix(2, called_id), original_id), serial);
+	return check_mix(check_mix(check_mix(2, called_id), original_id), serial);
 }
 
 /* The lower half is of the body alone: it is the same when the entry could not be read. */
 static inline __attribute__((always_inline)) __u64 ruby_check_frame(__u64 body, __u64 entry)
 {
-	__u64 lower = ruby_mix(3, body), both = ruby_mix(lower, entry);
+	__u64 lower = check_mix(3, body), both = check_mix(lower, entry);
 
 	return (lower & RUBY_HALF_MASK) | (both & RUBY_HALF_MASK) << RUBY_HALF_CHECK;
 }

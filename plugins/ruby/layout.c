@@ -7,6 +7,7 @@
 
 #include "core/base/util.h"
 #include "plugins/ruby/ruby_shared.h"
+#include "plugins/shared/release.h"
 
 /* vm_core.h, rb_control_frame_t: size, jit_return. Before bp (2.6) it has five members and pc; jit_return
  * is from 3.1 on, bp until 3.2. */
@@ -64,18 +65,9 @@ bool ruby_layout_find(uint32_t major, uint32_t minor, struct ruby_layout *ret)
 		/* vm_core.h: rb_thread_struct */
 		.thread_id = release < RUBY_RELEASE(3, 0) ? 72 : 0,
 	};
-	for (size_t i = 0; i < EP_LEN(frames); i++) {
-		if (release >= frames[i].release)
-			ret->frame = frames[i].frame;
-	}
-	for (size_t i = 0; i < EP_LEN(bodies); i++) {
-		if (release >= bodies[i].release)
-			ret->body = bodies[i].body;
-	}
-	for (size_t i = 0; i < EP_LEN(classes); i++) {
-		if (release >= classes[i].release)
-			ret->class = classes[i].class;
-	}
+	ret->frame = release_row(frames, release)->frame;
+	ret->body = release_row(bodies, release)->body;
+	ret->class = release_row(classes, release)->class;
 	return true;
 }
 

@@ -137,8 +137,9 @@ static bool is_launcher(const struct ruby_executable *exe, const struct ep_file 
 	       memmem(names, section.bytes, name, sizeof(name));
 }
 
-static int probe(struct ruby_executable *exe, const struct ep_file *file)
+static int probe(void *executable, const struct ep_file *file)
 {
+	struct ruby_executable *exe = executable;
 	const struct ep_unwinder_host *host = exe->host;
 	int r;
 
@@ -162,19 +163,7 @@ static int probe(struct ruby_executable *exe, const struct ep_file *file)
 
 int ruby_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
 {
-	struct ruby_executable *exe = calloc(1, sizeof(*exe));
-	int r;
-
-	if (!exe)
-		return -ENOMEM;
-	exe->host = host;
-	r = probe(exe, file);
-	if (r != 0) {
-		free(exe);
-		return r;
-	}
-	*ret_executable = exe;
-	return 0;
+	return file_probe(host, file, sizeof(struct ruby_executable), probe, ret_executable);
 }
 
 /* The marked functions of a stripped file, so that no other name stands for them. */

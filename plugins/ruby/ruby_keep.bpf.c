@@ -325,29 +325,17 @@ static __always_inline void keep_frame(const struct ruby_keeping *k, const struc
 	EP_MEET();
 }
 
+static __always_inline void forget(struct ruby_keeper *s)
+{
+	s->last_path = 0;
+	s->last_class = 0;
+}
+
 SEC("perf_event")
 int ruby_keep(struct bpf_perf_event_data *ctx)
 {
-	struct ep_record *rec = ep_get_record();
-	struct ruby_keeping k = {.rec = rec};
+	struct ruby_keeping k = {};
 
-	k.s = rec ? ep_get_scratch(rec) : NULL;
-	k.keep = rec ? ep_keep_begin(rec) : NULL;
-	k.state = rec ? ep_get_state(rec) : NULL;
-	if (k.s && k.keep && k.state) {
-		ep_keep_list_new(rec, k.keep, k.s->frames, &k.s->n, KEPT_FRAMES);
-		for (__u64 i = 0; i < KEPT_FRAMES; i++) {
-			if (ep_keep_make_room(rec, k.keep, ITEM_BYTES)) {
-				k.s->last_path = 0;
-				k.s->last_class = 0;
-			}
-			EP_MEET();
-			if (i >= k.s->n || k.keep->kept.bytes > EP_KEPT_BYTES - ITEM_BYTES)
-				break;
-			keep_frame(&k, &k.s->frames[i & (EP_KEEP_LISTED - 1)]);
-		}
-		ep_keep_send(rec, k.keep);
-	}
-	ep_keep_end(ctx, rec);
+	EP_KEEP_FRAMES(ctx, k, KEPT_FRAMES, ITEM_BYTES, 0, forget, keep_frame);
 	return 0;
 }

@@ -21,18 +21,12 @@
 #include "plugins/ruby/bpf/jit.bpf.h"
 #include "plugins/ruby/bpf/method.bpf.h"
 #include "plugins/ruby/bpf/thread.bpf.h"
+#include "plugins/shared/bpf/mark.bpf.h"
 
 EP_UNWINDER();
 
 /* ep_self.frames_per_run is lower. */
 #define RUBY_MAX_STEPS_PER_RUN 320
-
-enum ruby_step {
-	RUBY_STEP_AGAIN = 0,
-	RUBY_STEP_END,
-	RUBY_STEP_ERROR,
-	RUBY_STEP_FULL,
-};
 
 /* --- entries --------------------------------------------------------------------------------------------- */
 
@@ -127,20 +121,20 @@ static __always_inline __u64 is_hidden(struct ruby_scratch *s)
 	return hidden;
 }
 
-/* The next control frame's environment is that to be read. RUBY_STEP_AGAIN: there is one. */
+/* The next control frame's environment is that to be read. EP_MARK_AGAIN: there is one. */
 static __always_inline __u32 begin_frame(const struct ruby_state *state, struct ruby_scratch *s)
 {
 	if (s->cfp >= s->end)
-		return RUBY_STEP_END;
+		return EP_MARK_END;
 	if (!see_frame(state, s))
-		return RUBY_STEP_ERROR;
+		return EP_MARK_ERROR;
 	s->ep = cf_word(s, CF_EP);
 	s->jit = s->innermost & (s->left_jit | ep_is_set(cf_jit_return(state, s)));
 	s->level = 0;
 	s->entry = 0;
 	s->entry_check = 0;
 	s->n_chains++;
-	return RUBY_STEP_AGAIN;
+	return EP_MARK_AGAIN;
 }
 
 static __always_inline __u32 next_frame(const struct ruby_state *state, struct ruby_scratch *s)
@@ -148,7 +142,7 @@ static __always_inline __u32 next_frame(const struct ruby_state *state, struct r
 	s->phase = RUBY_PHASE_FRAME;
 	s->cfp += state->cfp_bytes;
 	s->innermost = 0;
-	return RUBY_STEP_AGAIN;
+	return EP_MARK_AGAIN;
 }
 
 static __always_inline __u32 end_frame(struct ep_record *rec, const struct ruby_state *state,
@@ -158,7 +152,7 @@ static __always_inline __u32 end_frame(struct ep_record *rec, const struct ruby_
 	take_code(state, s);
 	EP_MEET();
 	if (!(is_unborn(s) | is_hidden(s)) && !push(rec, s))
-		return RUBY_STEP_FULL;
+		return EP_MARK_FULL;
 	EP_MEET();
 	return next_frame(state, s);
 }
@@ -166,12 +160,12 @@ static __always_inline __u32 end_frame(struct ep_record *rec, const struct ruby_
 /* One environment: a frame's own one, or further up the chain. */
 static __always_inline __u32 step(struct ep_record *rec, const struct ruby_state *state, struct ruby_scratch *s)
 {
-	__u32 done = RUBY_STEP_AGAIN;
+	__u32 done = EP_MARK_AGAIN;
 
 	if (s->phase == RUBY_PHASE_FRAME)
 		done = begin_frame(state, s);
 	EP_MEET();
-	if (done != RUBY_STEP_AGAIN)
+	if (done != EP_MARK_AGAIN)
 		return done;
 	s->readable = see_env(s);
 	EP_MEET();
@@ -180,7 +174,7 @@ static __always_inline __u32 step(struct ep_record *rec, const struct ruby_state
 	EP_MEET();
 	s->phase = RUBY_PHASE_CHAIN;
 	if (s->readable && !step_chain(state, s))
-		return RUBY_STEP_AGAIN;
+		return EP_MARK_AGAIN;
 	EP_MEET();
 	return end_frame(rec, state, s);
 }
@@ -219,55 +213,27 @@ static __always_inline void finish(struct ep_record *rec, struct ruby_scratch *s
 		ep_ask_keep(rec);
 	/* C functions behind the last entry belong to it. */
 	if (s->open)
-		close_entry(rec, s, done == RUBY_STEP_END ? s->last_at : s->entry_at);
-	if (done == RUBY_STEP_ERROR)
+		close_entry(rec, s, done == EP_MARK_END ? s->last_at : s->entry_at);
+	if (done == EP_MARK_ERROR)
 		ep_push_error(rec, ep_self.first_error + RUBY_ERROR_STACK, s->cfp);
-	else if (done == RUBY_STEP_FULL)
+	else if (done == EP_MARK_FULL)
 		ep_push_error(rec, EP_ERROR_TOO_DEEP, s->cfp);
-	else if (done != RUBY_STEP_END)
+	else if (done != EP_MARK_END)
 		ep_push_error(rec, ep_self.first_error + RUBY_ERROR_DEEP, s->cfp);
 	s->phase = RUBY_PHASE_DONE;
 }
 
-static __always_inline void walk(void *ctx, struct ep_record *rec, const struct ruby_state *state,
-				 struct ruby_scratch *s)
+static __always_inline void mark(struct bpf_perf_event_data *ctx, struct ep_record *rec,
+				 const struct ruby_state *state, struct ruby_scratch *s)
 {
-	__u32 done = RUBY_STEP_AGAIN;
-
-	for (__u64 i = 0; i < RUBY_MAX_STEPS_PER_RUN; i++) {
-		if (i >= ep_self.frames_per_run)
-			break;
-		done = step(rec, state, s);
-		if (done != RUBY_STEP_AGAIN)
-			break;
-	}
-	if (done == RUBY_STEP_AGAIN)
-		ep_run_again(ctx, rec);
-	finish(rec, s, done);
+	if (s->phase == RUBY_PHASE_START)
+		start(rec, state, s);
+	if (s->phase == RUBY_PHASE_FRAME || s->phase == RUBY_PHASE_CHAIN)
+		finish(rec, s, EP_MARK_STEPS(ctx, rec, RUBY_MAX_STEPS_PER_RUN, step(rec, state, s)));
 }
 
 SEC("perf_event")
 int ruby_unwind(struct bpf_perf_event_data *ctx)
 {
-	struct ep_record *rec = ep_get_record();
-	const struct ruby_state *state;
-	struct ruby_scratch *s;
-
-	if (!rec)
-		return 0;
-	state = ep_get_state(rec);
-	s = ep_get_scratch(rec);
-	if (ep_is_entered(rec)) {
-		if (state && s)
-			walk_jit(ctx, rec, state, s);
-		else
-			ep_give_back(ctx, rec);
-	} else if (state && s) {
-		if (s->phase == RUBY_PHASE_START)
-			start(rec, state, s);
-		if (s->phase == RUBY_PHASE_FRAME || s->phase == RUBY_PHASE_CHAIN)
-			walk(ctx, rec, state, s);
-	}
-	ep_next(ctx, rec);
-	return 0;
+	return EP_MARK(ctx, mark, walk_jit);
 }

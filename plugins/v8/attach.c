@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process. V8's heap is there some ten milliseconds after the file is mapped: until then EP_NOT_YET. The
- * walk needs no more of it than that its layout holds (heap_check.c); what else there is has an address in the
+ * walk needs no more of it than that its layout holds (layout_check.c); what else there is has an address in the
  * file: builtins, wherever the file is mapped. V8 maps their pages a second time next to its JIT code ("short
  * builtin calls": CodeRange::RemapEmbeddedBuiltins, heap/code-range.cc, 9.x on): same file, same place in it.
  */

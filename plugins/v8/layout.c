@@ -16,7 +16,7 @@ enum sanity {
 
 static const struct v8_version versions[] = {
 #define V8_VERSION(major_, minor_) {.major = major_, .minor = minor_},
-#include "plugins/v8/versions.def"
+#include "plugins/v8/fields_versions.def"
 };
 
 #define N_VERSIONS EP_LEN(versions)
@@ -34,7 +34,7 @@ static const struct value {
 		.names = names_,                                                                   \
 		.by_version = {__VA_ARGS__},                                                       \
 	},
-#include "plugins/v8/values.def"
+#include "plugins/v8/fields.def"
 };
 
 static int32_t *member(struct v8_layout *layout, const struct value *value)

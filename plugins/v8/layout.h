@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The layout of one V8: what is where in its frames and heap objects. A file's own constants (v8dbg_*)
- * say most of it; what they leave out is in tables by V8's version: values.def. Offsets count in bytes
+ * say most of it; what they leave out is in tables by V8's version: fields.def. Offsets count in bytes
  * from where an object begins, that is from the tagged pointer - 1.
  */
 #ifndef V8_LAYOUT_H
@@ -19,11 +19,11 @@ struct v8_version {
 	uint32_t build, patch;
 };
 
-/* Each member is described where it stands in values.def. */
+/* Each member is described where it stands in fields.def. */
 struct v8_layout {
 	struct v8_version version;
 #define V8_VALUE(member, ...) int32_t member;
-#include "plugins/v8/values.def"
+#include "plugins/v8/fields.def"
 };
 
 static inline bool v8_has(int32_t value)

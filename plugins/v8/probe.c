@@ -12,9 +12,14 @@
 #include "plugins/v8/v8.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_DATA_BYTES EP_MAX_FILE_READ
+#define MAX_TYPE       16
+#define MAX_FLAGS      4096 /* strings that are looked at; 1128 in 14.6 */
+#define ROWS	       512 /* at a time */
 #define PREFIX "v8dbg_"
 
 /* V8 alone is larger: those of Node 8 have 17 and 6 MiB. */
@@ -254,6 +259,88 @@ static void read_trampoline(struct v8_executable *exe, const struct ep_file *fil
 	exe->iet_behind = get_behind(exe, iet, code, bytes);
 }
 
+/* --- its flags -------------------------------------------------------------------------------- */
+
+/*
+ * Where V8 keeps a flag of its command line: a variable of its own (FLAG_name, to 10.x), or a member of
+ * v8_flags that only its table of flags names (flags/flags.cc, flags-impl.h; 6.2 to 14.6):
+ *
+ *	struct Flag { u32 type; const char *name; void *value; ...
+ *
+ * In the .data of an executable that is not position independent, pointers are there as they will be.
+ */
+struct flags {
+	const struct ep_unwinder_host *host;
+	const struct ep_file *file;
+	struct ep_symbol rodata, data, bss;
+	const char *name;
+	uint32_t n_looks;
+};
+
+static bool is_in(const struct ep_symbol *section, uint64_t va)
+{
+	return va - section->va < section->bytes;
+}
+
+/* Names have '_' up to 13.x, '-' behind that. */
+static bool is_same_name(const char *text, const char *name)
+{
+	for (; *name; text++, name++) {
+		if (*text != *name && !(*text == '-' && *name == '_'))
+			return false;
+	}
+	return *text == '\0';
+}
+
+static bool is_flag(struct flags *flags, const uint64_t *words)
+{
+	char text[64] = "";
+	size_t bytes = strlen(flags->name) + 1;
+
+	if ((uint32_t)words[0] >= MAX_TYPE || !is_in(&flags->rodata, words[1]) ||
+	    (!is_in(&flags->data, words[2]) && !is_in(&flags->bss, words[2])) ||
+	    bytes > sizeof(text) || flags->n_looks++ >= MAX_FLAGS)
+		return false;
+	return flags->host->file_read(flags->file, words[1], text, bytes) == 0 &&
+	       text[bytes - 1] == '\0' && is_same_name(text, flags->name);
+}
+
+static uint64_t find_in_flags(struct flags *flags)
+{
+	ep_autofree uint64_t *words = NULL;
+	size_t n;
+
+	if (flags->host->file_section(flags->file, ".rodata", &flags->rodata) < 0 ||
+	    flags->host->file_section(flags->file, ".data", &flags->data) < 0 ||
+	    flags->host->file_section(flags->file, ".bss", &flags->bss) < 0 ||
+	    flags->data.bytes > MAX_DATA_BYTES)
+		return 0;
+	n = flags->data.bytes / sizeof(*words);
+	words = malloc(n * sizeof(*words) + 1);
+	if (!words || flags->host->file_read(flags->file, flags->data.va, words,
+					     n * sizeof(*words)) < 0)
+		return 0;
+	for (size_t i = 0; i + 3 <= n; i++) {
+		if (is_flag(flags, words + i))
+			return words[i + 2];
+	}
+	return 0;
+}
+
+static uint64_t find_flag(const struct ep_unwinder_host *host, const struct ep_file *file,
+			  const char *name)
+{
+	struct flags flags = {.host = host, .file = file, .name = name};
+	struct ep_symbol symbol;
+	char mangled[96];
+
+	snprintf(mangled, sizeof(mangled), "_ZN2v88internal%zuFLAG_%sE", strlen("FLAG_") + strlen(name),
+		 name);
+	if (host->file_symbol(file, mangled, &symbol) == 0)
+		return symbol.va;
+	return find_in_flags(&flags);
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 static int fill(struct v8_executable *exe, const struct ep_file *file, struct strings *strings)
@@ -269,8 +356,8 @@ static int fill(struct v8_executable *exe, const struct ep_file *file, struct st
 	exe->has_version = version.major != 0;
 	v8_layout_fill(&exe->layout, &version, &published);
 	find_isolate(exe, file);
-	exe->frames_flag_va = v8_flag_find(exe->host, file, "interpreted_frames_native_stack");
-	exe->lines_flag_va = v8_flag_find(exe->host, file, "detailed_line_info");
+	exe->frames_flag_va = find_flag(exe->host, file, "interpreted_frames_native_stack");
+	exe->lines_flag_va = find_flag(exe->host, file, "detailed_line_info");
 	r = v8_builtins_read(exe->host, file, &exe->builtins);
 	if (r == 0)
 		read_trampoline(exe, file);
@@ -298,6 +385,79 @@ int v8_probe(const struct ep_unwinder_host *host, const struct ep_file *file, vo
 	}
 	*ret_executable = exe;
 	return 0;
+}
+
+/* --- for the core ----------------------------------------------------------------------------- */
+
+/*
+ * The embedded builtins as the core wants them: rows for its unwinder, and names, where the file is stripped.
+ * They are called as the linker knows them (snapshot/embedded/platform-embedded-file-writer-base.cc).
+ */
+static struct ep_code_row row_of(const struct v8_builtin_row *row)
+{
+	struct ep_code_row ret = {
+		.va = row->va,
+		.bytes = (uint32_t)(row->va_end - row->va),
+		.cfa_reg = row->base == V8_ROW_NONE ? 0 : row->base,
+		.cfa_off = row->offset,
+		.ra_place = EP_CODE_AT_CFA,
+		.ra = -8,
+		.fp_place = row->rbp_at ? EP_CODE_AT_CFA : EP_CODE_SAME,
+		.fp = row->rbp_at,
+	};
+
+	if (row->base == V8_ROW_NONE)
+		ret.flags = EP_CODE_UNKNOWN;
+	if (row->return_in != V8_RETURN_ON_STACK) {
+		ret.ra_place = EP_CODE_IN_REG;
+		ret.ra = row->return_in;
+	}
+	return ret;
+}
+
+static int add_rows(const struct v8_executable *exe, const struct ep_file *file,
+		    struct ep_description *description)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec rows = {0};
+	struct ep_code_row some[ROWS];
+	size_t len = 0;
+	int r = v8_builtins_make_rows(exe->builtins, exe->host, file, &rows);
+
+	for (size_t i = 0; i < rows.len && r == 0; i++) {
+		some[len++] = row_of(ep_vec_at(&rows, struct v8_builtin_row, i));
+		if (len < ROWS && i + 1 < rows.len)
+			continue;
+		r = exe->host->add_rows(description, some, len);
+		len = 0;
+	}
+	return r;
+}
+
+static int add_symbols(const struct v8_executable *exe, struct ep_description *description)
+{
+	char name[256];
+	int r = 0;
+
+	for (size_t i = 0; i < v8_builtins_count(exe->builtins) && r == 0; i++) {
+		const struct v8_builtin *builtin = v8_builtins_get(exe->builtins, i);
+		struct ep_symbol symbol = {.va = builtin->va, .bytes = builtin->bytes};
+
+		snprintf(name, sizeof(name), "Builtins_%s", builtin->name);
+		if (symbol.bytes)
+			r = exe->host->add_symbol(description, &symbol, name);
+	}
+	return r;
+}
+
+int v8_describe(void *executable, const struct ep_file *file, struct ep_description *description)
+{
+	const struct v8_executable *exe = executable;
+	int r;
+
+	if (!exe->builtins || !EP_HAS(exe->host, add_symbol))
+		return 0;
+	r = add_rows(exe, file, description);
+	return r == 0 ? add_symbols(exe, description) : r;
 }
 
 void v8_unload(void *executable)

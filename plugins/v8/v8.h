@@ -3,13 +3,11 @@
  * The parts of the plugin that belong to a process and to an executable.
  *
  *	probe.c		an ELF file: is V8 in it? which? what does it publish of itself ──► layout.h
- *	flags.c		where its flags are
- *	layout.c	the rest, by version		(values.def, versions.def)
- *	builtins/	its embedded builtins ──► rows and names for the core: describe.c
- *	heap_check.c	a process: does the layout hold?
- *	builtins_8.c	8 and 10, whose builtins are in the heap: where is the interpreter?
+ *	layout.c	the rest, by version		(fields.def, fields_versions.def)
+ *	code/		its embedded builtins ──► rows and names for the core: probe.c
+ *	layout_check.c	a process: does the layout hold?
+ *	code/heap.c	8 and 10, whose builtins are in the heap: where is the interpreter?
  *	state.c		layout, builtins and isolate ──► state for BPF
- *	keep.c		the part of it that says what names are made of
  *	attach.c	state and ranges for BPF; looks again when something is mapped
  *	symbolize/	names of frames
  *	v8.c		the descriptor
@@ -18,8 +16,8 @@
 #define V8_H
 
 #include "ebpf-profiler/unwinder.h"
-#include "plugins/v8/builtins/builtins.h"
-#include "plugins/v8/builtins/file.h"
+#include "plugins/v8/code/builtins.h"
+#include "plugins/v8/code/file.h"
 #include "plugins/v8/layout.h"
 #include "plugins/v8/v8_shared.h"
 
@@ -41,10 +39,6 @@ struct v8_executable {
 int v8_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable);
 int v8_describe(void *executable, const struct ep_file *file, struct ep_description *description);
 void v8_unload(void *executable);
-
-/* Address of a flag's value in the file; 0: not found. */
-uint64_t v8_flag_find(const struct ep_unwinder_host *host, const struct ep_file *file,
-		      const char *name);
 
 /*
  * Does a heap of this process have the layout's words, maps and functions? 0; EP_NOT_YET: there is none
@@ -72,8 +66,6 @@ const char *v8_heap_builtin_name(void *executable, uint32_t id);
 
 /* All that the file says. */
 void v8_state_fill(const struct v8_executable *exe, struct v8_state *ret);
-/* The part for v8_keep.bpf.c; zeros where that cannot keep what names are made of. */
-void v8_keep_fill(const struct v8_layout *layout, uint32_t cookie_at, struct v8_keep_layout *ret);
 
 int v8_attach(void *executable, struct ep_target *target, void **ret_instance);
 int v8_refresh(void *instance);

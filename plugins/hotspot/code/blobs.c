@@ -8,7 +8,7 @@
  * Methods, adapters and vtable chunks come and go; the walk knows them by their block.
  */
 #include "plugins/hotspot/code/stubs_internal.h"
-#include "plugins/hotspot/heaps.h"
+#include "plugins/hotspot/code/heaps.h"
 #include "plugins/shared/search.h"
 
 #include <errno.h>

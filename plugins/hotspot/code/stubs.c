@@ -4,7 +4,7 @@
  *	heaps ──► blocks ──► blobs that are made once (blobs.c) ─┴─► rules ──► ranges; names
  */
 #include "plugins/hotspot/code/stubs_internal.h"
-#include "plugins/hotspot/heaps.h"
+#include "plugins/hotspot/code/heaps.h"
 #include "plugins/shared/search.h"
 
 #include <errno.h>

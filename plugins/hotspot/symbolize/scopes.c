@@ -2,6 +2,7 @@
 #include "plugins/hotspot/symbolize/scopes.h"
 
 #include "core/base/map.h"
+#include "core/base/util.h"
 #include "core/base/vec.h"
 #include "plugins/hotspot/symbolize/unsigned5.h"
 #include "plugins/shared/search.h"
@@ -21,14 +22,6 @@ struct builder {
 struct record {
 	uint32_t off, caller_off, metadata, bci;
 };
-
-static int32_t get_int(const uint8_t *from)
-{
-	int32_t value;
-
-	memcpy(&value, from, sizeof(value));
-	return value;
-}
 
 static int read_record(const struct builder *b, uint32_t off, struct record *ret)
 {
@@ -124,8 +117,8 @@ static int add_pc(struct builder *b, const uint8_t *desc)
 {
 	const struct hotspot_pc *last = b->pcs.data;
 	struct hotspot_pc pc;
-	int32_t off = get_int(desc + b->input->pc_off);
-	int32_t scope = get_int(desc + b->input->pc_scope);
+	int32_t off = (int32_t)ep_get_u32(desc + b->input->pc_off);
+	int32_t scope = (int32_t)ep_get_u32(desc + b->input->pc_scope);
 	int r;
 
 	pc.off = (uint32_t)off;

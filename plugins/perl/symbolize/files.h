@@ -6,7 +6,7 @@
 #ifndef PL_FILES_H
 #define PL_FILES_H
 
-#include "plugins/perl/symbolize/read.h"
+#include "plugins/perl/symbolize/objects.h"
 
 #define PL_MAX_FILES 4096
 

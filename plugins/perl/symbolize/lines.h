@@ -3,7 +3,7 @@
 #ifndef PL_LINES_H
 #define PL_LINES_H
 
-#include "plugins/perl/symbolize/read.h"
+#include "plugins/perl/symbolize/objects.h"
 
 #define PL_FILE_BYTES 1024
 

@@ -4,7 +4,7 @@
 #include "core/base/util.h"
 #include "plugins/perl/symbolize/frame.h"
 #include "plugins/perl/symbolize/lines.h"
-#include "plugins/perl/symbolize/read.h"
+#include "plugins/perl/symbolize/objects.h"
 #include "plugins/shared/read/memory.h"
 
 #include <errno.h>
@@ -374,11 +374,11 @@ static void make_keys(const struct pl_frame *frame, struct key *place, struct ke
 	place->cop = frame->cop;
 	place->place = (uint64_t)frame->op_words << 8 | (frame->flags & 0xff);
 	if (frame->kind == PL_KIND_CLOSURE)
-		place->place = pl_mix(frame->what ^ frame->name, place->place);
+		place->place = check_mix(frame->what ^ frame->name, place->place);
 	if (!frame->file)
 		return;
 	place->cop = frame->file;
-	place->place = pl_mix(frame->what, (uint64_t)frame->line << 8 | (frame->flags & 0xff));
+	place->place = check_mix(frame->what, (uint64_t)frame->line << 8 | (frame->flags & 0xff));
 }
 
 /* What was read; it is remembered with its place, and of a sub alone. */

@@ -11,7 +11,7 @@
 #define PHP_ALIASES_H
 
 #include "plugins/php/layout.h"
-#include "plugins/php/symbolize/texts.h"
+#include "plugins/php/symbolize/text.h"
 
 #include <stdbool.h>
 

@@ -9,7 +9,7 @@
 #include "plugins/php/php_shared.h"
 #include "plugins/php/symbolize/aliases.h"
 #include "plugins/php/symbolize/lines.h"
-#include "plugins/php/symbolize/texts.h"
+#include "plugins/php/symbolize/text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void take_closure(const struct ep_raw_frame *raw, struct frame *frame)
 		frame->name = php_address(words[1]);
 	memcpy(frame->key, words, sizeof(frame->key));
 	/* Its rest, which is in aux. */
-	frame->key[2] = php_mix(frame->key[2], frame->check);
+	frame->key[2] = check_mix(frame->key[2], frame->check);
 }
 
 static void take_others(const uint64_t *words, struct frame *frame)
@@ -120,14 +120,6 @@ static bool take_frame(const struct ep_raw_frame *raw, struct frame *frame)
 
 /* --- is it what the frame saw? --------------------------------------------------------------------------- */
 
-static uint64_t get_word(const uint8_t *bytes, uint32_t off)
-{
-	uint64_t word;
-
-	memcpy(&word, bytes + off, sizeof(word));
-	return word;
-}
-
 /* zend_function, as BPF reads it (bpf/function.bpf.h). 0; EP_FRAME_GONE: it is another one. */
 static int read_function(const struct php_namer *namer, const struct frame *frame, struct php_parts *parts)
 {
@@ -138,13 +130,13 @@ static int read_function(const struct php_namer *namer, const struct frame *fram
 	if (r < 0)
 		return memory_frame_gone(r);
 	*parts = (struct php_parts){
-		.name = get_word(bytes, PHP_FUNCTION_NAME),
-		.class = get_word(bytes, PHP_FUNCTION_SCOPE),
-		.file = get_word(bytes, layout->filename),
-		.opcodes = get_word(bytes, layout->opcodes),
-		.last = (uint32_t)get_word(bytes, layout->last),
-		.lines = get_word(bytes, layout->line_start),
-		.fn_flags = get_word(bytes, 0) >> 32,
+		.name = ep_get_u64(bytes + PHP_FUNCTION_NAME),
+		.class = ep_get_u64(bytes + PHP_FUNCTION_SCOPE),
+		.file = ep_get_u64(bytes + layout->filename),
+		.opcodes = ep_get_u64(bytes + layout->opcodes),
+		.last = (uint32_t)ep_get_u64(bytes + layout->last),
+		.lines = ep_get_u64(bytes + layout->line_start),
+		.fn_flags = ep_get_u64(bytes) >> 32,
 	};
 	return parts->opcodes == frame->opcodes ? 0 : EP_FRAME_GONE;
 }
@@ -488,7 +480,7 @@ static bool has_own_line(const struct frame *frame)
 static struct php_lines lines_of(const struct frame *frame)
 {
 	return (struct php_lines){
-		.key = {frame->key[0] ^ frame->opcodes, php_mix(frame->key[1], frame->key[2])},
+		.key = {frame->key[0] ^ frame->opcodes, check_mix(frame->key[1], frame->key[2])},
 		.opcodes = frame->opcodes,
 	};
 }

@@ -2,7 +2,7 @@
 #include "plugins/python/symbolize/text.h"
 
 #include "core/base/util.h"
-#include "plugins/python/symbolize/code.h"
+#include "plugins/python/symbolize/names.h"
 #include "plugins/shared/read/memory.h"
 #include "plugins/shared/text/writer.h"
 
@@ -36,14 +36,6 @@ void py_text_encode(const uint8_t *data, size_t n, unsigned int kind, bool more,
 	text_end(&writer, more);
 }
 
-static uint64_t get_word(const uint8_t *head, size_t off)
-{
-	uint64_t word;
-
-	memcpy(&word, head + off, sizeof(word));
-	return word;
-}
-
 static int parse_head(const struct py_code_layout *layout, uint64_t addr, const uint8_t *head,
 		      size_t bytes, struct text *ret)
 {
@@ -53,7 +45,7 @@ static int parse_head(const struct py_code_layout *layout, uint64_t addr, const 
 	if (layout->str_length + 8u > bytes || layout->str_state + 4u > bytes ||
 	    layout->str_any + 8u > HEAD_BYTES)
 		return -EBADMSG;
-	text.len = get_word(head, layout->str_length);
+	text.len = ep_get_u64(head + layout->str_length);
 	memcpy(&state, head + layout->str_state, sizeof(state));
 	bits = state >> layout->str_kind_shift;
 	text.kind = bits & 7;
@@ -62,7 +54,7 @@ static int parse_head(const struct py_code_layout *layout, uint64_t addr, const 
 	if (text.len > INT64_MAX)
 		return -EBADMSG;
 	if (!(bits & 8))
-		text.data_addr = get_word(head, layout->str_any);
+		text.data_addr = ep_get_u64(head + layout->str_any);
 	else
 		text.data_addr =
 			addr + (bits & 16 ? layout->str_ascii_data : layout->str_compact_data);

@@ -16,7 +16,7 @@
 #define PY_TEXT_H
 
 #include "ebpf-profiler/unwinder.h"
-#include "plugins/python/symbolize/layouts.h"
+#include "plugins/python/symbolize/code_layout.h"
 
 /*
  * At most `size` bytes with the NUL, size >= 8; a longer text ends in "…". 0, -EBADMSG when it is

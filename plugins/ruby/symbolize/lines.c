@@ -22,22 +22,6 @@ struct parser {
 	struct ruby_lines *lines;
 };
 
-static uint32_t int_at(const uint8_t *bytes, size_t off)
-{
-	uint32_t value;
-
-	memcpy(&value, bytes + off, sizeof(value));
-	return value;
-}
-
-static uint64_t word_at(const uint8_t *bytes, size_t off)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes + off, sizeof(value));
-	return value;
-}
-
 /* From this position on it is the last of `count` entries; 0: of one that is not there. A table that is wrong has no
  * effect on those before. */
 static void put(struct parser *parser, uint32_t position, uint32_t count)
@@ -49,7 +33,7 @@ static void put(struct parser *parser, uint32_t position, uint32_t count)
 	if (!count || position >= parser->positions || (last && position <= last->start))
 		return;
 	if (count <= parser->n_entries) {
-		line = (int32_t)int_at(parser->entries, (size_t)(count - 1) * parser->layout->entry_bytes +
+		line = (int32_t)ep_get_u32(parser->entries + (size_t)(count - 1) * parser->layout->entry_bytes +
 								parser->layout->line_no);
 		/* Instructions that the compiler added, to 2.7 (a block's end), are of the line before them. */
 		if (line <= 0)
@@ -68,7 +52,7 @@ static void parse_immediate(struct parser *parser, const uint8_t *table, size_t 
 
 		if (word + 8 > bytes)
 			return;
-		put(parser, at, word_at(table, word) >> at % 9 * 7 & 0x7f);
+		put(parser, at, ep_get_u64(table + word) >> at % 9 * 7 & 0x7f);
 	}
 }
 
@@ -77,12 +61,12 @@ static void parse_blocks(struct parser *parser, const uint8_t *table, size_t byt
 	uint32_t start = IMMEDIATE;
 
 	for (size_t at = IMMEDIATE_BYTES; at + BLOCK_BYTES <= bytes; at += BLOCK_BYTES) {
-		uint32_t count = int_at(table, at);
+		uint32_t count = ep_get_u32(table + at);
 
 		/* Also that of the block's first position, which may be of an entry before it. */
 		put(parser, start, count);
 		for (uint32_t i = 0; i < BLOCK / 64; i++) {
-			uint64_t bits = word_at(table, at + BLOCK_BITS + i * 8);
+			uint64_t bits = ep_get_u64(table + at + BLOCK_BITS + i * 8);
 
 			for (; bits; bits &= bits - 1)
 				put(parser, start + i * 64 + (uint32_t)__builtin_ctzll(bits), ++count);
@@ -94,7 +78,7 @@ static void parse_blocks(struct parser *parser, const uint8_t *table, size_t byt
 static void parse_array(struct parser *parser, const uint8_t *table, size_t bytes)
 {
 	for (uint32_t i = 0; i < bytes / 4; i++)
-		put(parser, int_at(table, (size_t)i * 4), i + 1);
+		put(parser, ep_get_u32(table + (size_t)i * 4), i + 1);
 }
 
 int ruby_lines_parse(const struct ruby_body_layout *layout, uint32_t positions, const uint8_t *table,
@@ -128,23 +112,23 @@ int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layou
 		    struct ruby_lines *ret)
 {
 	const struct ruby_body_layout *at = &layout->body;
-	uint32_t positions = EP_MIN(int_at(body, 4), RUBY_MAX_POSITIONS);
-	uint32_t n = EP_MIN(int_at(body, at->info_size), RUBY_MAX_ENTRIES);
+	uint32_t positions = EP_MIN(ep_get_u32(body + 4), RUBY_MAX_POSITIONS);
+	uint32_t n = EP_MIN(ep_get_u32(body + at->info_size), RUBY_MAX_ENTRIES);
 	size_t bytes = (size_t)n * at->entry_bytes;
 	size_t table_bytes = at->succ ? ruby_succ_bytes(positions) : (size_t)n * 4;
-	uint64_t table_addr = word_at(body, at->succ ? at->succ : at->info + 8u);
+	uint64_t table_addr = ep_get_u64(body + (at->succ ? at->succ : at->info + 8u));
 	ep_autofree uint8_t *buf = malloc(bytes + table_bytes + 1);
 	int r = 0;
 
 	if (!buf)
 		return -ENOMEM;
 	if (n)
-		r = memory_read(memory, word_at(body, at->info), buf, bytes);
+		r = memory_read(memory, ep_get_u64(body + at->info), buf, bytes);
 	/* Of a process that has gone there may be its beginning. */
 	if (r == -EFAULT && bytes > RUBY_KEPT_LINES) {
 		n = RUBY_KEPT_LINES / at->entry_bytes;
 		table_bytes = at->succ ? table_bytes : (size_t)(n + 1) * 4; /* where its end is */
-		r = memory_read(memory, word_at(body, at->info), buf, (size_t)n * at->entry_bytes);
+		r = memory_read(memory, ep_get_u64(body + at->info), buf, (size_t)n * at->entry_bytes);
 	}
 	if (r == 0 && n > 1)
 		r = memory_read(memory, table_addr, buf + bytes, table_bytes);

@@ -64,4 +64,35 @@ static __always_inline bool ep_keep_make_room(const struct ep_record *rec, struc
 	return true;
 }
 
+/*
+ * The program: lists up to `most` new frames, as ep_keep_list_new_at does, and keeps each by keep_frame(&k,
+ * frame), all of a frame in one event: at most `bytes`. `k` is a struct of the language, which is filled
+ * here: rec, state, keep, and its scratch `s`, which has `n` and `frames`. Where a new event begins,
+ * `forget(s)` forgets what was kept in the one before.
+ */
+#define EP_KEEP_FRAMES(ctx, k, most, bytes_, aux_mask, forget, keep_frame)                         \
+	do {                                                                                       \
+		struct ep_record *rec_ = ep_get_record();                                          \
+                                                                                                   \
+		(k).rec = rec_;                                                                    \
+		(k).s = rec_ ? ep_get_scratch(rec_) : NULL;                                        \
+		(k).keep = rec_ ? ep_keep_begin(rec_) : NULL;                                      \
+		(k).state = rec_ ? ep_get_state(rec_) : NULL;                                      \
+		if ((k).s && (k).keep && (k).state) {                                              \
+			ep_keep_list_new_at(rec_, (k).keep, (k).s->frames, &(k).s->n, most,        \
+					    aux_mask);                                             \
+			for (__u64 i_ = 0; i_ < (most); i_++) {                                    \
+				if (ep_keep_make_room(rec_, (k).keep, bytes_))                     \
+					forget((k).s);                                             \
+				EP_MEET();                                                         \
+				if (i_ >= (k).s->n ||                                              \
+				    (k).keep->kept.bytes > EP_KEPT_BYTES - (bytes_))               \
+					break;                                                     \
+				keep_frame(&(k), &(k).s->frames[i_ & (EP_KEEP_LISTED - 1)]);       \
+			}                                                                          \
+			ep_keep_send(rec_, (k).keep);                                              \
+		}                                                                                  \
+		ep_keep_end(ctx, rec_);                                                            \
+	} while (0)
+
 #endif

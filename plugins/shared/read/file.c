@@ -3,6 +3,9 @@
 
 #include "core/base/util.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 uint64_t file_va(const struct ep_unwinder_host *host, const struct ep_file *file, const char *name)
 {
 	struct ep_symbol symbol;
@@ -17,6 +20,30 @@ void file_thread_variable(const struct ep_unwinder_host *host, const struct ep_f
 
 	if (host->file_symbol(file, name, &symbol) == 0)
 		*variable = (struct ep_variable){.kind = EP_VARIABLE_SEGMENT, .value = symbol.va};
+}
+
+int file_probe(const struct ep_unwinder_host *host, const struct ep_file *file, size_t bytes,
+	       int (*look)(void *executable, const struct ep_file *file), void **ret_executable)
+{
+	const struct ep_unwinder_host **executable = calloc(1, bytes);
+	int r;
+
+	if (!executable)
+		return -ENOMEM;
+	*executable = host;
+	r = look(executable, file);
+	if (r == 0 || r == EP_CODE_ONLY)
+		*ret_executable = executable;
+	else
+		free(executable);
+	return r;
+}
+
+int file_add_symbol(void *arg, const struct ep_symbol *symbol, const char *name)
+{
+	const struct file_description *to = arg;
+
+	return to->host->add_symbol(to->description, symbol, name);
 }
 
 int file_read_long(const struct ep_unwinder_host *host, const struct ep_file *file, uint64_t va,

@@ -14,6 +14,20 @@ uint64_t file_va(const struct ep_unwinder_host *host, const struct ep_file *file
 void file_thread_variable(const struct ep_unwinder_host *host, const struct ep_file *file,
 			  const char *name, struct ep_variable *variable);
 
+/*
+ * The probe of a language whose executable has `bytes` and begins with its host: `look` fills the rest. What that
+ * says is passed on; what is neither 0 nor EP_CODE_ONLY leaves nothing behind.
+ */
+int file_probe(const struct ep_unwinder_host *host, const struct ep_file *file, size_t bytes,
+	       int (*look)(void *executable, const struct ep_file *file), void **ret_executable);
+
+/* For describe: `add` of those who find names of code in a file, with its description. */
+struct file_description {
+	const struct ep_unwinder_host *host;
+	struct ep_description *description;
+};
+int file_add_symbol(void *description, const struct ep_symbol *symbol, const char *name);
+
 /* As file_read, of any length. */
 int file_read_long(const struct ep_unwinder_host *host, const struct ep_file *file, uint64_t va,
 		   void *buf, size_t bytes);

@@ -10,7 +10,7 @@
 #include "core/base/util.h"
 #include "core/elf/file.h"
 #include "core/plugin/elf_file.h"
-#include "plugins/hotspot/heaps.h"
+#include "plugins/hotspot/code/heaps.h"
 #include "plugins/hotspot/hotspot.h"
 #include "plugins/hotspot/symbolize/names.h"
 #include "plugins/hotspot/symbolize/nmethods.h"

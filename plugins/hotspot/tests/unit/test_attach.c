@@ -4,7 +4,7 @@
  * them. What they are in real ones the fixtures show.
  */
 #include "core/base/clock.h"
-#include "plugins/hotspot/heaps.h"
+#include "plugins/hotspot/code/heaps.h"
 #include "plugins/hotspot/tests/unit/made_up_vm.h"
 #include "plugins/shared/attach/attach.h"
 #include "tests/kit/test.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CPython's line tables. Whatever the bytes are: the runs ascend, and are no more than the bytes.
  */
-#include "plugins/python/symbolize/code.h"
-#include "plugins/python/symbolize/line_table.h"
+#include "plugins/python/symbolize/names.h"
+#include "plugins/python/symbolize/lines.h"
 #include "tests/kit/fuzz.h"
 
 #define HEAD_BYTES 5

@@ -77,7 +77,7 @@ static inline bool live_begin(struct live *live, pid_t pid)
 /* As the BPF program takes it. */
 static inline bool live_check(const struct live *live, uint64_t code, uint32_t *ret)
 {
-	const struct py_code_layout *layout = &live->exe->offsets.code;
+	const struct py_code_layout *layout = &live->exe->layout.code;
 	__u64 words[PY_CHECK_WORDS];
 
 	if (ep_unwinder_host_get()->target_read(&live->host.target, code + layout->check_off, words,

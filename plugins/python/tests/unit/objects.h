@@ -4,7 +4,7 @@
 #define TEST_PYTHON_OBJECTS_H
 
 #include "core/base/util.h"
-#include "plugins/python/symbolize/code.h"
+#include "plugins/python/symbolize/names.h"
 #include "tests/kit/host.h"
 
 #include <string.h>

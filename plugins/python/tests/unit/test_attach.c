@@ -55,12 +55,12 @@ static struct process *new_process(uint32_t version)
 	p->host.target.bias = BIAS;
 	p->host.no_variable = -ENODATA;
 	p->exe.host = fake_host_services(&p->host);
-	assert_int_equal(py_offsets_find(PY_VERSION(3, 11), false, &p->exe.offsets), 0);
-	p->exe.offsets.version = version;
+	assert_int_equal(py_layout_find(PY_VERSION(3, 11), false, &p->exe.layout), 0);
+	p->exe.layout.version = version;
 	p->exe.runtime_va = RUNTIME_VA;
-	p->exe.interpreters_va = RUNTIME_VA + p->exe.offsets.runtime_interpreters;
-	p->exe.holder_va = RUNTIME_VA + p->exe.offsets.runtime_holder;
-	p->exe.key_created_va = RUNTIME_VA + p->exe.offsets.runtime_key;
+	p->exe.interpreters_va = RUNTIME_VA + p->exe.layout.runtime_interpreters;
+	p->exe.holder_va = RUNTIME_VA + p->exe.layout.runtime_holder;
+	p->exe.key_created_va = RUNTIME_VA + p->exe.layout.runtime_key;
 	p->exe.key_va = p->exe.key_created_va + 4;
 	p->exe.code_type_va = CODE_TYPE_VA;
 	p->exe.type_type_va = TYPE_TYPE_VA;
@@ -73,7 +73,7 @@ static struct process *new_process(uint32_t version)
 /* One interpreter with one thread that runs one function, and one that runs no Python. */
 static void initialise(struct process *p)
 {
-	const struct py_offsets *o = &p->exe.offsets;
+	const struct py_layout *o = &p->exe.layout;
 
 	put_int(p, BIAS + (uint32_t)p->exe.key_created_va, 1);
 	put_int(p, BIAS + (uint32_t)p->exe.key_va, KEY);

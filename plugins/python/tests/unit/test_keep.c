@@ -34,7 +34,7 @@ static void set_state(void)
 	state->str_compact_data = layout.str_compact_data;
 }
 
-/* n times five instructions on the first line, as 3.11 and newer have it (symbolize/line_table.c). */
+/* n times five instructions on the first line, as 3.11 and newer have it (symbolize/lines.c). */
 static void put_lines(size_t n)
 {
 	uint8_t lines[3 * 400];
@@ -75,8 +75,8 @@ static int name(uint64_t code)
 
 	fake_host_init(&host, NULL, 0);
 	host.ops.read = kept_read;
-	assert_int_equal(py_code_cache_new(&cache), 0);
-	r = py_code_symbolize(cache, fake_host_services(&host), &host.target, &layout, code,
+	assert_int_equal(py_names_cache_new(&cache), 0);
+	r = py_names_add(cache, fake_host_services(&host), &host.target, &layout, code,
 			      heap_check(&layout, code), 4, &host.names);
 	names_cache_free(cache);
 	return r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The three line table formats: expected lines worked out by hand from their descriptions. */
 #include "core/base/util.h"
-#include "plugins/python/symbolize/code.h"
-#include "plugins/python/symbolize/line_table.h"
+#include "plugins/python/symbolize/names.h"
+#include "plugins/python/symbolize/lines.h"
 #include "tests/kit/test.h"
 
 #define BYTES(...) (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})

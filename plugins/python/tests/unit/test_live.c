@@ -72,7 +72,7 @@ static bool check_process(struct test *t)
 	return expect(r == 0, "the process is attached to, and complete") &
 	       expect(bytes > 20000, "the evaluation loop") &
 	       expect(exe->type_type_va, "the type of types") &
-	       expect(exe->debug_offsets == (exe->offsets.version >= PY_VERSION(3, 13)),
+	       expect(exe->debug_offsets == (exe->layout.version >= PY_VERSION(3, 13)),
 		      "_Py_DebugOffsets") &
 	       expect(t->live.state.holder_addr || t->live.state.paths[0].steps,
 		      "the way to a thread's state") &

@@ -45,24 +45,24 @@ static void add_symbol(struct made_file *made, const char *name, uint64_t va, ui
 
 EP_TEST(other_minors_have_no_table)
 {
-	struct py_offsets offsets;
+	struct py_layout offsets;
 
-	assert_int_equal(py_offsets_find(PY_VERSION(3, 5), false, &offsets), -ENOTSUP);
-	assert_int_equal(py_offsets_find(PY_VERSION(2, 7), false, &offsets), -ENOTSUP);
-	assert_int_equal(py_offsets_find(PY_VERSION(3, 13), false, &offsets), -ENOTSUP);
+	assert_int_equal(py_layout_find(PY_VERSION(3, 5), false, &offsets), -ENOTSUP);
+	assert_int_equal(py_layout_find(PY_VERSION(2, 7), false, &offsets), -ENOTSUP);
+	assert_int_equal(py_layout_find(PY_VERSION(3, 13), false, &offsets), -ENOTSUP);
 }
 
 EP_TEST(traced_references_shift_objects)
 {
-	struct py_offsets plain, traced;
+	struct py_layout plain, traced;
 
-	assert_int_equal(py_offsets_find(PY_VERSION(3, 7), false, &plain), 0);
-	assert_int_equal(py_offsets_find(PY_VERSION(3, 7), true, &traced), 0);
+	assert_int_equal(py_layout_find(PY_VERSION(3, 7), false, &plain), 0);
+	assert_int_equal(py_layout_find(PY_VERSION(3, 7), true, &traced), 0);
 	assert_int_equal(traced.object_type, plain.object_type + 16);
 	assert_int_equal(traced.frame_code, plain.frame_code + 16);
 	assert_int_equal(traced.thread_frame, plain.thread_frame);
-	assert_int_equal(py_offsets_find(PY_VERSION(3, 12), false, &plain), 0);
-	assert_int_equal(py_offsets_find(PY_VERSION(3, 12), true, &traced), 0);
+	assert_int_equal(py_layout_find(PY_VERSION(3, 12), false, &plain), 0);
+	assert_int_equal(py_layout_find(PY_VERSION(3, 12), true, &traced), 0);
 	assert_int_equal(traced.frame_code, plain.frame_code);
 	assert_int_equal(traced.code_instructions, plain.code_instructions + 16);
 	assert_int_equal(traced.code.ob_refcnt, 16);
@@ -105,18 +105,18 @@ EP_TEST(debug_offsets_that_make_no_sense_are_refused)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
 	size_t n = make_offsets(words, 0x030e0af0, 0);
-	struct py_offsets offsets;
+	struct py_layout offsets;
 
-	assert_int_equal(py_offsets_from_debug(words, n, 4104, &offsets), -ENOTSUP); /* its size */
-	assert_int_equal(py_offsets_from_debug(words, 300, 4096, &offsets), -ENOTSUP);
-	assert_int_equal(py_offsets_from_debug(words, 16, 4096, &offsets), -ENODATA);
+	assert_int_equal(py_layout_from_debug(words, n, 4104, &offsets), -ENOTSUP); /* its size */
+	assert_int_equal(py_layout_from_debug(words, 300, 4096, &offsets), -ENOTSUP);
+	assert_int_equal(py_layout_from_debug(words, 16, 4096, &offsets), -ENODATA);
 	words[34] = 88; /* an instruction pointer behind the frame */
-	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), -ENOTSUP);
+	assert_int_equal(py_layout_from_debug(words, n, 4096, &offsets), -ENOTSUP);
 	words[34] = UINT64_MAX;
-	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), -ENOTSUP);
+	assert_int_equal(py_layout_from_debug(words, n, 4096, &offsets), -ENOTSUP);
 	words[34] = 56;
 	words[0] ^= 1;
-	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), -ENODATA);
+	assert_int_equal(py_layout_from_debug(words, n, 4096, &offsets), -ENODATA);
 }
 
 /* 3.13: DWARF of 3.13.0; 3.14: PyGILState_GetThisThreadState of 3.14.10. Gone in 3.15. */
@@ -124,12 +124,12 @@ EP_TEST(key_is_not_among_the_debug_offsets)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
 	size_t n = make_offsets(words, 0x030e0af0, 0);
-	struct py_offsets offsets;
+	struct py_layout offsets;
 
-	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), 0);
+	assert_int_equal(py_layout_from_debug(words, n, 4096, &offsets), 0);
 	assert_int_equal(offsets.runtime_key, 2336);
 	make_offsets(words, 0x036300f0, 0);
-	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), 0);
+	assert_int_equal(py_layout_from_debug(words, n, 4096, &offsets), 0);
 	assert_int_equal(offsets.runtime_key, PY_NONE);
 }
 
@@ -138,25 +138,25 @@ EP_TEST(a_newer_version_is_tried)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
 	size_t n = make_offsets(words, 0x036300f0, 0);
-	struct py_offsets offsets;
+	struct py_layout offsets;
 
-	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), 0);
+	assert_int_equal(py_layout_from_debug(words, n, 4096, &offsets), 0);
 	assert_int_equal(offsets.version, PY_VERSION(3, 99));
 	assert_int_equal(offsets.thread_frame, 72);
 	/* 3.15 is known, and this is not it. */
 	make_offsets(words, 0x030f00f0, 0);
-	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), -ENOTSUP);
+	assert_int_equal(py_layout_from_debug(words, n, 4096, &offsets), -ENOTSUP);
 }
 
 EP_TEST(free_threads_have_bytecode_of_their_own)
 {
 	uint64_t words[PY_DEBUG_OFFSETS_BYTES / 8];
 	size_t n = make_offsets(words, 0x030e0af0, 1);
-	struct py_offsets offsets;
+	struct py_layout offsets;
 
 	words[38] = 72;	 /* tlbc_index */
 	words[49] = 200; /* co_tlbc */
-	assert_int_equal(py_offsets_from_debug(words, n, 4096, &offsets), 0);
+	assert_int_equal(py_layout_from_debug(words, n, 4096, &offsets), 0);
 	assert_true(offsets.free_threaded);
 	assert_int_equal(offsets.runtime_key, PY_NONE);
 	assert_int_equal(offsets.frame_copy, 72);

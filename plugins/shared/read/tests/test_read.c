@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "plugins/shared/check.h"
 #include "plugins/shared/read/file.h"
 #include "plugins/shared/read/memory.h"
+#include "plugins/shared/release.h"
 #include "plugins/shared/search.h"
 
 #include "core/base/util.h"
@@ -163,4 +165,93 @@ EP_TEST(a_scan_sees_what_lies_across_pieces)
 	assert_int_equal(scan.n_pieces, 3);
 	assert_int_equal(file_scan(&host, NULL, ".other", 1, visit, &scan), 0);
 	assert_int_equal(scan.n_pieces, 3);
+}
+
+/* --- probes ----------------------------------------------------------------------------------- */
+
+struct executable {
+	const struct ep_unwinder_host *host;
+	uint64_t words[3];
+};
+
+static int outcome; /* of look_at_file */
+
+static int look_at_file(void *executable, const struct ep_file *file)
+{
+	struct executable *exe = executable;
+
+	assert_non_null(exe->host);
+	assert_null(file);
+	for (size_t i = 0; i < EP_LEN(exe->words); i++)
+		assert_int_equal(exe->words[i], 0);
+	return outcome;
+}
+
+/* What is not given is freed: the sanitizer tells. */
+EP_TEST(executable_is_given_where_the_file_is_of_use)
+{
+	static const struct {
+		int outcome;
+		bool is_given;
+	} rows[] = {{0, true},		{EP_CODE_ONLY, true}, {EP_NOT_MINE, false},
+		    {EP_LAUNCHER, false}, {-ENOTSUP, false}};
+	const struct ep_unwinder_host host = {.size = sizeof(host)};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		struct executable *exe = NULL;
+
+		outcome = rows[i].outcome;
+		assert_int_equal(file_probe(&host, NULL, sizeof(*exe), look_at_file, (void **)&exe),
+				 rows[i].outcome);
+		assert_true((exe != NULL) == rows[i].is_given);
+		if (exe)
+			assert_ptr_equal(exe->host, &host);
+		free(exe);
+	}
+}
+
+static const char *described;
+
+static int describe_symbol(struct ep_description *description, const struct ep_symbol *symbol,
+			   const char *name)
+{
+	assert_ptr_equal(description, &outcome);
+	assert_int_equal(symbol->va, 7);
+	described = name;
+	return -E2BIG;
+}
+
+EP_TEST(name_goes_into_the_description)
+{
+	const struct ep_unwinder_host host = {.size = sizeof(host), .add_symbol = describe_symbol};
+	struct file_description names = {&host, (struct ep_description *)&outcome};
+	const struct ep_symbol symbol = {.va = 7};
+
+	assert_int_equal(file_add_symbol(&names, &symbol, "f"), -E2BIG);
+	assert_string_equal(described, "f");
+}
+
+/* --- releases, checks ------------------------------------------------------------------------- */
+
+EP_TEST(row_is_the_last_that_is_not_newer)
+{
+	static const struct {
+		uint32_t release, value;
+	} rows[] = {{703, 1}, {800, 2}, {804, 3}};
+	static const uint32_t expected[][2] = {{0, 1},   {702, 1}, {703, 1}, {704, 1},
+					       {800, 2}, {803, 2}, {804, 3}, {999, 3}};
+
+	for (size_t i = 0; i < EP_LEN(expected); i++)
+		assert_int_equal(release_row(rows, expected[i][0])->value, expected[i][1]);
+}
+
+/* Each word and each place of a word counts, zeros as well. */
+EP_TEST(check_is_of_all_words_in_their_order)
+{
+	const uint64_t start = check_mix(1, 5);
+
+	assert_int_not_equal(check_mix(start, 6), check_mix(check_mix(1, 6), 5));
+	assert_int_not_equal(check_mix(start, 0), start);
+	for (uint32_t bit = 0; bit < 64; bit++)
+		assert_int_not_equal(check_mix(start, 1ull << bit), check_mix(start, 0));
 }

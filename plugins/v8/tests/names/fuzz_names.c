@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A heap of any version, of which any bytes are others: strings, scopes, functions, code with its
- * deoptimization data and tables; and a file that publishes anything that is sane of its own layout (values.def).
+ * deoptimization data and tables; and a file that publishes anything that is sane of its own layout (fields.def).
  * Whatever they say, naming ends, reads no more than it may, and what comes out is lines of UTF-8.
  *
  *	version, what is named, at which offset, then for each byte that is another: where (24 bits), what
@@ -87,7 +87,7 @@ static const struct value {
 } values[] = {
 #define V8_VALUE(member_, sanity_, names_, ...)                                                    \
 	{.at = offsetof(struct v8_layout, member_), .sanity = sanity_, .is_published = sizeof(names_) > 1},
-#include "plugins/v8/values.def"
+#include "plugins/v8/fields.def"
 };
 
 static int32_t make_sane(enum sanity sanity, uint32_t value)

@@ -11,7 +11,7 @@
 
 static const struct v8_version versions[] = {
 #define V8_VERSION(major_, minor_) {.major = major_, .minor = minor_},
-#include "plugins/v8/versions.def"
+#include "plugins/v8/fields_versions.def"
 };
 
 #define N_VERSIONS EP_LEN(versions)

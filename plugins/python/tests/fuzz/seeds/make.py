@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the seeds of fuzz_lines and fuzz_code beside itself. Runs on 3.11 and newer.
+"""Makes the seeds of fuzz_lines and fuzz_names beside itself. Runs on 3.11 and newer.
 
-lines_*: format, first line (4 bytes), table.  code_*: minor version, address of the code object
+lines_*: format, first line (4 bytes), table.  names_*: minor version, address of the code object
 (2 bytes, from BASE), change (2 bytes), memory from BASE on.
 """
 import os
@@ -79,7 +79,7 @@ def code(minor, table, firstlineno, filename, name, qualname, lines):
     memory.put_str(name_at, "\u0438\u043c\u044f", 2)
     memory.put_str(file_at, "/srv/app/module.py", 1, compact=minor != 11)
     memory.put_bytes(lines_at, table)
-    write("code_3_%d.bin" % minor, struct.pack("<BHH", minor, at, 0) + memory.data)
+    write("names_3_%d.bin" % minor, struct.pack("<BHH", minor, at, 0) + memory.data)
 
 
 def main():

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The line tables of code objects: which line an instruction belongs to. Three formats, one result:
+ * runs of instructions on one line, by the offset where they begin.
+ *
+ * The bytes come from the target. Whatever they are, parsing takes time in proportion to their
+ * number; at the first thing that cannot be, the table ends, and later instructions have no line.
+ */
+#ifndef PY_LINES_H
+#define PY_LINES_H
+
+#include "plugins/python/symbolize/code_layout.h"
+
+#include <stddef.h>
+
+/* From instruction offset `start` (bytes) to that of the next run; the last has line 0. */
+struct py_line_run {
+	uint32_t start;
+	uint32_t line; /* 0: none */
+};
+
+struct py_lines {
+	struct py_line_run *runs; /* ascending, at least one */
+	size_t len;
+};
+
+/* 0 or -ENOMEM. `bytes` at most PY_LINES_MAX_BYTES. */
+int py_lines_parse(enum py_line_format format, const uint8_t *bytes, size_t n_bytes,
+		   int32_t first_line, struct py_lines *ret_lines);
+void py_lines_fini(struct py_lines *lines);
+
+/* The line of the instruction at this offset, 0: none. */
+uint32_t py_lines_find(const struct py_line_run *runs, size_t len, uint32_t off);
+
+#endif
