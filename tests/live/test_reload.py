@@ -82,7 +82,7 @@ class Reload(Case):
         times = [[(profile.raw[9][0], profile.raw[9][0] + profile.raw[10][0])
                   for profile in map(stacks.read_profile, agent.files_in(directory))] for directory in (self.dir, new)]
         self.assertEqual(len(times[1]), 1)
-        # Both sample for a moment, which is shorter than a period.
+        # Both sample for the moment that the loop needs to end the one before.
         self.assertLess(max(end for _, end in times[0]) - times[1][0][0], 1e9)
 
     def test_with_a_mistake_nothing_changes(self):
