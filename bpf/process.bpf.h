@@ -38,6 +38,13 @@ static __always_inline void set_mount_ns(__u64 task, struct ep_process_event *ev
 		event->mount_inode = read_kernel_u32(mounts + ep_config.mount_ns_inode_off);
 }
 
+/* The rights of a program that has a set-user-id bit come only behind its exec's first event. */
+static __always_inline void set_owner(const struct ep_subject *who, struct ep_process_event *event)
+{
+	event->user = ep_config.cred_euid_off ? task_user(who) : EP_NO_USER;
+	event->cgroup = ep_config.node_id_off ? task_cgroup(who) : 0;
+}
+
 /*
  * A forked child has its parent's mappings: it is known from its first instruction. The fork event
  * tells user space to keep the shared rows; without the event the child must not use them.
@@ -151,6 +158,7 @@ int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	}
 	set_mount_ns(task, &event);
+	set_owner(&who, &event);
 	exec.inode = task_exe_inode(task);
 	__builtin_memcpy(event.comm, exec.comm, sizeof(event.comm));
 	was_known = was_told(&who);

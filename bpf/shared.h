@@ -35,8 +35,12 @@ struct ep_process_event {
 	__u32 mount_inode; /* of its mount namespace, as stat shows it; 0: unknown, as for an exit */
 	__u64 mount_ns; /* the same namespace, by a number that no other one ever has; 0: unknown */
 	char comm[EP_COMM_BYTES]; /* for an exec: the new name */
+	__u64 cgroup; /* for an exec: the number of its cgroup in the tree of v2; 0: unknown */
+	__u32 user;   /* for an exec: the effective one of before it; EP_NO_USER: unknown */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct ep_process_event) == 64, "ep_process_event is shared with BPF");
+#define EP_NO_USER 0xffffffffu
+_Static_assert(sizeof(struct ep_process_event) == 80, "ep_process_event is shared with BPF");
 
 /*
  * What a sample carries when its walk could not go on for want of knowledge that user space may

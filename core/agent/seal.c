@@ -47,6 +47,10 @@ static int describe_process(void *arg, struct ep_program program, struct ep_batc
 	ret->comm = identity->comm;
 	ret->exe_path = identity->exe_path;
 	ret->container_id = identity->container_id;
+	ret->cgroup = identity->cgroup_path;
+	if (identity->user != EP_NO_USER)
+		ret->user = ep_users_name(&session->users, identity->user, ep_clock_mono_ns(),
+					  session->user_name);
 	ret->environment = identity->environment;
 	ret->environment_bytes = identity->environment_bytes;
 	return 0;

@@ -430,6 +430,7 @@ static void free_parts(struct ep_session *session)
 	ep_chooser_free(session->chooser);
 	ep_bpf_free(session->bpf);
 	ep_kernel_code_free(session->kernel_code);
+	ep_users_fini(&session->users);
 	free(session->cpus);
 	free(session);
 	n_sessions--;
@@ -478,6 +479,7 @@ int ep_session_new(const struct ep_session_options *options, struct ep_session *
 	ep_readers_wait_at_most(EP_READER_LATE_NS);
 	session->options = *options;
 	TAILQ_INIT(&session->seals);
+	ep_users_init(&session->users, "/etc/passwd");
 	ep_timer_init(&session->timer, options->loop);
 	ep_session_raise_files();
 	r = new_parts(session, ret_stage);

@@ -10,6 +10,7 @@
 #include "core/plugin/timer.h"
 #include "core/base/work.h"
 #include "core/bpf/events.h"
+#include "core/proc/users.h"
 #include "core/trace/batch.h"
 #include "core/trace/store.h"
 
@@ -72,6 +73,8 @@ struct ep_session {
 	uint64_t ticks; /* two a second */
 	bool workers_hang;
 	struct ep_coverage coverage; /* as it was told to the stores */
+	struct ep_users users;	 /* their names, for batches */
+	char user_name[EP_USER_NAME_BYTES]; /* of the process that a batch asks for */
 	int64_t boot_to_wall_ns; /* of the first batch, see seal.c */
 	unsigned int closing_turns;
 	void (*closed)(void *arg);

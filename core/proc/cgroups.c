@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -178,28 +179,63 @@ int ep_cgroups_walk(const char *mount, ep_cgroup_visit visit, void *arg)
 	return r;
 }
 
+int ep_cgroup_parse_path(const char *text, size_t bytes, char path[EP_CGROUP_PATH_BYTES])
+{
+	const char *line = memmem(text, bytes, "0::", 3), *end;
+
+	path[0] = '\0';
+	if (!line || (line != text && line[-1] != '\n'))
+		return -ENODATA;
+	line += 3;
+	end = memchr(line, '\n', bytes - (size_t)(line - text));
+	if (!end || end - line >= EP_CGROUP_PATH_BYTES || memchr(line, '\0', (size_t)(end - line)))
+		return -ENODATA;
+	memcpy(path, line, (size_t)(end - line));
+	path[end - line] = '\0';
+	return 0;
+}
+
+static int number_of(const char *mount, const char *path, uint64_t *ret_id)
+{
+	char whole[2 * EP_CGROUP_PATH_BYTES];
+	struct stat st;
+
+	snprintf(whole, sizeof(whole), "%s%s", mount, path);
+	if (stat(whole, &st) < 0)
+		return -errno;
+	*ret_id = (uint64_t)st.st_ino;
+	return 0;
+}
+
+static char own_mount[EP_CGROUP_PATH_BYTES];
+static pthread_once_t own_mount_is_found = PTHREAD_ONCE_INIT;
+
+static void find_own_mount(void)
+{
+	if (ep_cgroup_find_mount(own_mount) < 0)
+		own_mount[0] = '\0';
+}
+
+uint64_t ep_cgroup_number(const char *path)
+{
+	uint64_t id;
+
+	pthread_once(&own_mount_is_found, find_own_mount);
+	return own_mount[0] && path[0] && number_of(own_mount, path, &id) == 0 ? id : 0;
+}
+
 int ep_cgroup_read_id(const char *mount, pid_t pid, uint64_t *ret_id)
 {
 	ep_cleanup(ep_vec_fini) struct ep_vec text = {0};
-	char path[2 * EP_CGROUP_PATH_BYTES];
-	const char *line, *end;
-	struct stat st;
+	char path[EP_CGROUP_PATH_BYTES];
 	int r;
 
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
 	r = read_text(path, PROC_MAX_BYTES, &text);
 	if (r < 0)
 		return r == -ENOENT ? -ESRCH : r;
-	line = memmem(text.data, text.len, "0::", 3);
-	if (!line || (line != text.data && line[-1] != '\n'))
-		return -ENODATA;
-	line += 3;
-	end = memchr(line, '\n', text.len - (size_t)(line - (const char *)text.data));
-	if (!end || end - line >= EP_CGROUP_PATH_BYTES)
-		return -ENODATA;
-	snprintf(path, sizeof(path), "%s%.*s", mount, (int)(end - line), line);
-	if (stat(path, &st) < 0)
-		return -ENODATA;
-	*ret_id = (uint64_t)st.st_ino;
-	return 0;
+	r = ep_cgroup_parse_path(text.data, text.len, path);
+	if (r == 0)
+		r = number_of(mount, path, ret_id);
+	return r < 0 ? -ENODATA : 0;
 }

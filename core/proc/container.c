@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CGROUP_MAX_BYTES (64 * 1024)
 #define LONG_ID		 64
 #define ECS_ID		 32
 
@@ -195,21 +194,4 @@ void ep_container_parse_id(const char *text, size_t bytes, char id[EP_CONTAINER_
 			take_path(path, line_end, id);
 		text = line_end + 1;
 	}
-}
-
-int ep_container_read_id(pid_t pid, char id[EP_CONTAINER_ID_BYTES])
-{
-	ep_cleanup(ep_vec_fini) struct ep_vec text;
-	char path[64];
-	int r;
-
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	ep_vec_init(&text, 1, CGROUP_MAX_BYTES);
-	r = ep_read_file(path, &text);
-	if (r == -ENOENT)
-		return access("/proc/self/cgroup", F_OK) == 0 ? -ESRCH : (id[0] = '\0', 0);
-	if (r < 0 && r != -E2BIG)
-		return r;
-	ep_container_parse_id(text.data, text.len, id);
-	return 0;
 }

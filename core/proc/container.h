@@ -11,9 +11,10 @@
 
 #define EP_CONTAINER_ID_BYTES 80 /* 64 hex digits, or a name; with the NUL */
 
-/* 0 with "" when it is in none; -ESRCH, -errno. */
-int ep_container_read_id(pid_t pid, char id[EP_CONTAINER_ID_BYTES]);
-/* The text of /proc/PID/cgroup, v1 or v2. The last path component that names a container wins. */
+/*
+ * The text of /proc/PID/cgroup, v1 or v2. The last path component that names a container wins; "" when
+ * it is in none.
+ */
 void ep_container_parse_id(const char *text, size_t bytes, char id[EP_CONTAINER_ID_BYTES]);
 
 #endif

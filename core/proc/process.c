@@ -11,6 +11,7 @@
 #include "core/proc/process.h"
 #include "core/base/clock.h"
 #include "core/base/parse.h"
+#include "core/proc/cgroups.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,18 +21,21 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PF_KTHREAD	 0x00200000 /* include/linux/sched.h, since v2.6.36 */
 #define STAT_MAX_BYTES	 4096
 #define STAT_FLAGS_FIELD 9
 #define STAT_START_FIELD 22
+#define CGROUP_MAX_BYTES 65536
 #define MAX_THREADS	 (1 << 16)
 #define DELETED		 " (deleted)"
 
 void ep_process_info_fini(struct ep_process_info *info)
 {
 	free(info->exe_path);
-	info->exe_path = NULL;
+	free(info->cgroup_path);
+	info->exe_path = info->cgroup_path = NULL;
 }
 
 static int gone_if_absent(int r)
@@ -230,6 +234,27 @@ static uint64_t read_pid_ns(pid_t pid)
 	return stat(path, &st) < 0 ? 0 : (uint64_t)st.st_ino;
 }
 
+/* A kernel without cgroups has no such file, also for us. */
+static int read_cgroup(struct ep_process_info *info)
+{
+	ep_cleanup(ep_vec_fini) struct ep_vec text;
+	char path[EP_CGROUP_PATH_BYTES];
+	int r;
+
+	ep_vec_init(&text, 1, CGROUP_MAX_BYTES);
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)info->pid);
+	r = ep_read_file(path, &text);
+	if (r == -ENOENT && access("/proc/self/cgroup", F_OK) == 0)
+		return -ESRCH;
+	if (r < 0 && r != -E2BIG && r != -ENOENT)
+		return r;
+	ep_container_parse_id(text.data, text.len, info->container_id);
+	(void)ep_cgroup_parse_path(text.data, text.len, path);
+	info->cgroup = ep_cgroup_number(path);
+	info->cgroup_path = strdup(path);
+	return info->cgroup_path ? 0 : -ENOMEM;
+}
+
 int ep_process_read(pid_t pid, struct ep_process_info *ret_info)
 {
 	struct ep_process_info info;
@@ -238,12 +263,15 @@ int ep_process_read(pid_t pid, struct ep_process_info *ret_info)
 	if (r < 0)
 		return r;
 	info.pid_ns = read_pid_ns(pid);
-	r = ep_container_read_id(pid, info.container_id);
-	if (r < 0)
+	r = ep_process_read_owner(pid, &info.user);
+	if (r == 0)
+		r = read_cgroup(&info);
+	if (r == 0)
+		r = read_exe(&info);
+	if (r < 0) {
+		ep_process_info_fini(&info);
 		return r;
-	r = read_exe(&info);
-	if (r < 0)
-		return r;
+	}
 	*ret_info = info;
 	return 0;
 }

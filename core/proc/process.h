@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who a process is, from /proc: identity (pid and start time, since pids are re-used), parent,
- * name, executable, container. Pids are those of our own pid namespace. Everything here may race
+ * name, executable, container, cgroup, user. Pids are those of our own pid namespace. Everything here may race
  * with the process's exit: then the answer is -ESRCH.
  */
 #ifndef EP_PROC_PROCESS_H
@@ -25,6 +25,9 @@ struct ep_process_info {
 	char comm[EP_PROCESS_COMM_BYTES]; /* of the main thread; may hold any byte but NUL */
 	char *exe_path; /* never NULL after a read; "" when unknown or a kernel thread */
 	char container_id[EP_CONTAINER_ID_BYTES]; /* "" outside a container */
+	char *cgroup_path; /* in the tree of v2 (cgroups.h); never NULL after a read; "": unknown */
+	uint64_t cgroup;   /* its number; 0: unknown */
+	uint32_t user;	   /* the effective one, as our user namespace sees it */
 };
 
 /* Reads all of it. Gives ret_info, to be released by fini. 0, -ESRCH, -EACCES, -ENOMEM. */

@@ -224,15 +224,14 @@ static void complete(struct ep_process *live, const struct ep_process_event *eve
 		     const struct ep_process *parent)
 {
 	const struct ep_identity *own = live->identity, *from = parent->identity;
-	struct ep_identity parts = {0};
+	struct ep_identity parts;
 
 	if (live->program.start_ns != event->start_ns || live->born_from.pid)
 		return;
 	live->born_from = parent->program;
 	if (!own || !from || own->was_read || *own->container_id)
 		return;
-	parts.comm = own->comm;
-	parts.exe_path = own->exe_path;
+	parts = *own;
 	parts.container_id = from->container_id;
 	ep_process_take_identity(live, ep_identity_new(&parts));
 }
@@ -268,11 +267,17 @@ static void on_fork(struct ep_processes *processes, const struct ep_process_even
 }
 
 /* What an exec tells, and what stays true of the program before it: where it runs. */
-static struct ep_identity *identity_of_exec(const struct ep_process_event *event,
+static struct ep_identity *identity_of_exec(const struct ep_processes *processes,
+					    const struct ep_process_event *event,
 					    const struct ep_process *old)
 {
 	char comm[EP_COMM_BYTES + 1] = "";
-	struct ep_identity parts = {.comm = comm};
+	struct ep_identity parts = {
+		.comm = comm,
+		.user = event->user,
+		.cgroup = event->cgroup,
+		.cgroup_path = ep_cgroup_paths_find(&processes->cgroup_paths, event->cgroup),
+	};
 
 	memcpy(comm, event->comm, sizeof(event->comm));
 	if (old && old->identity) {
@@ -306,7 +311,7 @@ static void name_late(struct ep_processes *processes, struct ep_process *process
 	if (old && old->program.start_ns == event->start_ns && old->ended_ns > time_ns)
 		cut_short(old, time_ns);
 	/* What was read meanwhile may have the name before, which the task keeps for a moment. */
-	ep_process_take_identity(process, identity_of_exec(event, process->identity ? process : old));
+	ep_process_take_identity(process, identity_of_exec(processes, event, process->identity ? process : old));
 	process->path_ns = UINT64_MAX;
 	(void)ep_mappings_cut_time(&process->sharer, time_ns, UINT64_MAX);
 	if (processes->options.hears_mappings)
@@ -339,7 +344,7 @@ static void on_exec(struct ep_processes *processes, const struct ep_process_even
 		cut_short(old, event->event.time_ns);
 	if (!process)
 		return;
-	ep_process_take_identity(process, identity_of_exec(event, old));
+	ep_process_take_identity(process, identity_of_exec(processes, event, old));
 	process->mount_ns = event->mount_ns;
 	process->mount_inode = event->mount_inode;
 	process->path_ns = UINT64_MAX;
@@ -397,15 +402,14 @@ static bool is_anonymous(const char *name)
 static void take_path(struct ep_process *process, const struct ep_mapping_event *event)
 {
 	const struct ep_identity *old = process->identity;
-	struct ep_identity parts = {.exe_path = event->name};
+	struct ep_identity parts;
 
 	if (!old || old->was_read || event->time_ns >= process->path_ns ||
 	    *event->name != '/' || is_anonymous(event->name))
 		return;
 	process->path_ns = event->time_ns;
-	parts.comm = old->comm;
-	parts.container_id = old->container_id;
-	parts.is_at_home = old->is_at_home;
+	parts = *old;
+	parts.exe_path = event->name;
 	ep_process_take_identity(process, ep_identity_new(&parts));
 }
 
@@ -544,12 +548,17 @@ static void ask_again(struct ep_processes *processes, struct ep_process *process
 	ep_reads_hurry(&processes->reads, process);
 }
 
-/* What a read would add to what an exec has told: variables, or a container that the program before it was not in. */
+/*
+ * What a read would add to what an exec has told: variables, or a container that the program before it was not in. A child
+ * is what it was forked from, until it takes other rights.
+ */
 static uint64_t identify_wait_ns(const struct ep_process *process)
 {
 	const char *const *variables;
 
-	return process->identity && process->identity->is_at_home && ep_host_environment(&variables) == 0
+	return process->identity &&
+		       (process->identity->was_read ||
+			(process->identity->is_at_home && ep_host_environment(&variables) == 0))
 		       ? IDENTIFY_LATER_NS
 		       : IDENTIFY_NS;
 }
@@ -582,7 +591,7 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 	if (process->state == EP_PROCESS_NEW || (is_unknown && !is_outdated))
 		ask_again(processes, process, sample->event.time_ns);
 	else if (!ep_processes_check(processes, process, sample->event.time_ns) &&
-		 (!process->identity || !process->identity->was_read))
+		 !process->read.is_identified)
 		ep_reads_request_identity(&processes->reads, process, identify_wait_ns(process));
 	if (sample->copy_bytes && !ep_process_is_settled(process))
 		ep_processes_hurry(processes, process);

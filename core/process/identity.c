@@ -24,22 +24,22 @@ static const char *put(char **at, const char *text, size_t bytes)
 struct ep_identity *ep_identity_new(const struct ep_identity *parts)
 {
 	size_t comm = text_bytes(parts->comm), path = text_bytes(parts->exe_path);
-	size_t container = text_bytes(parts->container_id);
-	struct ep_identity *identity =
-		malloc(sizeof(*identity) + comm + path + container + parts->environment_bytes);
+	size_t container = text_bytes(parts->container_id), cgroup = text_bytes(parts->cgroup_path);
+	struct ep_identity *identity = malloc(sizeof(*identity) + comm + path + container + cgroup +
+					      parts->environment_bytes);
 	char *at = (char *)(identity + 1);
 
 	if (!identity)
 		return NULL;
-	*identity = (struct ep_identity){.refs = 1, .was_read = parts->was_read,
-					 .is_at_home = parts->is_at_home};
+	*identity = *parts;
+	identity->refs = 1;
 	identity->comm = put(&at, parts->comm, comm);
 	identity->exe_path = put(&at, parts->exe_path, path);
 	identity->container_id = put(&at, parts->container_id, container);
-	if (parts->environment_bytes > 0) {
+	identity->cgroup_path = put(&at, parts->cgroup_path, cgroup);
+	identity->environment = NULL;
+	if (parts->environment_bytes > 0)
 		identity->environment = memcpy(at, parts->environment, parts->environment_bytes);
-		identity->environment_bytes = parts->environment_bytes;
-	}
 	return identity;
 }
 

@@ -14,6 +14,7 @@
 #ifndef EP_PROCESS_INTERNAL_H
 #define EP_PROCESS_INTERNAL_H
 
+#include "core/process/cgroup_paths.h"
 #include "core/process/executables.h"
 #include "core/process/file_cache.h"
 #include "core/process/held.h"
@@ -48,6 +49,7 @@ struct ep_processes {
 	uint64_t doubted_ns;	 /* what was read before is not believed */
 	uint64_t crowded_ns;	 /* who was read before is to be read once more when he is sampled */
 	struct ep_recent_records recent;
+	struct ep_cgroup_paths cgroup_paths;
 	size_t n_areas, max_areas; /* of all programs, as if none shared them; EP_MAX_AREAS */
 	size_t comparisons;	   /* of areas with texts of files: moved_text.h */
 	LIST_HEAD(, comparison) waiting_comparisons; /* for an image that is being laid out */

@@ -104,6 +104,9 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 		.comm = info->comm,
 		.exe_path = info->exe_path,
 		.container_id = info->container_id,
+		.cgroup_path = info->cgroup_path,
+		.cgroup = info->cgroup,
+		.user = info->user,
 		.environment = read->environment.data,
 		.environment_bytes = read->environment.len,
 		.was_read = true,
@@ -112,7 +115,9 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 
 	if (process->program.start_ns == 0)
 		process->program.start_ns = info->start_ns;
+	ep_cgroup_paths_learn(&processes->cgroup_paths, info->cgroup, info->cgroup_path);
 	ep_process_take_identity(process, ep_identity_new(&parts));
+	process->read.is_identified = true;
 	if (read->identity_only) {
 		ep_process_unread(process);
 		if (!is_enough)

@@ -178,7 +178,8 @@ static void add_bytes(const struct ep_process *process, struct ep_processes_byte
 			mappings->refs;
 	if (identity)
 		bytes->programs += (sizeof(*identity) + identity->environment_bytes + strlen(identity->comm) +
-				    strlen(identity->exe_path) + strlen(identity->container_id)) /
+				    strlen(identity->exe_path) + strlen(identity->container_id) +
+				    strlen(identity->cgroup_path)) /
 				   identity->refs;
 }
 
@@ -411,6 +412,7 @@ void ep_processes_free(struct ep_processes *processes)
 	ep_table_fini(&processes->table);
 	ep_publisher_fini(&processes->publisher);
 	ep_recent_fini(&processes->recent);
+	ep_cgroup_paths_fini(&processes->cgroup_paths);
 	ep_file_cache_fini(&processes->files);
 	free_parts(processes);
 }

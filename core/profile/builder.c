@@ -402,6 +402,8 @@ static int intern_process(struct ep_profile_builder *b, const struct ep_profile_
 		.comm = process->comm,
 		.exe_path = process->exe_path,
 		.container_id = process->container_id,
+		.user = process->user,
+		.cgroup = process->cgroup,
 	};
 	uint64_t hash = ep_rows_hash(rows, &row);
 	size_t pos;
@@ -420,7 +422,8 @@ static int intern_process(struct ep_profile_builder *b, const struct ep_profile_
 static bool is_process(const struct ep_profile_builder *b, const struct ep_profile_process *process)
 {
 	if (!has_string(b, process->comm) || !has_string(b, process->exe_path) ||
-	    !has_string(b, process->container_id))
+	    !has_string(b, process->container_id) || !has_string(b, process->user) ||
+	    !has_string(b, process->cgroup))
 		return false;
 	for (uint32_t i = 0; i < process->n_env; i++) {
 		if (!has_string(b, process->env[i][0]) || !has_string(b, process->env[i][1]))

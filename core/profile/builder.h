@@ -60,7 +60,7 @@ struct ep_profile_stack {
 
 struct ep_profile_process {
 	uint64_t start_ns;
-	uint32_t pid, image, comm, exe_path, container_id;
+	uint32_t pid, image, comm, exe_path, container_id, user, cgroup;
 	uint32_t n_env;
 	const uint32_t (*env)[2]; /* name, value; borrowed for the call */
 };

@@ -48,6 +48,8 @@ enum {
 	PROCESS_COMM,
 	PROCESS_EXE_PATH,
 	PROCESS_CONTAINER_ID,
+	PROCESS_USER,
+	PROCESS_CGROUP,
 	PROCESS_ENV_FIRST,
 };
 enum { ENV_NAME, ENV_VALUE };
@@ -75,7 +77,7 @@ struct ep_profile_stack_row {
 
 struct ep_profile_process_row {
 	uint64_t start_ns;
-	uint32_t pid, image, comm, exe_path, container_id, env_first;
+	uint32_t pid, image, comm, exe_path, container_id, user, cgroup, env_first;
 };
 
 struct ep_profile_env_row {

@@ -187,6 +187,10 @@ static int add_process(struct build *b, const struct ep_program *from, uint32_t 
 	if (r == 0)
 		r = add_cstr(b, info.container_id, &process.container_id);
 	if (r == 0)
+		r = add_cstr(b, info.user, &process.user);
+	if (r == 0)
+		r = add_cstr(b, info.cgroup, &process.cgroup);
+	if (r == 0)
 		r = add_environment(b, &info);
 	if (r < 0)
 		return r;

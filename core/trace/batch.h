@@ -35,6 +35,7 @@ struct ep_batch_process {
 	const char *comm; /* of the main thread */
 	const char *exe_path;
 	const char *container_id;
+	const char *user, *cgroup;
 	const char *environment; /* "NAME=value" with its NUL, one after the other */
 	size_t environment_bytes;
 };

@@ -20,12 +20,15 @@ enum own_string {
 	STR_COMM,
 	STR_THREAD_NAME,
 	STR_CONTAINER_ID,
+	STR_USER,
+	STR_CGROUP,
 	STR_ID,
 	STR_COMMENT, /* and those behind it */
 };
 static const char *const own_strings[] = {
 	"samples", "count", "cpu",	   "nanoseconds",  "pid",
-	"tid",	   "comm",  "thread_name", "container_id", "id",
+	"tid",	   "comm",  "thread_name", "container_id", "user",
+	"cgroup",  "id",
 };
 
 #define N_COMMENTS    5
@@ -282,6 +285,10 @@ static void put_labels(struct encoder *enc, uint32_t row)
 	put_string(enc, own(enc, STR_COMM), comm ? comm : thread_name);
 	put_string(enc, own(enc, STR_THREAD_NAME), thread_name);
 	put_string(enc, own(enc, STR_CONTAINER_ID), batch->process_container_id[process]);
+	if (EP_HAS(batch, process_user))
+		put_string(enc, own(enc, STR_USER), batch->process_user[process]);
+	if (EP_HAS(batch, process_cgroup))
+		put_string(enc, own(enc, STR_CGROUP), batch->process_cgroup[process]);
 }
 
 static void put_sample(struct encoder *enc, uint32_t row, uint64_t count, uint64_t weight_ns)

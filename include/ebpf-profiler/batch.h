@@ -159,6 +159,13 @@ struct ep_batch {
 	uint64_t agent_cpu_ns, bpf_ns;
 	uint32_t n_cpus; /* that were sampled; 0: not known */
 	uint32_t pad2;
+
+	/*
+	 * Whose a process is. Strings: its effective user by name, or by number where there is no name;
+	 * its cgroup in the tree of cgroup v2, "/system.slice/nginx.service". "": not known.
+	 */
+	const uint32_t *process_user;
+	const uint32_t *process_cgroup;
 };
 
 /* The weight of a row, of a batch that any host made. */

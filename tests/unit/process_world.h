@@ -59,6 +59,8 @@ struct world {
 	uint32_t updates, removes;
 	bool refuses; /* updates */
 	uint64_t mount_ns; /* of programs that are executed; 1 */
+	uint32_t user; /* of execs */
+	uint64_t cgroup;
 	uint32_t mount_inode; /* the same; our own */
 	uint32_t passed;
 	struct ep_sample last; /* that was passed */
@@ -289,6 +291,8 @@ static inline void world_exec(struct world *w, uint64_t time_ns, struct ep_progr
 
 	event.mount_ns = w->mount_ns;
 	event.mount_inode = w->mount_inode;
+	event.user = w->user;
+	event.cgroup = w->cgroup;
 	drop_proc(w, program.pid);
 	memcpy(event.comm, comm, EP_MIN(strlen(comm), sizeof(event.comm) - 1));
 	ep_processes_on_event(w->processes, &event);

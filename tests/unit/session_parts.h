@@ -91,7 +91,7 @@ __asm__(".irp name, "
 	"ep_processes_identity, ep_processes_on_language, ep_processes_scan, "
 	"ep_processes_stop, ep_timer_init, ep_timer_stop, ep_session_choose, ep_session_choose_cpus, "
 	"ep_session_collect, ep_session_keep_limit, ep_session_raise_files, "
-	"ep_session_share_memory, ep_watch_close, ep_watch_start"
+	"ep_session_share_memory, ep_users_fini, ep_users_init, ep_watch_close, ep_watch_start"
 	"\n\t.globl \\name\n\t.set \\name, parts_say_nothing\n.endr");
 
 /* A function that says always the same, or what `parts` says. */
@@ -211,6 +211,8 @@ void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_name
 		ep_frames_resolve(frames, id, NULL, 0, NULL);
 }
 
+GIVES(const char *, ep_users_name,
+      (struct ep_users *users, uint32_t user, uint64_t now_ns, char name[EP_USER_NAME_BYTES]), "")
 GIVES(const char *, ep_namer_kernel_build_id, (const struct ep_namer *namer), "")
 
 int ep_watch_init(struct ep_watch *watch, const struct ep_watch_options *options)

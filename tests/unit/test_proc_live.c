@@ -630,7 +630,7 @@ EP_TEST(processes_and_threads_are_listed)
 EP_TEST(a_process_that_is_gone_says_so)
 {
 	pid_t pid = start_child(run_self, NULL);
-	char name[EP_PROCESS_COMM_BYTES], id[EP_CONTAINER_ID_BYTES];
+	char name[EP_PROCESS_COMM_BYTES];
 	struct ep_process_info info;
 	struct ep_proc_file file;
 	struct ep_mapping m;
@@ -645,7 +645,6 @@ EP_TEST(a_process_that_is_gone_says_so)
 	assert_int_equal(ep_process_read(pid, &info), -ESRCH);
 	assert_int_equal(ep_process_read_stat(pid, &info), -ESRCH);
 	assert_int_equal(ep_process_read_thread_name(pid, pid, name), -ESRCH);
-	assert_int_equal(ep_container_read_id(pid, id), -ESRCH);
 	assert_int_equal(ep_memory_read_u64(pid, 0x1000, &value), -ESRCH);
 }
 

@@ -110,6 +110,51 @@ WORLD_TEST(early_sample_gets_its_name_with_the_exec)
 	assert_non_null(world_area(w, child, 0x1000));
 }
 
+/* --- whose it is ----------------------------------------------------------------------------- */
+
+/* An exec tells its user, and the number of its cgroup, of which a read of somebody has told the path. */
+WORLD_TEST(exec_tells_whose_it_is)
+{
+	uint64_t t = world_now();
+	const struct ep_identity *identity;
+
+	ep_cgroup_paths_learn(&w->processes->cgroup_paths, 76, "/other");
+	ep_cgroup_paths_learn(&w->processes->cgroup_paths, 77, "/system.slice/x.service");
+	fork_shell(w, t);
+	w->user = 33;
+	w->cgroup = 77;
+	world_exec(w, t + 2, tool, "tool");
+	map_named(w, t + 3, tool.pid, 0x1000, "/nowhere/tool");
+	identity = ep_processes_identity(w->processes, tool);
+	assert_int_equal(identity->user, 33);
+	assert_string_equal(identity->cgroup_path, "/system.slice/x.service");
+	assert_string_equal(identity->exe_path, "/nowhere/tool");
+	identity = ep_processes_identity(w->processes, child);
+	assert_int_equal(identity->user, 0);
+	assert_string_equal(identity->cgroup_path, "");
+	w->cgroup = 5;
+	world_exec(w, t + 4, shell, "again");
+	assert_string_equal(ep_processes_identity(w->processes, shell)->cgroup_path, "");
+}
+
+/* What a child is forked from may have been root, and the child took other rights since: it is looked at itself. */
+WORLD_TEST(forked_child_that_is_sampled_is_read_itself)
+{
+	uint64_t t = world_now();
+	struct ep_process *process;
+
+	start_shell(w, t);
+	process = world_process(w, shell);
+	ep_process_take_identity(process, ep_identity_new(&(struct ep_identity){
+						  .comm = "sh", .exe_path = "/bin/sh", .was_read = true}));
+	process->read.is_identified = true;
+	world_fork(w, t + 1, shell.pid, child);
+	world_sample(w, t + 2, shell);
+	world_sample(w, t + 2, child);
+	assert_false(process->read.identity_only);
+	assert_true(world_process(w, child)->read.identity_only);
+}
+
 /* One that was there before us: nobody knew its image, so the sample seemed to be of what we knew. */
 WORLD_TEST(exec_after_its_sample_renames_what_was_scanned)
 {

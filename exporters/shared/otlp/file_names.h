@@ -54,4 +54,8 @@
 #define OTLP_NAME_MAPPING_START OTLP_OWN_PREFIX "mapping.start"
 #define OTLP_NAME_MAPPING_LIMIT OTLP_OWN_PREFIX "mapping.limit"
 
+/* Of process.linux.cgroup: the hierarchy of cgroup v2 in a line of /proc/PID/cgroup. */
+#define OTLP_CGROUP_PREFIX "0::"
+#define OTLP_CGROUP_BYTES  4160
+
 #endif

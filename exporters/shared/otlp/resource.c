@@ -200,6 +200,22 @@ static void put_facts(struct writer *w)
 	}
 }
 
+/* The cgroup as a line of /proc/PID/cgroup. */
+static void put_owner(struct writer *w)
+{
+	const struct ep_batch *b = w->batch;
+	const char *cgroup;
+	char line[OTLP_CGROUP_BYTES];
+
+	if (EP_HAS(b, process_user))
+		put_row(w, "process.owner", b->process_user[w->process]);
+	if (!EP_HAS(b, process_cgroup))
+		return;
+	cgroup = b->string_text[b->process_cgroup[w->process]];
+	if (cgroup[0] && snprintf(line, sizeof(line), OTLP_CGROUP_PREFIX "%s", cgroup) < (int)sizeof(line))
+		put_text(w, "process.linux.cgroup", line);
+}
+
 static void put_process(struct writer *w)
 {
 	const struct ep_batch *b = w->batch;
@@ -212,6 +228,7 @@ static void put_process(struct writer *w)
 	put_text(w, "process.executable.name", executable_name(w));
 	put_time(w, "process.creation.time", b->process_start_ns[w->process]);
 	put_row(w, "container.id", b->process_container_id[w->process]);
+	put_owner(w);
 	put_text(w, "service.name", find_env(w, "OTEL_SERVICE_NAME"));
 	if (w->options->is_file)
 		return; /* attributes that a process gives itself could be taken for facts */

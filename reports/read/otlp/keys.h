@@ -19,6 +19,8 @@ enum otlp_key {
 	KEY_EXE_PATH,
 	KEY_EXE_NAME,
 	KEY_CONTAINER_ID,
+	KEY_OWNER,
+	KEY_CGROUP,
 	KEY_HOST_NAME,
 	/* our own, exporters/shared/otlp/file_names.h */
 	KEY_FORMAT,

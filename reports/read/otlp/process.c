@@ -53,6 +53,9 @@ bool otlp_set_process(struct ep_profile_process *process, const struct otlp_attr
 	case KEY_CONTAINER_ID:
 		process->container_id = attribute->text;
 		return true;
+	case KEY_OWNER:
+		process->user = attribute->text;
+		return true;
 	case KEY_PROCESS_START:
 		process->start_ns = attribute->value;
 		return true;
@@ -67,6 +70,17 @@ bool otlp_set_process(struct ep_profile_process *process, const struct otlp_attr
 	}
 }
 
+static int set_cgroup(struct otlp_reading *reader, const struct otlp_attribute *attribute)
+{
+	struct ep_proto line = otlp_reading_text(reader, attribute);
+	size_t prefix = strlen(OTLP_CGROUP_PREFIX), len = ep_proto_left(&line);
+
+	if (len < prefix || memcmp(line.at, OTLP_CGROUP_PREFIX, prefix) != 0)
+		prefix = 0;
+	return ep_profile_add_string(reader->builder, (const char *)line.at + prefix, len - prefix,
+				     &reader->process.cgroup);
+}
+
 static int read_resource_attribute(struct otlp_reading *reader, struct ep_proto message)
 {
 	struct otlp_key_value pair;
@@ -76,6 +90,8 @@ static int read_resource_attribute(struct otlp_reading *reader, struct ep_proto 
 		return r;
 	if (pair.key == KEY_NONE)
 		return add_env(reader, &pair);
+	if (pair.key == KEY_CGROUP)
+		return set_cgroup(reader, &pair.attribute);
 	if (otlp_set_process(&reader->process, &pair.attribute, pair.key))
 		reader->has_process = true;
 	else if (pair.key == KEY_EXE_NAME)

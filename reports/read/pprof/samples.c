@@ -19,7 +19,7 @@ struct sample {
 	uint32_t n_fields; /* of locations */
 	bool is_as_before;
 	uint64_t pid, time_ns;
-	uint32_t comm, container; /* rows */
+	uint32_t comm, container, user, cgroup; /* rows */
 	struct ep_profile_sample row;
 };
 
@@ -43,6 +43,8 @@ static const struct {
 	{"thread", PPROF_LABEL_THREAD},
 	{"container_id", PPROF_LABEL_CONTAINER},
 	{"container", PPROF_LABEL_CONTAINER},
+	{"user", PPROF_LABEL_USER},
+	{"cgroup", PPROF_LABEL_CGROUP},
 	{"timestamp_ns", PPROF_LABEL_TIME},
 	{"end_timestamp_ns", PPROF_LABEL_TIME},
 };
@@ -101,6 +103,10 @@ static int set_label(struct pprof *p, enum pprof_label label, uint64_t str, uint
 		return pprof_string(p, str, &sample->comm);
 	case PPROF_LABEL_CONTAINER:
 		return pprof_string(p, str, &sample->container);
+	case PPROF_LABEL_USER:
+		return pprof_string(p, str, &sample->user);
+	case PPROF_LABEL_CGROUP:
+		return pprof_string(p, str, &sample->cgroup);
 	case PPROF_LABEL_THREAD:
 		if (!str) /* a number: which thread, not its name */
 			sample->row.tid = (uint32_t)num;
@@ -299,6 +305,8 @@ static int add_process(struct pprof *p, struct sample *sample)
 		.pid = (uint32_t)sample->pid,
 		.comm = sample->comm,
 		.container_id = sample->container,
+		.user = sample->user,
+		.cgroup = sample->cgroup,
 	};
 	int r = 0;
 
