@@ -20,6 +20,31 @@
 #define MAX_TEXT_BYTES	(32u << 20)
 #define FORGET_BYTES	(8u << 20) /* so many texts are of seconds that are long over */
 
+const struct ep_syntax ep_top_syntax = {
+	.name = "top",
+	.usage = "[-F HZ] [-p PID,..] [-a] [-d TIME] [--] [CMD ARG..]",
+	.about = "where the time goes now, on the terminal",
+	.text = "Shows where the CPU time of the last five seconds went, once a second, until q, "
+		"Ctrl-C, or -d is over. What is looked at is chosen as for record (record --help): "
+		"the whole machine, -p, --comm, CMD.. On a terminal, what CMD writes is not shown. "
+		"Without one, each second one table is printed. CMD's exit status is passed on, "
+		"unless it is 0.",
+	.options = ep_record_options,
+	.lists_no_options = true,
+	.end = "  s          sort by self or by total time\n"
+	       "  g          group by function, process, thread, container, language\n"
+	       "  f or /     only stacks with a function whose name matches a regular expression\n"
+	       "  space      freeze what is shown; once more goes on\n"
+	       "  w          write the last minute into profile-top-TIME.html, or what -o or -f\n"
+	       "             say\n"
+	       "  h or ?     the keys\n"
+	       "  q          quit\n\n"
+	       "  ebpf-profiler top                   the machine\n"
+	       "  ebpf-profiler top -p 1234           a process and its children\n"
+	       "  ebpf-profiler top -d 10 > log       ten tables",
+	.words = EP_WORDS_COMMAND,
+};
+
 static const struct {
 	enum ep_tally_by by;
 	const char *name;

@@ -6,6 +6,7 @@
 #ifndef EP_REPORTS_TOP_VIEW_H
 #define EP_REPORTS_TOP_VIEW_H
 
+#include "core/cli/parts/args.h"
 #include "core/cli/parts/progress.h"
 #include "core/profile/labels.h"
 #include "reports/view/filter.h"
@@ -14,6 +15,8 @@
 #include <stdio.h>
 
 #define EP_TOP_REGEX_BYTES 128
+
+extern const struct ep_syntax ep_top_syntax;
 
 struct ep_top_view {
 	enum ep_tally_by by;
