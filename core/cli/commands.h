@@ -9,15 +9,14 @@
 
 struct ep_config_file;
 
+/* reports/commands/table.c; in a build without reports no_reports.c. */
+extern const struct ep_command ep_report_commands[];
+
 int ep_cmd_agent(const struct ep_args *args);
 int ep_cmd_capture(const struct ep_args *args); /* and dump */
 int ep_cmd_check(const struct ep_args *args);
 int ep_cmd_print_config(const struct ep_args *args);
 int ep_cmd_record(const struct ep_args *args);
-int ep_cmd_report(const struct ep_args *args);
-int ep_cmd_convert(const struct ep_args *args);
-int ep_cmd_diff(const struct ep_args *args);
-int ep_cmd_top(const struct ep_args *args);
 int ep_cmd_doctor(const struct ep_args *args);
 int ep_cmd_plugins(const struct ep_args *args);
 

@@ -14,28 +14,16 @@
 #define MAX_CGROUP   4095
 
 const struct ep_filter_key_info ep_filter_keys[EP_FILTER_KEYS] = {
-	[EP_FILTER_PID] = {"pid", 'p', "PID,..", "these processes and their children", "1234,1235",
-			   true},
-	[EP_FILTER_TID] = {"tid", 't', "TID,..", "these threads", "1234,1235", true},
-	[EP_FILTER_CGROUP] = {"cgroup", 'G', "CGROUP", "this cgroup (v2) and those below it",
-			      "system.slice", false},
-	[EP_FILTER_CONTAINER] = {"container", 0, "ID", "containers whose id begins so", "3f2a", false},
-	[EP_FILTER_UNIT] = {"unit", 0, "NAME", "this unit of systemd", "nginx.service", false},
-	[EP_FILTER_COMM] = {"comm", 0, "GLOB", "processes with such a name", "'java*'", false},
-	[EP_FILTER_EXE] = {"exe", 0, "GLOB", "processes that run such a file", "'/opt/*/bin/*'", false},
-	[EP_FILTER_USER] = {"user", 'u', "USER,..", "processes with the rights of these users", "www-data",
-			    true},
-	[EP_FILTER_CPU] = {"cpu", 'C', "CPU,..", "these CPUs", "0-3,5", true},
+	[EP_FILTER_PID] = {"pid", "1234,1235", true},
+	[EP_FILTER_TID] = {"tid", "1234,1235", true},
+	[EP_FILTER_CGROUP] = {"cgroup", "system.slice", false},
+	[EP_FILTER_CONTAINER] = {"container", "3f2a", false},
+	[EP_FILTER_UNIT] = {"unit", "nginx.service", false},
+	[EP_FILTER_COMM] = {"comm", "'java*'", false},
+	[EP_FILTER_EXE] = {"exe", "'/opt/*/bin/*'", false},
+	[EP_FILTER_USER] = {"user", "www-data", true},
+	[EP_FILTER_CPU] = {"cpu", "0-3,5", true},
 };
-
-enum ep_filter_key ep_filter_key_by_letter(int letter)
-{
-	enum ep_filter_key key = EP_FILTER_PID;
-
-	while (key < EP_FILTER_KEYS && (!letter || ep_filter_keys[key].letter != letter))
-		key++;
-	return key;
-}
 
 enum ep_filter_key ep_filter_key_by_name(const char *name)
 {

@@ -30,9 +30,6 @@ struct ep_filter {
 
 struct ep_filter_key_info {
 	const char *name;   /* of the option, and in a file */
-	char letter;	    /* 0: it has none */
-	const char *value;  /* what it takes, for the help */
-	const char *help;
 	const char *example; /* a value, for errors */
 	bool is_list;	     /* a value may be several, with commas between them */
 };
@@ -40,8 +37,7 @@ struct ep_filter_key_info {
 /* By enum ep_filter_key. */
 extern const struct ep_filter_key_info ep_filter_keys[EP_FILTER_KEYS];
 
-/* The key of an option's letter or name; EP_FILTER_KEYS: none. */
-enum ep_filter_key ep_filter_key_by_letter(int letter);
+/* The key of a name; EP_FILTER_KEYS: none. */
 enum ep_filter_key ep_filter_key_by_name(const char *name);
 
 /*

@@ -3,14 +3,13 @@
  * `convert`: profiles read, merged, filtered, named, and written by exporters. Everything after the
  * inputs are open happens without root's rights. The user who called sudo writes the outputs
  * himself; who is root without sudo becomes nobody, who may write nowhere: then outputs are opened
- * before, and filled with what was written into a directory of nobody's. What was not filled is removed by a
- * process that stays root.
+ * before, and filled with what was written into a directory of nobody's. What was not filled is
+ * removed by a process that stays root.
  */
 #include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
 #include "core/cli/output_files.h"
-#include "core/cli/parts/help.h"
 #include "core/cli/parts/text.h"
 #include "core/cli/stdout_file.h"
 #include "core/config/config.h"
@@ -18,6 +17,7 @@
 #include "reports/commands/debuginfod.h"
 #include "reports/commands/parts/convert_args.h"
 #include "reports/commands/remover.h"
+#include "reports/commands/table.h"
 #include "reports/commands/view_files.h"
 #include "reports/read/reader.h"
 
@@ -58,11 +58,15 @@ static enum ep_exit keep_outputs(struct convert *convert)
 
 		if (strcmp(path, "-") == 0)
 			continue;
-		convert->kept[i] = ep_output_files_hold(path, convert->args->force, &convert->made[i]);
+		convert->kept[i] =
+			ep_output_files_hold(path, convert->args->force, &convert->made[i]);
 		r = EP_MIN(convert->kept[i], 0);
 	}
-	if (ep_remover_start((const char *const *)convert->made, outputs->n, &convert->remover) < 0 && r == 0)
-		fprintf(stderr, "ebpf-profiler: warning: if this fails, empty files stay: no process could be started\n");
+	if (ep_remover_start((const char *const *)convert->made, outputs->n, &convert->remover) <
+		    0 &&
+	    r == 0)
+		fprintf(stderr,
+			"ebpf-profiler: warning: if this fails, empty files stay: no process could be started\n");
 	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
 }
 
@@ -130,7 +134,8 @@ static enum ep_exit write_all(struct convert *convert)
 	ep_outputs_flush(&convert->outputs, on_flushed, NULL);
 	uv_run(uv_default_loop(), UV_RUN_DEFAULT);
 	for (size_t i = 0; i < convert->files.n; i++)
-		convert->written |= (uint64_t)(ep_outputs_result_of(&convert->outputs, i) == 0) << i;
+		convert->written |= (uint64_t)(ep_outputs_result_of(&convert->outputs, i) == 0)
+				    << i;
 	return ep_outputs_result(&convert->outputs) < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
 }
 
@@ -329,16 +334,9 @@ int ep_cmd_convert(const struct ep_args *args)
 {
 	ep_cleanup(ep_convert_args_fini) struct ep_convert_args options;
 	int r = ep_convert_args_parse(&options, args->rest_argc, args->rest_argv);
+	enum ep_exit status;
 
-	if (r < 0) {
-		fprintf(stderr, "ebpf-profiler: %s\n",
-			options.view.error[0] ? options.view.error : ep_strerror(r));
-		return r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
-	}
-	if (options.view.help) {
-		ep_help_print(stdout, EP_COMMAND_CONVERT);
-		return EP_EXIT_OK;
-	}
-	ep_view_args_set_log(&options.view);
-	return convert_files(&options);
+	return ep_view_args_go(&options.view, &ep_convert_syntax, r, &status)
+		       ? convert_files(&options)
+		       : status;
 }

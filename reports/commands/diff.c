@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `diff`: two profiles, or some of each side, compared. Each file is read by itself, so that the lengths of
- * recordings add up; for the page those of a side are merged to one.
+ * `diff`: two profiles, or some of each side, compared. Each file is read by itself, so that the
+ * lengths of recordings add up; for the page those of a side are merged to one.
  */
 #include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
 #include "core/cli/output_files.h"
 #include "core/cli/outputs.h"
-#include "core/cli/parts/help.h"
 #include "core/cli/parts/summary.h"
 #include "core/cli/parts/text.h"
 #include "core/cli/stdout_file.h"
@@ -17,6 +16,7 @@
 #include "core/profile/labels.h"
 #include "reports/commands/parts/diff_args.h"
 #include "reports/commands/parts/diff_print.h"
+#include "reports/commands/table.h"
 #include "reports/commands/view_files.h"
 #include "reports/read/reader.h"
 
@@ -43,7 +43,7 @@ struct diff {
 	struct side sides[EP_MOVERS_SIDES];
 	struct ep_movers *movers;
 	char *base_path; /* a temporary file: the base's bytes, for the page */
-	int page_fd;	 /* the page, where root opened it and became nobody, who could not; else -1 */
+	int page_fd; /* the page, where root opened it and became nobody, who could not; else -1 */
 };
 
 static void diff_fini(struct diff *diff)
@@ -98,7 +98,8 @@ static enum ep_exit open_side(struct diff *diff, struct side *side)
 	if (side->n > 1) {
 		size_t bytes = strlen(side->title);
 
-		snprintf(side->title + bytes, sizeof(side->title) - bytes, " and %zu more", side->n - 1);
+		snprintf(side->title + bytes, sizeof(side->title) - bytes, " and %zu more",
+			 side->n - 1);
 	}
 	return status;
 }
@@ -232,7 +233,8 @@ static void on_flushed(void *arg)
 }
 
 /* One file of one exporter, written to its end. */
-static enum ep_exit write_file(const char *plugin_dir, const char *plugin, const struct ep_value *values, size_t n,
+static enum ep_exit write_file(const char *plugin_dir, const char *plugin,
+			       const struct ep_value *values, size_t n,
 			       const struct ep_batch *batch)
 {
 	struct ep_outputs outputs;
@@ -257,7 +259,8 @@ static enum ep_exit write_base(struct diff *diff, const char *plugin_dir)
 	struct ep_value values[2];
 	int fd;
 
-	if (asprintf(&diff->base_path, "%s/ebpf-profiler-XXXXXX.otlp.gz", directory ? directory : "/tmp") < 0) {
+	if (asprintf(&diff->base_path, "%s/ebpf-profiler-XXXXXX.otlp.gz",
+		     directory ? directory : "/tmp") < 0) {
 		diff->base_path = NULL;
 		return fail("diff", -ENOMEM);
 	}
@@ -267,13 +270,15 @@ static enum ep_exit write_base(struct diff *diff, const char *plugin_dir)
 		return fail("no temporary file", -errno);
 	}
 	close(fd);
-	values[0] = (struct ep_value){.key = "path", .type = EP_VALUE_STRING, .string = diff->base_path};
+	values[0] = (struct ep_value){
+		.key = "path", .type = EP_VALUE_STRING, .string = diff->base_path};
 	values[1] = (struct ep_value){.key = "force", .type = EP_VALUE_BOOL, .boolean = true};
 	return write_file(plugin_dir, ep_output_format_find("otlp")->plugin, values, EP_LEN(values),
 			  diff->sides[EP_MOVERS_A].batch);
 }
 
-static enum ep_exit write_against_base(struct diff *diff, const char *plugin_dir, const char *path, bool force)
+static enum ep_exit write_against_base(struct diff *diff, const char *plugin_dir, const char *path,
+				       bool force)
 {
 	enum ep_exit status = write_base(diff, plugin_dir);
 	const struct ep_value values[] = {
@@ -313,9 +318,9 @@ static enum ep_exit write_page(struct diff *diff)
 	if (!config)
 		return EP_EXIT_USAGE;
 	ep_host_init(uv_default_loop(), EP_VERSION);
-	status = diff->page_fd >= 0
-			 ? write_as_nobody(diff, config->plugins.dir)
-			 : write_against_base(diff, config->plugins.dir, diff->args.output, diff->args.force);
+	status = diff->page_fd >= 0 ? write_as_nobody(diff, config->plugins.dir)
+				    : write_against_base(diff, config->plugins.dir,
+							 diff->args.output, diff->args.force);
 	ep_config_free(config);
 	if (status == EP_EXIT_OK && !diff->args.view.quiet)
 		fprintf(stderr, "wrote: %s\n", diff->args.output);
@@ -403,8 +408,9 @@ static enum ep_exit run(struct diff *diff)
 		return status;
 	r = ep_movers_compare(diff->movers);
 	if (r == -ENODATA) {
-		fprintf(stderr, "ebpf-profiler: --absolute: a profile does not say how long it was recorded: compare "
-				"shares\n");
+		fprintf(stderr,
+			"ebpf-profiler: --absolute: a profile does not say how long it was recorded: compare "
+			"shares\n");
 		return EP_EXIT_FAILED;
 	}
 	if (r < 0)
@@ -419,6 +425,7 @@ int ep_cmd_diff(const struct ep_args *args)
 {
 	ep_cleanup(diff_fini) struct diff diff = {.page_fd = -1};
 	int r = ep_diff_args_parse(&diff.args, args->rest_argc, args->rest_argv);
+	enum ep_exit status;
 
 	for (int i = 0; i < EP_MOVERS_SIDES; i++)
 		ep_vec_init(&diff.sides[i].files, sizeof(struct ep_view_files), EP_VIEW_MAX_FILES);
@@ -426,15 +433,8 @@ int ep_cmd_diff(const struct ep_args *args)
 		ep_vec_init(&diff.sides[i].batches, sizeof(struct ep_batch *), EP_VIEW_MAX_FILES);
 	for (int i = 0; i < EP_MOVERS_SIDES; i++)
 		ep_vec_init(&diff.sides[i].labelled, sizeof(struct ep_labelled), EP_VIEW_MAX_FILES);
-	if (r < 0) {
-		fprintf(stderr, "ebpf-profiler: %s\n", diff.args.view.error[0] ? diff.args.view.error : ep_strerror(r));
-		return r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
-	}
-	if (diff.args.view.help) {
-		ep_help_print(stdout, EP_COMMAND_DIFF);
-		return EP_EXIT_OK;
-	}
-	ep_view_args_set_log(&diff.args.view);
+	if (!ep_view_args_go(&diff.args.view, &ep_diff_syntax, r, &status))
+		return status;
 	diff.sides[EP_MOVERS_A].paths = diff.args.bases;
 	diff.sides[EP_MOVERS_A].n = diff.args.n_bases;
 	diff.sides[EP_MOVERS_B].paths = diff.args.view.files + diff.args.others_at;

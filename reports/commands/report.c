@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `report`: profiles read, filtered, and printed as a table, a tree or source. */
-#include "reports/commands/parts/report.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
-#include "core/cli/parts/help.h"
 #include "core/cli/parts/summary.h"
 #include "core/profile/batch.h"
+#include "reports/commands/parts/report.h"
 #include "reports/commands/parts/report_args.h"
+#include "reports/commands/table.h"
 #include "reports/commands/view_files.h"
 #include "reports/read/reader.h"
 
@@ -67,16 +67,8 @@ int ep_cmd_report(const struct ep_args *args)
 {
 	ep_cleanup(ep_report_args_fini) struct ep_report_args options;
 	int r = ep_report_args_parse(&options, args->rest_argc, args->rest_argv);
+	enum ep_exit status;
 
-	if (r < 0) {
-		fprintf(stderr, "ebpf-profiler: %s\n",
-			options.view.error[0] ? options.view.error : ep_strerror(r));
-		return r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
-	}
-	if (options.view.help) {
-		ep_help_print(stdout, EP_COMMAND_REPORT);
-		return EP_EXIT_OK;
-	}
-	ep_view_args_set_log(&options.view);
-	return run(&options);
+	return ep_view_args_go(&options.view, &ep_report_syntax, r, &status) ? run(&options)
+									     : status;
 }

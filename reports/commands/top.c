@@ -17,6 +17,7 @@
 #include "core/profile/batch.h"
 #include "reports/commands/parts/top_view.h"
 #include "reports/commands/screen.h"
+#include "reports/commands/table.h"
 #include "reports/commands/terminal.h"
 
 #include <errno.h>

@@ -10,6 +10,7 @@ import http.server
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import stat
@@ -26,6 +27,22 @@ import made
 
 BINARY = os.environ.get("EBPF_PROFILER_BINARY", "build/core/cli/ebpf-profiler")
 HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred\x1b[0m", "a\r\nb", "\u202eevil", "\x9b1m", "x" * (1 << 20), "' \" \\"]
+
+
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "ebpf-profiler.1")
+
+
+def options_of_page(text):
+    """{"-F", "--freq"} of lines of mdoc: what stands after Fl, up to the next macro."""
+    found, is_option = set(), False
+    for line in text.splitlines():
+        for word in line.lstrip(".").split() if line.startswith(".") else ():
+            if re.match(r"[A-Z][a-z]$", word):
+                is_option = word == "Fl"
+            elif is_option and re.match(r"-?\w", word):
+                found.add("-" + word)
+        is_option = False
+    return found
 
 
 def run(*arguments, **options):
@@ -205,10 +222,26 @@ class Report(Case):
             self.assertLessEqual(max(len(line) for line in result.stdout.splitlines()), 80, command)
             self.assertEqual(run("help", command).stdout, result.stdout)
 
+    def test_the_man_page_has_the_options_of_the_help(self):
+        """Of each command: an option of --help stands in its part of the page, and one of the page in --help."""
+        with open(PAGE, encoding="utf-8") as file:
+            parts = re.split(r"^\.It (?:Cm )(?=record|report|convert|diff|top|doctor|plugins|dump|capture)", file.read(), flags=re.M)
+        page = {part.split()[0]: ".It " + part.split("\n.Sh ")[0] for part in parts[1:]}
+        shared = {"-h", "--help", "-q", "--quiet", "-v", "--verbose"}
+        filters = options_of_page(page["report"].split("Filters are the same")[1])
+        for command in ("record", "report", "convert", "diff", "doctor", "plugins", "dump", "capture"):
+            text = run(command, "--help").stdout
+            known = options_of_page(page[command]) | shared | (filters if command in ("convert", "diff") else set())
+            known |= options_of_page(page["dump"]) if command == "capture" else set()
+            rows = re.findall(r"^  (?:(-\w)(?:, (--[\w-]+))?|    (--[\w-]+))", text, re.M)
+            self.assertGreater(len(rows), 2, command)
+            self.assertEqual([row for row in rows if not known & set(row)], [], command)
+            said = {option for line in re.findall(r"^\.It .*Fl.*$", page[command], re.M) for option in options_of_page(line)}
+            self.assertEqual(said - set(re.findall(r"--?\w[\w-]*", text)), set(), command)
+
     @unittest.skipUnless(shutil.which("groff") and shutil.which("col"), "no groff")
     def test_the_man_page_fits_into_80_columns(self):
-        page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "ebpf-profiler.1")
-        text = subprocess.run(f"groff -mdoc -Tascii -rLL=80n '{page}' | col -b", shell=True, check=True, stdout=subprocess.PIPE,
+        text = subprocess.run(f"groff -mdoc -Tascii -rLL=80n '{PAGE}' | col -b", shell=True, check=True, stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True).stdout
         self.assertGreater(len(text), 10000)
         self.assertEqual([line for line in text.splitlines() if len(line) > 80], [])

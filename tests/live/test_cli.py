@@ -51,6 +51,14 @@ class Record(Case):
         self.assertIn("go tool pprof -top " + self.out, result.stderr)
         self.assertGreater(len(samples_of(self.out)), 0)
 
+    def test_a_build_without_reports_records(self):
+        alone = BINARY + "-without-reports"     # of the same objects
+        result = subprocess.run([alone, "record", "-o", self.out, "--", *burner(0.3)], stderr=subprocess.PIPE, check=False,
+                                timeout=120, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("complete", result.stderr)
+        self.assertGreater(len(samples_of(self.out)), 0)
+
     def test_names_that_are_missing_are_counted(self):
         """Programs so short that most of them are gone before their functions are named."""
         loop = f"for i in $(seq 30); do {sys.executable} -c 1; done"

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/clock.h"
 #include "core/cli/parts/args.h"
-#include "core/cli/parts/help.h"
 #include "tests/unit/command_line.h"
+
+static const struct ep_command commands_here[] = {
+	{.syntax = &ep_agent_syntax},
+	{.syntax = &ep_record_syntax},
+	{.syntax = &ep_doctor_syntax},
+	{.syntax = &ep_plugins_syntax},
+	{.syntax = &ep_dump_syntax},
+	{.syntax = &ep_capture_syntax},
+	{0},
+};
+static const struct ep_command *const tables[] = {commands_here, NULL};
 
 static int parse(const char *line, struct ep_args *args)
 {
 	int n;
 	char **words = words_of("ebpf-profiler", line, &n);
 
-	return ep_args_parse(n, words, args);
+	return ep_args_parse(n, words, tables, args);
 }
 
 #define EXTENSIONS ".html, .otlp.gz, .pb.gz, .pprof, .folded, .perf.txt, .json.gz, .svg, .pgo"
@@ -105,25 +115,26 @@ EP_TEST(each_mistake_comes_with_the_fix)
 
 static const struct {
 	const char *line;
-	enum ep_command command;
+	const struct ep_syntax *syntax;
 	const char *config;
 	bool quiet;
 	unsigned int verbose;
-	bool json;
+	bool json, check, print_config;
 } commands[] = {
-	{"--config f", EP_COMMAND_AGENT, "f", false, 0, false},
-	{"--config=f -vv", EP_COMMAND_AGENT, "f", false, 2, false},
-	{"--config f --check", EP_COMMAND_CHECK, "f", false, 0, false},
-	{"--print-config --config f -q", EP_COMMAND_PRINT_CONFIG, "f", true, 0, false},
-	{"--print-config", EP_COMMAND_PRINT_CONFIG, NULL, false, 0, false},
-	{"--version", EP_COMMAND_VERSION, NULL, false, 0, false},
-	{"version", EP_COMMAND_VERSION, NULL, false, 0, false},
-	{"record", EP_COMMAND_RECORD, NULL, false, 0, false},
-	{"record -v -q", EP_COMMAND_RECORD, NULL, true, 1, false},
-	{"doctor", EP_COMMAND_DOCTOR, NULL, false, 0, false},
-	{"doctor --json", EP_COMMAND_DOCTOR, NULL, false, 0, true},
-	{"plugins", EP_COMMAND_PLUGINS, NULL, false, 0, false},
-	{"plugins --check toy.so", EP_COMMAND_PLUGINS, NULL, false, 0, false},
+	{"--config f", &ep_agent_syntax, .config = "f"},
+	{"--config=f -vv", &ep_agent_syntax, .config = "f", .verbose = 2},
+	{"--config f --check", &ep_agent_syntax, .config = "f", .check = true},
+	{"--print-config --config f -q", &ep_agent_syntax, .config = "f", .quiet = true,
+	 .print_config = true},
+	{"--print-config", &ep_agent_syntax, .print_config = true},
+	{.line = "record", .syntax = &ep_record_syntax},
+	{"record -v -q", &ep_record_syntax, .quiet = true, .verbose = 1},
+	{.line = "doctor", .syntax = &ep_doctor_syntax},
+	{"doctor --json", &ep_doctor_syntax, .json = true},
+	{.line = "plugins", .syntax = &ep_plugins_syntax},
+	{.line = "plugins --check toy.so", .syntax = &ep_plugins_syntax},
+	{.line = "dump -p 1", .syntax = &ep_dump_syntax},
+	{.line = "capture --core c -o x", .syntax = &ep_capture_syntax},
 };
 
 EP_TEST(commands_and_common_options)
@@ -132,14 +143,21 @@ EP_TEST(commands_and_common_options)
 
 	for (size_t i = 0; i < EP_LEN(commands); i++) {
 		assert_int_equal(parse(commands[i].line, &args), 0);
-		assert_int_equal(args.command, commands[i].command);
+		assert_ptr_equal(args.command->syntax, commands[i].syntax);
 		assert_true(!args.config_path == !commands[i].config);
 		if (args.config_path)
 			assert_string_equal(args.config_path, commands[i].config);
 		assert_int_equal(args.quiet, commands[i].quiet);
 		assert_int_equal(args.verbose, commands[i].verbose);
 		assert_int_equal(args.json, commands[i].json);
+		assert_int_equal(args.check, commands[i].check);
+		assert_int_equal(args.print_config, commands[i].print_config);
+		assert_false(args.help || args.version);
 	}
+	assert_int_equal(parse("--version", &args), 0);
+	assert_true(args.version);
+	assert_int_equal(parse("version", &args), 0);
+	assert_true(args.version);
 }
 
 /* All of a parsed `record` in one line, to compare. */
@@ -173,6 +191,7 @@ static const struct {
 	{"record -F 199 -a", "199 Hz, all"},
 	{"record --freq=20 --all-cpus --duration 5m", "20 Hz, 300000 ms, all"},
 	{"record -r 49", "49 Hz"},
+	{"record -F 10000", "10000 Hz"},
 	{"record --rate 50 -d 500ms", "50 Hz, 500 ms"},
 	{"record -d10 -F99", "99 Hz, 10000 ms"},
 	{"record -p 1", "99 Hz, pid 1"},
@@ -183,8 +202,9 @@ static const struct {
 	{"record -o x.html -o x.otlp.gz -o x.folded -o x.perf.txt -o x.json.gz -o x.pgo",
 	 "99 Hz, html to x.html, otlp to x.otlp.gz, folded to x.folded, perf to x.perf.txt, "
 	 "firefox to x.json.gz, pgo to x.pgo"},
-	{"record -o a.pgo -f folded -o b.pgo -o - -f perf -o c", "99 Hz, pgo to a.pgo, folded to b.pgo, "
-								  "folded to -, perf to c"},
+	{"record -o a.pgo -f folded -o b.pgo -o - -f perf -o c",
+	 "99 Hz, pgo to a.pgo, folded to b.pgo, "
+	 "folded to -, perf to c"},
 	{"record -o - --format=folded", "99 Hz, folded to -"},
 	{"record -f otlp", "99 Hz, otlp"},
 	{"record -F 99 -a -g -- sleep 30", "99 Hz, all, note, run sleep 30"},
@@ -208,7 +228,7 @@ EP_TEST(record_understands_what_perf_users_type)
 
 		assert_string_equal(args.error, "");
 		assert_int_equal(r, 0);
-		assert_int_equal(args.command, EP_COMMAND_RECORD);
+		assert_ptr_equal(args.command->syntax, &ep_record_syntax);
 		describe(&args, meaning, sizeof(meaning));
 		assert_string_equal(meaning, records[i].meaning);
 	}
@@ -224,7 +244,7 @@ EP_TEST(pids_are_taken_as_pgrep_prints_them)
 		char *words[] = {(char *)"ebpf-profiler", (char *)"record", (char *)"-p",
 				 (char *)(uintptr_t)lines[i], NULL};
 
-		assert_int_equal(ep_args_parse(4, words, &args), 0);
+		assert_int_equal(ep_args_parse(4, words, tables, &args), 0);
 		assert_int_equal(args.n_pids, 3);
 		assert_int_equal(args.pids[2], 14);
 		assert_null(args.child_argv);
@@ -266,41 +286,66 @@ EP_TEST(too_many_of_a_kind_are_refused)
 	for (int i = 1; i <= EP_ARGS_MAX_PIDS + 1; i++)
 		len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%d", i > 1 ? "," : "",
 					i);
-	assert_int_equal(ep_args_parse(4, words, &args), -EINVAL);
+	assert_int_equal(ep_args_parse(4, words, tables, &args), -EINVAL);
 	assert_string_equal(args.error,
 			    "more than 256 values of what is recorded: leave some out");
 	*strrchr(line, ',') = '\0';
-	assert_int_equal(ep_args_parse(4, words, &args), 0);
+	assert_int_equal(ep_args_parse(4, words, tables, &args), 0);
 	assert_int_equal(args.n_pids, EP_ARGS_MAX_PIDS);
 }
 
 static const struct {
-	const char *line;
-	enum ep_command topic;
-	const char *starts;
+	const char *line, *starts;
 } helps[] = {
-	{"", EP_COMMAND_HELP, "usage: ebpf-profiler --config"},
-	{"--help", EP_COMMAND_HELP, "usage: ebpf-profiler --config"},
-	{"-h", EP_COMMAND_HELP, "usage: ebpf-profiler --config"},
-	{"record -h", EP_COMMAND_RECORD, "usage: ebpf-profiler record"},
-	{"help record", EP_COMMAND_RECORD, "usage: ebpf-profiler record"},
-	{"doctor --help", EP_COMMAND_DOCTOR, "usage: ebpf-profiler doctor"},
-	{"plugins --help", EP_COMMAND_PLUGINS, "usage: ebpf-profiler plugins"},
+	{"", "usage: ebpf-profiler --config"},
+	{"help", "usage: ebpf-profiler --config"},
+	{"--help", "usage: ebpf-profiler --config"},
+	{"-h", "usage: ebpf-profiler --config"},
+	{"record -h", "usage: ebpf-profiler record"},
+	{"help record", "usage: ebpf-profiler record"},
+	{"doctor --help", "usage: ebpf-profiler doctor"},
+	{"plugins --help", "usage: ebpf-profiler plugins"},
+	{"capture -h", "usage: ebpf-profiler capture"},
+	{"dump -h", "usage: ebpf-profiler dump"},
 };
+
+static const char *help_of(const char *line)
+{
+	FILE *out = ep_test_print();
+	struct ep_args args;
+
+	assert_int_equal(parse(line, &args), 0);
+	assert_true(args.help);
+	ep_args_print_help(out, &args, tables);
+	return ep_test_printed(out);
+}
 
 EP_TEST(help_is_about_what_was_asked)
 {
-	struct ep_args args;
-
 	for (size_t i = 0; i < EP_LEN(helps); i++) {
-		char text[4096] = "";
-		FILE *out = fmemopen(text, sizeof(text), "w");
+		const char *text = help_of(helps[i].line);
 
-		assert_int_equal(parse(helps[i].line, &args), 0);
-		assert_int_equal(args.command, EP_COMMAND_HELP);
-		assert_int_equal(args.help_topic, helps[i].topic);
-		ep_help_print(out, args.help_topic);
-		fclose(out);
 		assert_memory_equal(text, helps[i].starts, strlen(helps[i].starts));
+		for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+			assert_true(strcspn(line, "\n") <= 80);
 	}
+}
+
+EP_TEST(help_lists_the_table_of_options)
+{
+	const char *text = help_of("record -h");
+
+	assert_non_null(strstr(
+		text,
+		"\n  -F, --freq HZ        samples per second on every CPU: 99 (also -r, --rate)\n"
+		"  -p, --pid PID,..     these processes and their children\n"
+		"      --no-inherit     without their children\n"));
+	assert_non_null(strstr(
+		text,
+		"\n      --min-complete PCT  end with exit status 6 when less of the CPU time than\n"
+		"                       this has"));
+	assert_null(strstr(text, "--rate HZ")); /* another name of one that is listed */
+	text = help_of("");
+	assert_non_null(strstr(text, "\n       ebpf-profiler doctor [--json]\n"));
+	assert_non_null(strstr(text, "\n  record           profile a command,"));
 }

@@ -228,10 +228,12 @@ EP_TEST(its_command_line_is_that_of_record)
 {
 	static char *argv[] = {(char *)"ebpf-profiler", (char *)"top", (char *)"-F", (char *)"199", (char *)"-d",
 			       (char *)"5", (char *)"--", (char *)"make", (char *)"-j", NULL};
+	static const struct ep_command commands[] = {{.syntax = &ep_agent_syntax}, {.syntax = &ep_top_syntax}, {0}};
+	static const struct ep_command *const tables[] = {commands, NULL};
 	static struct ep_args args;
 
-	assert_int_equal(ep_args_parse(9, argv, &args), 0);
-	assert_int_equal(args.command, EP_COMMAND_TOP);
+	assert_int_equal(ep_args_parse(9, argv, tables, &args), 0);
+	assert_ptr_equal(args.command->syntax, &ep_top_syntax);
 	assert_int_equal(args.freq_hz, 199);
 	assert_string_equal(args.child_argv[1], "-j");
 }

@@ -77,17 +77,14 @@ EP_TEST(cpus_are_ranges_and_no_bits)
 	assert_false(ep_filter_takes_number(&others, EP_FILTER_CPU, 2));
 }
 
-EP_TEST(keys_are_found_by_letter_and_name)
+EP_TEST(keys_are_found_by_name)
 {
 	for (enum ep_filter_key key = EP_FILTER_PID; key < EP_FILTER_KEYS; key++) {
 		const struct ep_filter_key_info *info = &ep_filter_keys[key];
 
 		assert_int_equal(ep_filter_key_by_name(info->name), key);
-		if (info->letter)
-			assert_int_equal(ep_filter_key_by_letter(info->letter), key);
 	}
 	assert_int_equal(ep_filter_key_by_name("x"), EP_FILTER_KEYS);
-	assert_int_equal(ep_filter_key_by_letter(0), EP_FILTER_KEYS);
 }
 
 /* --- globs ------------------------------------------------------------------------------------ */

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line as a plain struct. Strings are borrowed from argv. Letters are those of perf
- * where perf has one.
+ * The command line of the commands that sample or set up, as a plain struct, and the tables that it
+ * is parsed by. Strings are borrowed from argv. Letters are those of perf where perf has one.
  */
 #ifndef EP_CLI_ARGS_H
 #define EP_CLI_ARGS_H
 
-#include "core/base/util.h"
-#include "core/cli/parts/filter_args.h"
+#include "core/cli/parts/options.h"
 #include "core/cli/parts/output_format.h"
+#include "core/config/filter.h"
 
 #include <sys/types.h>
 
 #define EP_ARGS_MAX_PIDS 256
 
-enum ep_command {
-	EP_COMMAND_HELP, /* help_topic says of what */
-	EP_COMMAND_VERSION,
-	EP_COMMAND_AGENT,	 /* --config FILE */
-	EP_COMMAND_CHECK,	 /* --config FILE --check */
-	EP_COMMAND_PRINT_CONFIG, /* [--config FILE] --print-config: config_path may be NULL */
-	EP_COMMAND_RECORD,
-	EP_COMMAND_REPORT,
-	EP_COMMAND_CONVERT,
-	EP_COMMAND_DIFF,
-	EP_COMMAND_TOP, /* what it is given is record's */
-	EP_COMMAND_DOCTOR,
-	EP_COMMAND_PLUGINS,
-	EP_COMMAND_CAPTURE, /* one of pids or core_path, one output */
-	EP_COMMAND_DUMP,    /* one of pids or core_path */
+struct ep_args;
+
+/* A command of this build. Tables of them end with a zeroed one. */
+struct ep_command {
+	const struct ep_syntax *syntax;
+	int (*run)(const struct ep_args *args); /* the exit status */
+	bool parses_itself;   /* of ep_args it gets rest_argc and rest_argv */
+	bool samples;	      /* as record: what is sampled, for how long, of which command */
+	bool reads_processes; /* their memory and files, which may not answer */
 };
 
+/* agent, record, doctor, plugins, capture, dump; and what `top` takes as well. */
+extern const struct ep_syntax ep_agent_syntax, ep_record_syntax, ep_doctor_syntax,
+	ep_plugins_syntax, ep_capture_syntax, ep_dump_syntax;
+extern const struct ep_cli_option ep_record_options[];
+
 struct ep_args {
-	enum ep_command command;
-	enum ep_command help_topic; /* EP_COMMAND_HELP: that of the whole program */
-	const char *config_path;    /* NULL when not given */
+	const struct ep_command *command; /* NULL: help or version, of the program */
+	bool help, version;
+	const char *config_path; /* NULL when not given */
+	bool check, print_config; /* of the agent's configuration; print_config needs no path */
 	bool quiet;		    /* -q */
 	unsigned int verbose;	    /* number of -v */
 	bool json;		    /* doctor */
@@ -53,21 +53,27 @@ struct ep_args {
 	bool keep_root;
 	uint32_t min_complete, min_named; /* in 1/10000; 0: whatever it is */
 	struct ep_filter filter;	  /* all that says what is recorded, -p too */
-	pid_t pids[EP_ARGS_MAX_PIDS];
+	pid_t pids[EP_ARGS_MAX_PIDS];	  /* capture, dump: one of them, or core_path */
 	size_t n_pids;
 	struct ep_output_choices outputs; /* none given: the caller names a file */
 	char **child_argv; /* NULL-terminated tail of argv; NULL without a command */
 
-	/* Of a command that parses itself (view_args.h): its name and what stands after it. */
-	int rest_argc;
+	int rest_argc; /* of a command that parses itself: its name and what stands after it */
 	char **rest_argv;
 
-	char note[128];	 /* not empty: one line to print before work starts */
-	char hint[320];	     /* said when the command fails: what may have been meant; "" */
-	char error[512]; /* not empty when parsing failed: one sentence with the fix */
+	char note[128]; /* not empty: one line to print before work starts */
+	char hint[320]; /* said when the command fails: what may have been meant; "" */
+	char error[EP_CLI_ERROR_BYTES]; /* of a failure: one sentence with the fix */
 };
 
-/* 0, or -EINVAL with ret_args->error filled: print it and exit with EP_EXIT_USAGE. */
-int ep_args_parse(int argc, char **argv, struct ep_args *ret_args);
+/*
+ * `tables`, ended by NULL: the first has the agent first. 0, or -EINVAL with ret_args->error
+ * filled: print it and exit with EP_EXIT_USAGE.
+ */
+int ep_args_parse(int argc, char **argv, const struct ep_command *const *tables,
+		  struct ep_args *ret_args);
+/* --help, of the program or of args->command. */
+void ep_args_print_help(FILE *out, const struct ep_args *args,
+			const struct ep_command *const *tables);
 
 #endif

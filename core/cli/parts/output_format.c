@@ -38,7 +38,8 @@ static bool has_extension(const char *path, const char *extension)
 const struct ep_output_format *ep_output_format_of(const char *path)
 {
 	for (size_t i = 0; i < EP_LEN(formats); i++) {
-		for (const char *const *extension = formats[i].extensions; *extension; extension++) {
+		for (const char *const *extension = formats[i].extensions; *extension;
+		     extension++) {
 			if (has_extension(path, *extension))
 				return &formats[i];
 		}
@@ -71,39 +72,38 @@ const char *ep_output_names(char *buf, size_t size)
 	return buf;
 }
 
-int ep_output_choose(struct ep_output_choices *choices, const char *path, char *error, size_t size)
+int ep_output_choose(void *args, const struct ep_cli_option *option, const char *path, char *error)
 {
+	struct ep_output_choices *choices = (void *)((char *)args + option->offset);
 	struct ep_output output = {.path = path, .format = choices->format};
 	char extensions[128];
 
-	if (choices->n == EP_OUTPUTS_MAX) {
-		snprintf(error, size, "more than %d outputs: leave some out", EP_OUTPUTS_MAX);
-		return -EINVAL;
-	}
+	if (choices->n == EP_OUTPUTS_MAX)
+		return ep_cli_fail(error, "more than %d outputs: leave some out", EP_OUTPUTS_MAX);
 	if (!output.format && strcmp(path, "-") == 0) {
 		output.format = ep_output_format_find(STDOUT_FORMAT);
 		output.by_default = true;
 	}
 	if (!output.format)
 		output.format = ep_output_format_of(path);
-	if (!output.format) {
-		snprintf(error, size,
-			 "-o '%.128s': the extension says the format: %s; another name goes with -f "
-			 "FORMAT in front of it", path, ep_output_extensions(extensions, sizeof(extensions)));
-		return -EINVAL;
-	}
-	for (size_t i = 0; i < choices->n; i++) {
-		if (strcmp(choices->list[i].path, path) == 0) {
-			snprintf(error, size, "-o '%.128s' is there twice: leave one out", path);
-			return -EINVAL;
-		}
-	}
+	if (!output.format)
+		return ep_cli_fail(
+			error,
+			"-o '%.128s': the extension says the format: %s; another name goes with -f "
+			"FORMAT in front of it",
+			path, ep_output_extensions(extensions, sizeof(extensions)));
+	for (size_t i = 0; i < choices->n; i++)
+		if (strcmp(choices->list[i].path, path) == 0)
+			return ep_cli_fail(error, "-o '%.128s' is there twice: leave one out",
+					      path);
 	choices->list[choices->n++] = output;
 	return 0;
 }
 
-int ep_output_choose_format(struct ep_output_choices *choices, const char *name, char *error, size_t size)
+int ep_output_choose_format(void *args, const struct ep_cli_option *option, const char *name,
+			    char *error)
 {
+	struct ep_output_choices *choices = (void *)((char *)args + option->offset);
 	const struct ep_output_format *format = ep_output_format_find(name);
 	const char *names[EP_LEN(formats)], *nearest;
 	char list[128];
@@ -112,10 +112,10 @@ int ep_output_choose_format(struct ep_output_choices *choices, const char *name,
 		for (size_t i = 0; i < EP_LEN(formats); i++)
 			names[i] = formats[i].name;
 		nearest = ep_suggest(name, names, EP_LEN(names));
-		snprintf(error, size, "-f takes one of %s, not '%.64s'%s%s%s",
-			 ep_output_names(list, sizeof(list)), name, nearest ? ": did you mean " : "",
-			 nearest ? nearest : "", nearest ? "?" : "");
-		return -EINVAL;
+		return ep_cli_fail(error, "-f takes one of %s, not '%.64s'%s%s%s",
+				      ep_output_names(list, sizeof(list)), name,
+				      nearest ? ": did you mean " : "", nearest ? nearest : "",
+				      nearest ? "?" : "");
 	}
 	choices->format = format;
 	for (size_t i = 0; i < choices->n; i++) {

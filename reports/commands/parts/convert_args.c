@@ -1,92 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reports/commands/parts/convert_args.h"
 
-#include <stdio.h>
-
-#define ERROR_BYTES 512
-
-enum { OPT_SYMBOLS = 256, OPT_DEBUG_DIR, OPT_DEBUGINFOD, OPT_FORCE };
-
-static const struct option options[] = {
-	{"output", required_argument, NULL, 'o'},
-	{"format", required_argument, NULL, 'f'},
-	{"force", no_argument, NULL, OPT_FORCE},
-	{"symbols", no_argument, NULL, OPT_SYMBOLS},
-	{"debug-dir", required_argument, NULL, OPT_DEBUG_DIR},
-	{"debuginfod", no_argument, NULL, OPT_DEBUGINFOD},
-	{0},
-};
-
-static int add_directory(struct ep_convert_args *args, const char *path, char *error)
+static int add_directory(void *arg, const struct ep_cli_option *option, const char *path,
+			 char *error)
 {
-	if (args->sources.n_directories == EP_SYMBOLS_MAX_DIRECTORIES) {
-		snprintf(error, ERROR_BYTES, "more than %d times --debug-dir: leave some out",
-			 EP_SYMBOLS_MAX_DIRECTORIES);
-		return -EINVAL;
-	}
+	struct ep_convert_args *args = arg;
+
+	if (args->sources.n_directories == EP_SYMBOLS_MAX_DIRECTORIES)
+		return ep_cli_fail(error, "more than %d times --%s: leave some out",
+				      EP_SYMBOLS_MAX_DIRECTORIES, option->name);
 	args->sources.directories[args->sources.n_directories++] = path;
 	return 0;
 }
 
-static int apply(void *arg, int option, const char *value, char *error)
-{
-	struct ep_convert_args *args = arg;
+#define AT(member) offsetof(struct ep_convert_args, member)
 
-	switch (option) {
-	case 'o':
-		return ep_output_choose(&args->outputs, value, error, ERROR_BYTES);
-	case 'f':
-		return ep_output_choose_format(&args->outputs, value, error, ERROR_BYTES);
-	case OPT_FORCE:
-		args->force = true;
-		return 0;
-	case OPT_SYMBOLS:
-		args->symbols = true;
-		return 0;
-	case OPT_DEBUGINFOD:
-		args->debuginfod = true;
-		return 0;
-	case OPT_DEBUG_DIR:
-		return add_directory(args, value, error);
-	}
-	return -EINVAL;
-}
+static const struct ep_cli_option options[] = {
+	{"output", 'o', EP_CLI_SET, AT(outputs), .value = "FILE", .set = ep_output_choose,
+	 .help = "where to; the extension is the format, as of record. Can be repeated; '-' is "
+		 "standard output"},
+	{"format", 'f', EP_CLI_SET, AT(outputs), .value = "NAME", .set = ep_output_choose_format,
+	 .help = "the format whatever the extension: html, otlp, pprof, svg, folded, perf, "
+		 "firefox, pgo; of the -o that follow, and of '-'"},
+	{"force", 0, EP_CLI_FLAG, AT(force), .help = "overwrite a file that exists"},
+	{"symbols", 0, EP_CLI_FLAG, AT(symbols),
+	 .help = "look names of native frames that have none up again, in local files with the "
+		 "build id of the program that ran, and their debug files"},
+	{"debug-dir", 0, EP_CLI_SET, .value = "DIR", .set = add_directory,
+	 .help = "with --symbols: in this directory and below, too, by build id, whatever the "
+		 "file's name. Can be repeated"},
+	{"debuginfod", 0, EP_CLI_FLAG, AT(debuginfod),
+	 .help = "with --symbols: ask the servers of DEBUGINFOD_URLS, too; never as root"},
+	{.kind = EP_CLI_INCLUDE, .include = ep_view_options},
+	{0},
+};
 
-static int fail(struct ep_convert_args *args, const char *text)
-{
-	snprintf(args->view.error, sizeof(args->view.error), "%s", text);
-	return -EINVAL;
-}
-
-static int check(struct ep_convert_args *args)
-{
-	if (args->view.n_files == 0)
-		return fail(
-			args,
-			"convert needs a file to read: ebpf-profiler convert FILE -o OUT ('-' is standard input)");
-	if (args->outputs.n == 0)
-		return fail(
-			args,
-			"convert needs a file to write: -o OUT, whose extension is the format, or -f FORMAT -o -");
-	if (!args->symbols && (args->debuginfod || args->sources.n_directories))
-		return fail(
-			args,
-			"--debug-dir and --debuginfod say where --symbols looks: add --symbols");
-	return 0;
-}
+const struct ep_syntax ep_convert_syntax = {
+	.name = "convert",
+	.usage = "FILE|DIRECTORY.. -o OUT.. [option]..",
+	.about = "a profile in another format, filtered, merged, named",
+	.text = "Writes profiles in another format: what report reads, merged and filtered, as what "
+		"record writes. Needs no privileges; root gives them up once the files are open.",
+	.options = options,
+	.end = "exit status: 0 ok, 1 a file cannot be read or written, 2 usage, 3 permission, 5 no "
+	       "sample passes the filters\n\n"
+	       "  ebpf-profiler convert x.otlp.gz -o x.pb.gz         for go tool pprof\n"
+	       "  ebpf-profiler convert x.pb.gz -o x.svg             a flame graph\n"
+	       "  ebpf-profiler convert x.html --symbols --debug-dir ./debug -o named.html",
+	.words = EP_WORDS_FILES,
+};
 
 int ep_convert_args_parse(struct ep_convert_args *ret_args, int argc, char **argv)
 {
-	const struct ep_view_command command = {.name = "convert",
-						.letters = "o:f:",
-						.options = options,
-						.apply = apply,
-						.arg = ret_args};
+	struct ep_view_args *view = &ret_args->view;
 	int r;
 
 	*ret_args = (struct ep_convert_args){0};
-	r = ep_view_args_parse(&ret_args->view, &command, argc, argv);
-	return r < 0 || ret_args->view.help ? r : check(ret_args);
+	r = ep_view_args_parse(view, &ep_convert_syntax, argc, argv);
+	if (r < 0 || view->help)
+		return r;
+	if (view->n_files == 0)
+		return ep_cli_fail(view->error,
+				   "convert needs a file to read: ebpf-profiler convert "
+				   "FILE -o OUT ('-' is standard input)");
+	if (ret_args->outputs.n == 0)
+		return ep_cli_fail(view->error, "convert needs a file to write: -o OUT, whose "
+						   "extension is the format, or -f FORMAT -o -");
+	if (!ret_args->symbols && (ret_args->debuginfod || ret_args->sources.n_directories))
+		return ep_cli_fail(view->error, "--debug-dir and --debuginfod say where --symbols "
+						   "looks: add --symbols");
+	return 0;
 }
 
 void ep_convert_args_fini(struct ep_convert_args *args)

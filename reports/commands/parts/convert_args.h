@@ -7,6 +7,8 @@
 #include "reports/commands/parts/view_args.h"
 #include "reports/view/symbols.h"
 
+extern const struct ep_syntax ep_convert_syntax;
+
 struct ep_convert_args {
 	struct ep_view_args view; /* filters and files; its error is that of all */
 	struct ep_output_choices outputs;

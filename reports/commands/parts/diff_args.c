@@ -1,67 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reports/commands/parts/diff_args.h"
-#include "core/base/parse.h"
 #include "core/cli/parts/output_format.h"
 #include "core/config/units.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
-#define ERROR_BYTES  512
 #define DEFAULT_ROWS 15
 
-enum { OPT_ABSOLUTE = 256, OPT_TOTAL, OPT_BASE, OPT_FAIL_ABOVE, OPT_JSON, OPT_FORCE };
-
-static const struct option options[] = {
-	{"absolute", no_argument, NULL, OPT_ABSOLUTE},
-	{"total", no_argument, NULL, OPT_TOTAL},
-	{"base", required_argument, NULL, OPT_BASE},
-	{"fail-above", required_argument, NULL, OPT_FAIL_ABOVE},
-	{"json", no_argument, NULL, OPT_JSON},
-	{"force", no_argument, NULL, OPT_FORCE},
-	{"limit", required_argument, NULL, 'n'},
-	{"output", required_argument, NULL, 'o'},
-	{0},
-};
-
-static int fail(char *error, const char *fmt, const char *value)
+static int set_output(void *arg, const struct ep_cli_option *option, const char *value, char *error)
 {
-	snprintf(error, ERROR_BYTES, fmt, value);
-	return -EINVAL;
-}
-
-static int set_rows(struct ep_diff_args *args, const char *value, char *error)
-{
-	uint64_t rows;
-
-	if (ep_parse_u64_str(value, &rows) < 0 || rows > UINT32_MAX)
-		return fail(error, "-n takes a number of rows, 0 for all, not '%.64s'", value);
-	args->rows = (uint32_t)rows;
-	return 0;
-}
-
-static int set_output(struct ep_diff_args *args, const char *value, char *error)
-{
+	struct ep_diff_args *args = arg;
 	const struct ep_output_format *format = ep_output_format_of(value);
 
+	(void)option;
 	if (!format || strcmp(format->name, "html") != 0)
-		return fail(error, "-o '%.256s': diff writes a page: name it like -o diff.html", value);
+		return ep_cli_fail(
+			error, "-o '%.256s': diff writes a page: name it like -o diff.html", value);
 	if (args->output)
-		return fail(error, "-o is there twice: leave '%.256s' out", value);
+		return ep_cli_fail(error, "-o is there twice: leave '%.256s' out", value);
 	args->output = value;
 	return 0;
 }
 
-static int set_amount(struct ep_diff_args *args, enum ep_movers_amount amount, char *error)
+static int set_amount(void *arg, const struct ep_cli_option *option, const char *value, char *error)
 {
+	struct ep_diff_args *args = arg;
+	enum ep_movers_amount amount = (enum ep_movers_amount)option->which;
+
+	(void)value;
 	if (args->amount != EP_MOVERS_SHARE && args->amount != amount)
-		return fail(error, "--absolute compares CPU time per second, --total that of whole "
-				   "recordings: leave one out%s", "");
+		return ep_cli_fail(error, "--absolute compares CPU time per second, --total that "
+					     "of whole recordings: leave one out");
 	args->amount = amount;
 	return 0;
 }
+
+static int add_base(void *arg, const struct ep_cli_option *option, const char *value, char *error)
+{
+	struct ep_diff_args *args = arg;
+
+	(void)option;
+	if (args->n_bases == EP_DIFF_MAX_BASES)
+		return ep_cli_fail(error, "--base %.256s: more than %d of them", value,
+				      EP_DIFF_MAX_BASES);
+	args->bases[args->n_bases++] = value;
+	return 0;
+}
+
+#define AT(member) offsetof(struct ep_diff_args, member)
+
+static const struct ep_cli_option options[] = {
+	{"base", 0, EP_CLI_SET, .value = "FILE", .set = add_base,
+	 .help = "a profile of the earlier side; can be repeated, all others are the later side"},
+	{"absolute", 0, EP_CLI_SWITCH, .which = EP_MOVERS_PER_SECOND, .set = set_amount,
+	 .help = "CPU time per second of recording, not shares of each profile: of a service under "
+		 "equal load"},
+	{"total", 0, EP_CLI_SWITCH, .which = EP_MOVERS_TOTAL, .set = set_amount,
+	 .help = "CPU time of whole recordings: of equal work, which may take longer"},
+	{"fail-above", 0, EP_CLI_TEXT, AT(fail_above_text), .value = "N",
+	 .help = "end with exit status 6 when a function certainly takes N more than before: N "
+		 "points of the share (from 5 % to 8 % are 3 points), with --absolute per cent of "
+		 "one CPU, with --total CPU time like 0.5s. 0: when it takes more at all. Status 5: "
+		 "the samples are too few to tell"},
+	{"output", 'o', EP_CLI_SET, .value = "FILE", .set = set_output,
+	 .help = "a page in the shape of B, red and blue: .html"},
+	{"force", 0, EP_CLI_FLAG, AT(force), .help = "overwrite a file that exists"},
+	{"limit", 'n', EP_CLI_NUMBER, AT(rows), 0, UINT32_MAX, .value = "ROWS",
+	 .help = "so many rows of each table: 15; 0: all", .takes = "a number of rows, 0 for all"},
+	{"json", 0, EP_CLI_FLAG, AT(json), .help = "the movers as JSON, with their intervals"},
+	{.kind = EP_CLI_INCLUDE, .include = ep_view_options},
+	{0},
+};
+
+const struct ep_syntax ep_diff_syntax = {
+	.name = "diff",
+	.usage = "[--total] [--fail-above N] [option].. BEFORE AFTER\n"
+		 "[option].. --base A1 --base A2 .. B1 B2 ..",
+	.about = "what differs between two profiles by more than chance",
+	.text = "Which functions take more or less in AFTER (B) than in BEFORE (A): by themselves, "
+		"and with what they call. What the noise of counting samples explains is left out "
+		"(95 %, over all functions together). Reads what report reads; a directory or "
+		"several files are one side. Needs no privileges; root gives them up once the files "
+		"are open.",
+	.options = options,
+	.end = "exit status: 0 ok, 1 a file cannot be read or written, 2 usage, 3 permission, 5 no "
+	       "sample of a side passes the filters, or too few for --fail-above, 6 above "
+	       "--fail-above\n\n"
+	       "  ebpf-profiler diff before.otlp.gz after.otlp.gz\n"
+	       "  ebpf-profiler diff --fail-above 2 --comm server main.pb.gz branch.pb.gz",
+	.words = EP_WORDS_FILES,
+};
 
 /* "5", "0.5", "2%"; with --total "0.5", "0.5s", "300ms". */
 static int set_fail_above(struct ep_diff_args *args)
@@ -81,43 +111,10 @@ static int set_fail_above(struct ep_diff_args *args)
 		args->fail_above = (double)ns / 1e9;
 		return 0;
 	}
-	if (is_total)
-		return fail(args->view.error,
-			    "--fail-above takes CPU time with --total, like 0.5s, not '%.64s'",
-			    value);
-	return fail(args->view.error, "--fail-above takes per cent, like 5 or 0.5, not '%.64s'",
-		    value);
-}
-
-static int apply(void *arg, int option, const char *value, char *error)
-{
-	struct ep_diff_args *args = arg;
-
-	switch (option) {
-	case 'n':
-		return set_rows(args, value, error);
-	case 'o':
-		return set_output(args, value, error);
-	case OPT_FAIL_ABOVE:
-		args->fail_above_text = value;
-		break;
-	case OPT_BASE:
-		if (args->n_bases == EP_DIFF_MAX_BASES)
-			return fail(error, "--base %.256s: more than 64 of them", value);
-		args->bases[args->n_bases++] = value;
-		break;
-	case OPT_ABSOLUTE:
-		return set_amount(args, EP_MOVERS_PER_SECOND, error);
-	case OPT_TOTAL:
-		return set_amount(args, EP_MOVERS_TOTAL, error);
-	case OPT_JSON:
-		args->json = true;
-		break;
-	case OPT_FORCE:
-		args->force = true;
-		break;
-	}
-	return 0;
+	return ep_cli_fail(args->view.error, "--fail-above takes %s, not '%.64s'",
+			      is_total ? "CPU time with --total, like 0.5s"
+				       : "per cent, like 5 or 0.5",
+			      value);
 }
 
 /* Without --base the first of two is it. */
@@ -125,17 +122,17 @@ static int take_files(struct ep_diff_args *args)
 {
 	size_t n = args->view.n_files;
 
-	if (args->view.help)
-		return 0;
-	if (args->n_bases && n)
+	if (args->view.help || (args->n_bases && n))
 		return 0;
 	if (args->n_bases)
-		return fail(args->view.error, "nothing to compare with %.256s: ebpf-profiler diff --base A B",
-			    args->bases[0]);
+		return ep_cli_fail(args->view.error,
+				   "nothing to compare with %.256s: ebpf-profiler diff --base A B",
+				   args->bases[0]);
 	if (n != 2)
-		return fail(args->view.error, n < 2 ? "diff takes two profiles: ebpf-profiler diff BEFORE AFTER%s"
-						    : "diff takes two profiles; of more than two say which are the "
-						      "earlier ones: --base A1 --base A2 B1 B2%s", "");
+		return ep_cli_fail(args->view.error, "diff takes two profiles%s",
+				      n < 2 ? ": ebpf-profiler diff BEFORE AFTER"
+					    : "; of more than two say which are the earlier ones: "
+					      "--base A1 --base A2 B1 B2");
 	args->bases[args->n_bases++] = args->view.files[0];
 	args->others_at = 1;
 	return 0;
@@ -143,12 +140,10 @@ static int take_files(struct ep_diff_args *args)
 
 int ep_diff_args_parse(struct ep_diff_args *ret_args, int argc, char **argv)
 {
-	const struct ep_view_command command = {
-		.name = "diff", .letters = "n:o:", .options = options, .apply = apply, .arg = ret_args};
 	int r;
 
 	*ret_args = (struct ep_diff_args){.rows = DEFAULT_ROWS, .fail_above = -1};
-	r = ep_view_args_parse(&ret_args->view, &command, argc, argv);
+	r = ep_view_args_parse(&ret_args->view, &ep_diff_syntax, argc, argv);
 	r = r < 0 ? r : set_fail_above(ret_args);
 	return r < 0 ? r : take_files(ret_args);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of `diff`: two profiles, or some of each side, and what is to be made of them. */
+/* The command line of `diff`: two profiles, or some of each side, and what is to be made of them.
+ */
 #ifndef EP_REPORTS_DIFF_ARGS_H
 #define EP_REPORTS_DIFF_ARGS_H
 
@@ -7,6 +8,8 @@
 #include "reports/view/movers.h"
 
 #define EP_DIFF_MAX_BASES 64
+
+extern const struct ep_syntax ep_diff_syntax;
 
 struct ep_diff_args {
 	struct ep_view_args view;
@@ -22,7 +25,8 @@ struct ep_diff_args {
 	bool json, force;
 };
 
-/* As ep_view_args_parse: 0, -EINVAL with ret_args->view.error, -ENOMEM; to be ended by fini in any case. */
+/* As ep_view_args_parse: 0, -EINVAL with ret_args->view.error, -ENOMEM; to be ended by fini in any
+ * case. */
 int ep_diff_args_parse(struct ep_diff_args *ret_args, int argc, char **argv);
 void ep_diff_args_fini(struct ep_diff_args *args);
 

@@ -1,156 +1,143 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reports/commands/parts/report_args.h"
-#include "core/base/parse.h"
 #include "core/config/problems.h"
 
+#include <errno.h>
 #include <string.h>
 
-#define ERROR_BYTES   512
+#define MAX_ROWS      (UINT32_MAX - 1)
+#define ROWS_UNSAID   UINT32_MAX
 #define DEFAULT_ROWS  30
 #define TREE_ROWS     200
 #define LIST_ROWS     10 /* functions of one name */
 #define DEFAULT_LEAST 50 /* of 10000: 0.5 % */
 
-enum {
-	OPT_BY = 256,
-	OPT_TREE,
-	OPT_CALLERS,
-	OPT_LIST,
-	OPT_JSON,
-	OPT_SORT,
-	OPT_MIN,
-	OPT_SOURCE,
-	OPT_SOURCE_DIR
-};
-
-static const struct option options[] = {
-	{"by", required_argument, NULL, OPT_BY},
-	{"tree", no_argument, NULL, OPT_TREE},
-	{"callers", required_argument, NULL, OPT_CALLERS},
-	{"list", required_argument, NULL, OPT_LIST},
-	{"json", no_argument, NULL, OPT_JSON},
-	{"sort", required_argument, NULL, OPT_SORT},
-	{"limit", required_argument, NULL, 'n'},
-	{"min", required_argument, NULL, OPT_MIN},
-	{"source", required_argument, NULL, OPT_SOURCE},
-	{"source-dir", required_argument, NULL, OPT_SOURCE_DIR},
-	{0},
-};
-
-static int fail(char *error, const char *fmt, const char *value)
+static int set_by(void *arg, const struct ep_cli_option *option, const char *value, char *error)
 {
-	snprintf(error, ERROR_BYTES, fmt, value);
-	return -EINVAL;
-}
-
-static int set_by(struct ep_report_args *args, const char *value, char *error)
-{
+	struct ep_report_args *args = arg;
 	const char *names[EP_TALLY_CPU + 1], *nearest;
 
-	if (ep_tally_parse_by(value, &args->report.by) == 0) {
-		args->has_by = true;
+	args->has_by = true;
+	if (ep_tally_parse_by(value, &args->report.by) == 0)
 		return 0;
-	}
 	for (int by = 0; by <= EP_TALLY_CPU; by++)
 		names[by] = ep_tally_by_name((enum ep_tally_by)by);
 	nearest = ep_suggest(value, names, EP_LEN(names));
 	if (nearest)
-		return fail(error, "--by takes no such word: did you mean %s?", nearest);
-	return fail(
-		error,
-		"--by takes function, line, module, kind, process, thread, container or cpu, not '%.64s'",
-		value);
+		return ep_cli_fail(error, "--by takes no such word: did you mean %s?", nearest);
+	return ep_cli_fail(error, "--%s takes function, line, module, kind, process, thread, "
+				     "container or cpu, not '%.64s'", option->name, value);
 }
 
-static int set_what(struct ep_report_args *args, enum ep_report_what what, const char *function,
+static int set_what(void *arg, const struct ep_cli_option *option, const char *function,
 		    char *error)
 {
-	args->n_whats++;
-	if (args->n_whats > 1)
-		return fail(error,
-			    "--tree, --callers and --list are three reports: give one of them%s",
-			    "");
+	struct ep_report_args *args = arg;
+
+	if (args->report.what != EP_REPORT_TABLE)
+		return ep_cli_fail(
+			error, "--tree, --callers and --list are three reports: give one of them");
 	if (function && !function[0])
-		return fail(error, "%s takes the name of a function, or a part of it",
-			    what == EP_REPORT_LIST ? "--list" : "--callers");
-	args->report.what = what;
+		return ep_cli_fail(error, "--%s takes the name of a function, or a part of it",
+				      option->name);
+	args->report.what = (enum ep_report_what)option->which;
 	args->report.function = function;
 	return 0;
 }
 
-static int set_rows(struct ep_report_args *args, const char *value, char *error)
-{
-	uint64_t rows;
-
-	if (ep_parse_u64_str(value, &rows) < 0 || rows > UINT32_MAX)
-		return fail(error, "-n takes a number of rows, 0 for all, not '%.64s'", value);
-	args->report.rows = (uint32_t)rows;
-	args->has_rows = true;
-	return 0;
-}
-
 /* "0.5", "2", "2%": in steps of 0.01 % */
-static int set_least(struct ep_report_args *args, const char *value, char *error)
+static int set_least(void *arg, const struct ep_cli_option *option, const char *value, char *error)
 {
+	struct ep_report_args *args = arg;
 	char *end;
 	double percent = strtod(value, &end);
 
+	(void)option;
 	end += *end == '%';
 	if (end == value || *end != '\0' || !(percent >= 0 && percent <= 100))
-		return fail(error, "--min takes per cent from 0 to 100, like 0.5, not '%.64s'",
-			    value);
+		return ep_cli_fail(
+			error, "--min takes per cent from 0 to 100, like 0.5, not '%.64s'", value);
 	args->report.least_10000 = (uint32_t)(percent * 100 + 0.5);
 	return 0;
 }
 
-static int add_source(struct ep_report_args *args, int option, const char *value, char *error)
-{
-	int r = option == OPT_SOURCE ? ep_source_add_replacement(&args->sources, value)
-				     : ep_source_add_directory(&args->sources, value);
-
-	if (r == -E2BIG)
-		return fail(error, "--source and --source-dir can be given 64 times at most%s", "");
-	if (r < 0)
-		return fail(
-			error,
-			"--source takes OLD=NEW, beginnings of paths, like /build/app=/home/me/app, not '%.64s'",
-			value);
-	return 0;
-}
-
-static int apply(void *arg, int option, const char *value, char *error)
+static int set_order(void *arg, const struct ep_cli_option *option, const char *value, char *error)
 {
 	struct ep_report_args *args = arg;
 
-	switch (option) {
-	case OPT_BY:
-		return set_by(args, value, error);
-	case OPT_TREE:
-		return set_what(args, EP_REPORT_TREE, NULL, error);
-	case OPT_CALLERS:
-		return set_what(args, EP_REPORT_CALLERS, value, error);
-	case OPT_LIST:
-		return set_what(args, EP_REPORT_LIST, value, error);
-	case OPT_JSON:
-		args->report.json = true;
+	(void)option;
+	args->report.by_total = strcmp(value, "total") == 0;
+	if (args->report.by_total || strcmp(value, "self") == 0)
 		return 0;
-	case OPT_SORT:
-		args->report.by_total = strcmp(value, "total") == 0;
-		if (args->report.by_total || strcmp(value, "self") == 0)
-			return 0;
-		return fail(error, "--sort takes self or total, not '%.64s'", value);
-	case OPT_MIN:
-		return set_least(args, value, error);
-	case 'n':
-		return set_rows(args, value, error);
-	case OPT_SOURCE:
-	case OPT_SOURCE_DIR:
-		return add_source(args, option, value, error);
-	}
-	return -EINVAL;
+	return ep_cli_fail(error, "--sort takes self or total, not '%.64s'", value);
 }
 
-static int check(struct ep_report_args *args)
+static int add_source(void *arg, const struct ep_cli_option *option, const char *value, char *error)
+{
+	struct ep_report_args *args = arg;
+	bool is_directory = strcmp(option->name, "source-dir") == 0;
+	int r = is_directory ? ep_source_add_directory(&args->sources, value)
+			     : ep_source_add_replacement(&args->sources, value);
+
+	if (r == -E2BIG)
+		return ep_cli_fail(error,
+				      "--source and --source-dir can be given 64 times at most");
+	if (r < 0)
+		return ep_cli_fail(error,
+				      "--source takes OLD=NEW, beginnings of paths, like "
+				      "/build/app=/home/me/app, not '%.64s'",
+				      value);
+	return 0;
+}
+
+#define AT(member) offsetof(struct ep_report_args, member)
+
+static const struct ep_cli_option options[] = {
+	{"by", 0, EP_CLI_SET, .value = "WHAT", .set = set_by,
+	 .help = "a table by function (if nothing is said), line, module, kind, process, thread, "
+		 "container or cpu"},
+	{"tree", 0, EP_CLI_SWITCH, .which = EP_REPORT_TREE, .set = set_what,
+	 .help = "the stacks from their roots; indented where they part"},
+	{"callers", 0, EP_CLI_SET, .value = "FUNC", .which = EP_REPORT_CALLERS, .set = set_what,
+	 .help = "who calls a function: its stacks, from it to their roots"},
+	{"list", 0, EP_CLI_SET, .value = "FUNC", .which = EP_REPORT_LIST, .set = set_what,
+	 .help = "its source, with the time of each line beside it"},
+	{"source", 0, EP_CLI_SET, .value = "O=N", .set = add_source,
+	 .help = "source that was in O is now in N: the beginning of a path is replaced"},
+	{"source-dir", 0, EP_CLI_SET, .value = "DIR", .set = add_source,
+	 .help = "source is looked for below DIR, too"},
+	{"sort", 0, EP_CLI_SET, .value = "ORDER", .set = set_order,
+	 .help = "of a table: self (if nothing is said) or total"},
+	{"limit", 'n', EP_CLI_NUMBER, AT(report.rows), 0, MAX_ROWS, .value = "ROWS",
+	 .help = "so many rows; 0: all", .takes = "a number of rows, 0 for all"},
+	{"min", 0, EP_CLI_SET, .value = "PCT", .set = set_least,
+	 .help = "of trees: leave out what has less than this share: 0.5"},
+	{"json", 0, EP_CLI_FLAG, AT(report.json), .help = "the same as JSON, without a limit"},
+	{.kind = EP_CLI_INCLUDE, .include = ep_view_options},
+	{0},
+};
+
+const struct ep_syntax ep_report_syntax = {
+	.name = "report",
+	.usage = "[--by WHAT] [--tree] [--list FUNC] [option].. [FILE|DIRECTORY]..",
+	.about = "where the time went: tables, trees, source with its cost",
+	.text = "Where the CPU time went: the newest profile here, or the files that are named, "
+		"merged. Any of .html, .otlp.gz, .pb.gz, .pprof, .folded, .perf.txt, and '-', "
+		"standard input. Of a directory, where the agent writes, the newest file, or those "
+		"of --from and --to. Needs no privileges; root gives them up once the files are "
+		"open.",
+	.options = options,
+	.end = "FUNC is a name, or its last part, or any part: the first of these that there is.\n\n"
+	       "exit status: 0 ok, 1 a file cannot be read or is none, 2 usage, 3 permission, 5 no "
+	       "sample passes the filters\n\n"
+	       "  ebpf-profiler report                               the newest profile here\n"
+	       "  ebpf-profiler report --by line --comm python3 x.otlp.gz\n"
+	       "  ebpf-profiler report --list parse x.html           the guilty line\n"
+	       "  ebpf-profiler report /var/lib/ebpf-profiler --from -10m",
+	.words = EP_WORDS_FILES,
+};
+
+int ep_report_args_parse(struct ep_report_args *ret_args, int argc, char **argv)
 {
 	static const uint32_t rows[] = {
 		[EP_REPORT_TABLE] = DEFAULT_ROWS,
@@ -158,30 +145,21 @@ static int check(struct ep_report_args *args)
 		[EP_REPORT_CALLERS] = TREE_ROWS,
 		[EP_REPORT_LIST] = LIST_ROWS,
 	};
-
-	if (args->has_by && args->n_whats && !args->view.help)
-		return fail(
-			args->view.error,
-			"--by is of the table, which --tree, --callers and --list replace: give one of "
-			"them%s",
-			"");
-	if (!args->has_rows)
-		args->report.rows = args->report.json ? 0 : rows[args->report.what];
-	return 0;
-}
-
-int ep_report_args_parse(struct ep_report_args *ret_args, int argc, char **argv)
-{
-	const struct ep_view_command command = {.name = "report",
-						.letters = "n:",
-						.options = options,
-						.apply = apply,
-						.arg = ret_args};
+	struct ep_report *report = &ret_args->report;
 	int r;
 
-	*ret_args = (struct ep_report_args){.report = {.least_10000 = DEFAULT_LEAST}};
-	r = ep_view_args_parse(&ret_args->view, &command, argc, argv);
-	return r < 0 ? r : check(ret_args);
+	*ret_args = (struct ep_report_args){
+		.report = {.least_10000 = DEFAULT_LEAST, .rows = ROWS_UNSAID}};
+	r = ep_view_args_parse(&ret_args->view, &ep_report_syntax, argc, argv);
+	if (r < 0)
+		return r;
+	if (ret_args->has_by && report->what != EP_REPORT_TABLE && !ret_args->view.help)
+		return ep_cli_fail(ret_args->view.error,
+				      "--by is of the table, which --tree, --callers and --list "
+				      "replace: give one of them");
+	if (report->rows == ROWS_UNSAID)
+		report->rows = report->json ? 0 : rows[report->what];
+	return 0;
 }
 
 void ep_report_args_fini(struct ep_report_args *args)

@@ -6,12 +6,13 @@
 #include "reports/commands/parts/report.h"
 #include "reports/commands/parts/view_args.h"
 
+extern const struct ep_syntax ep_report_syntax;
+
 struct ep_report_args {
 	struct ep_view_args view; /* filters and files; its error is that of all */
 	struct ep_report report;  /* what was asked for: out, batch and style are the caller's */
 	struct ep_source_rules sources;
-	bool has_rows, has_by;
-	uint32_t n_whats; /* of --tree, --callers, --list */
+	bool has_by;
 };
 
 /* As ep_view_args_parse. */

@@ -2,34 +2,13 @@
 #include "reports/commands/parts/view_args.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
-#include "core/base/parse.h"
-#include "core/cli/parts/option_error.h"
 #include "core/config/units.h"
 
-#include <stdio.h>
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
-#define MAX_OPTIONS  64
-#define MAX_LETTERS  64
 #define DIGITS_OF_NS 9
-
-enum { OPT_FROM = EP_VIEW_OPTIONS_FIRST + EP_VIEW_DROP + 1, OPT_TO };
-
-static const struct option view_options[] = {
-	{"pid", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_PID},
-	{"comm", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_COMM},
-	{"exe", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_EXE},
-	{"thread", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_THREAD},
-	{"container", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_CONTAINER},
-	{"cpu", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_CPU},
-	{"kind", required_argument, NULL, EP_VIEW_OPTIONS_FIRST + EP_VIEW_KIND},
-	{"from", required_argument, NULL, OPT_FROM},
-	{"to", required_argument, NULL, OPT_TO},
-	{"quiet", no_argument, NULL, 'q'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
-};
 
 /* --- times ----------------------------------------------------------------------------------- */
 
@@ -121,156 +100,105 @@ int ep_view_parse_moment(const char *text, struct ep_view_moment *ret_moment)
 
 /* --- options --------------------------------------------------------------------------------- */
 
-static int set_moment(struct ep_view_args *args, int option, const char *value)
+static int set_moment(void *arg, const struct ep_cli_option *option, const char *value, char *error)
 {
+	struct ep_view_args *args = arg;
 	struct ep_view_moment moment;
 
-	if (ep_view_parse_moment(value, &moment) < 0) {
-		snprintf(
-			args->error, sizeof(args->error),
+	if (ep_view_parse_moment(value, &moment) < 0)
+		return ep_cli_fail(
+			error,
 			"--%s takes a time like 10s (after the start), -10m (before the end), 14:03:00 or "
 			"2026-01-31T14:03:00, not '%.64s'",
-			option == OPT_FROM ? "from" : "to", value);
-		return -EINVAL;
-	}
-	if (option == OPT_FROM)
+			option->name, value);
+	if (strcmp(option->name, "from") == 0)
 		ep_view_filter_set_from(args->filter, moment);
 	else
 		ep_view_filter_set_to(args->filter, moment);
 	return 0;
 }
 
-static const char *name_of(enum ep_view_key key)
+static int set_rule(void *arg, const struct ep_cli_option *option, const char *value, char *error)
 {
-	for (size_t i = 0; i < EP_LEN(view_options); i++)
-		if (view_options[i].val == EP_VIEW_OPTIONS_FIRST + (int)key)
-			return view_options[i].name;
-	return NULL;
-}
+	struct ep_view_args *args = arg;
+	char why[EP_VIEW_WHY_BYTES], label[EP_CLI_LABEL_BYTES];
+	int r = ep_view_filter_add(args->filter, (enum ep_view_key)option->which, value, why);
 
-static int add_rule(struct ep_view_args *args, enum ep_view_key key, const char *value)
-{
-	const char *name = name_of(key);
-	char why[EP_VIEW_WHY_BYTES];
-	int r = ep_view_filter_add(args->filter, key, value, why);
-
+	ep_cli_option_label(option, label);
 	if (r == -E2BIG)
-		snprintf(why, sizeof(why), "can be given %d times at most", EP_VIEW_MAX_RULES);
-	if (r == -E2BIG || r == -EINVAL) {
-		snprintf(args->error, sizeof(args->error), "%s%s %s", name ? "--" : "-",
-			 name		       ? name
-			 : key == EP_VIEW_KEEP ? "I"
-					       : "X",
-			 why);
-		return -EINVAL;
-	}
-	return r;
+		return ep_cli_fail(error, "%s can be given %d times at most", label,
+				      EP_VIEW_MAX_RULES);
+	return r == -EINVAL ? ep_cli_fail(error, "%s %s", label, why) : r;
 }
 
-static int add_file(struct ep_view_args *args, const char *path)
+#define AT(member)		  offsetof(struct ep_view_args, member)
+#define RULE(name, letter, key, value, ...)                                                        \
+	{name, letter, EP_CLI_SET, 0, 0, 0, value, __VA_ARGS__, .which = key, .set = set_rule}
+
+const struct ep_cli_option ep_view_options[] = {
+	{"quiet", 'q', EP_CLI_FLAG, AT(quiet), .help = "no notes on standard error"},
+	{"verbose", 'v', EP_CLI_COUNT, AT(verbose), .help = "say more"},
+	{"help", 'h', EP_CLI_FLAG, AT(help), .help = "this text"},
+	{.kind = EP_CLI_NOTE, .help = ""},
+	RULE("pid", 0, EP_VIEW_PID, "PID,..",
+	     "samples of these processes; !PID: of all others"),
+	RULE("comm", 0, EP_VIEW_COMM, "GLOB",
+	     "of processes with this name; !GLOB excludes, here and below"),
+	RULE("exe", 0, EP_VIEW_EXE, "GLOB",
+	     "of processes that run this file: '/opt/*', or node wherever it is"),
+	RULE("thread", 0, EP_VIEW_THREAD, "GLOB", "of threads with this name or id"),
+	RULE("container", 0, EP_VIEW_CONTAINER, "ID",
+	     "of this container; the beginning of the id is enough"),
+	RULE("cpu", 0, EP_VIEW_CPU, "LIST", "on these CPUs: 0-3,7"),
+	RULE("kind", 0, EP_VIEW_KIND, "KIND,..",
+	     "only frames of these kinds: kernel, native, a language's; the time of the others is "
+	     "their callers'"),
+	{"from", 0, EP_CLI_SET, .value = "T", .set = set_moment,
+	 .help = "from 10s after the start, -10m before the end, or a time: 14:03:00, "
+		 "2026-01-31T14:03:00"},
+	{"to", 0, EP_CLI_SET, .value = "T", .set = set_moment, .help = "until then"},
+	RULE(NULL, 'I', EP_VIEW_KEEP, "REGEX", "stacks with a function whose name matches"),
+	RULE(NULL, 'X', EP_VIEW_DROP, "REGEX", "stacks without any such function"),
+	{.kind = EP_CLI_NOTE,
+	 .help = "Each can be repeated: those of one kind add up, different ones must all hold."},
+	{0},
+};
+
+int ep_view_args_parse(struct ep_view_args *args, const struct ep_syntax *syntax, int argc,
+		       char **argv)
 {
-	if (args->n_files == EP_VIEW_MAX_FILES) {
-		snprintf(args->error, sizeof(args->error),
-			 "more than %d files: give their directory instead", EP_VIEW_MAX_FILES);
-		return -EINVAL;
-	}
-	args->files[args->n_files++] = path;
+	struct ep_word_list words;
+	int r = ep_view_filter_new(&args->filter);
+
+	r = r < 0 ? r : ep_cli_parse(syntax, argc, argv, args, &words, args->error);
+	if (r < 0)
+		return r;
+	if (words.n > EP_VIEW_MAX_FILES)
+		return ep_cli_fail(args->error, "more than %d files: give their directory instead",
+				      EP_VIEW_MAX_FILES);
+	args->files = (const char *const *)words.list;
+	args->n_files = (size_t)words.n;
 	return 0;
-}
-
-static int apply(struct ep_view_args *args, const struct ep_view_command *command, int option,
-		 const char *value)
-{
-	switch (option) {
-	case 1: /* getopt_long: a word that is no option */
-		return add_file(args, value);
-	case 'I':
-		return add_rule(args, EP_VIEW_KEEP, value);
-	case 'X':
-		return add_rule(args, EP_VIEW_DROP, value);
-	case OPT_FROM:
-	case OPT_TO:
-		return set_moment(args, option, value);
-	case 'q':
-		args->quiet = true;
-		return 0;
-	case 'v':
-		args->verbose++;
-		return 0;
-	case 'h':
-		args->help = true;
-		return 0;
-	}
-	if (option >= EP_VIEW_OPTIONS_FIRST)
-		return add_rule(args, (enum ep_view_key)(option - EP_VIEW_OPTIONS_FIRST), value);
-	return command->apply(command->arg, option, value, args->error);
-}
-
-/* The command's own options and those of all; ended by a zeroed one. */
-static void join_options(const struct ep_view_command *command, struct option *all)
-{
-	size_t n = 0;
-
-	for (const struct option *own = command->options; own && own->name; own++)
-		all[n++] = *own;
-	for (size_t i = 0; i < EP_LEN(view_options); i++)
-		all[n++] = view_options[i];
-	all[n] = (struct option){0};
-}
-
-static int parse(struct ep_view_args *args, const struct ep_view_command *command, int argc,
-		 char **argv)
-{
-	struct option options[MAX_OPTIONS];
-	char letters[MAX_LETTERS], help_name[32];
-	int r = 0;
-
-	join_options(command, options);
-	snprintf(letters, sizeof(letters), "-:I:X:qvh%s", command->letters ? command->letters : "");
-	snprintf(help_name, sizeof(help_name), "%s ", command->name);
-	optind = 0; /* glibc: start anew, and read the '-' again */
-	opterr = 0;
-	while (r == 0) {
-		const char *word = argv[EP_MAX(optind, 1)];
-		int option = getopt_long(argc, argv, letters, options, NULL);
-
-		if (option == -1)
-			break;
-		if (option == '?' || option == ':')
-			return ep_option_error(args->error, sizeof(args->error), help_name, options,
-					       option, word);
-		r = apply(args, command, option, optarg);
-	}
-	for (int i = optind; r == 0 && i < argc; i++) /* after "--" */
-		r = add_file(args, argv[i]);
-	return r;
-}
-
-int ep_view_args_parse(struct ep_view_args *ret_args, const struct ep_view_command *command,
-		       int argc, char **argv)
-{
-	int r;
-
-	*ret_args =
-		(struct ep_view_args){.files = calloc((size_t)EP_MIN(argc, EP_VIEW_MAX_FILES) + 1,
-						      sizeof(*ret_args->files))};
-	r = ret_args->files ? ep_view_filter_new(&ret_args->filter) : -ENOMEM;
-	return r < 0 ? r : parse(ret_args, command, argc, argv);
 }
 
 void ep_view_args_fini(struct ep_view_args *args)
 {
 	ep_view_filter_free(args->filter);
-	free(args->files);
 	*args = (struct ep_view_args){0};
 }
 
-void ep_view_args_set_log(const struct ep_view_args *args)
+bool ep_view_args_go(const struct ep_view_args *args, const struct ep_syntax *syntax, int r,
+		     enum ep_exit *ret_status)
 {
-	if (args->quiet)
-		ep_log_set_level(EP_LOG_ERROR);
-	else
-		ep_log_set_level(args->verbose > 1 ? EP_LOG_DEBUG
-				 : args->verbose   ? EP_LOG_INFO
-						   : EP_LOG_WARN);
+	*ret_status = r == 0 ? EP_EXIT_OK : r == -EINVAL ? EP_EXIT_USAGE : EP_EXIT_FAILED;
+	if (r < 0)
+		fprintf(stderr, "ebpf-profiler: %s\n",
+			args->error[0] ? args->error : ep_strerror(r));
+	else if (args->help)
+		ep_syntax_print(stdout, syntax);
+	ep_log_set_level(args->quiet	     ? EP_LOG_ERROR
+			 : args->verbose > 1 ? EP_LOG_DEBUG
+			 : args->verbose     ? EP_LOG_INFO
+					     : EP_LOG_WARN);
+	return r == 0 && !args->help;
 }
