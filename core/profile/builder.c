@@ -5,6 +5,7 @@
  * their table; the row has where its own begins, and the next row where it ends.
  */
 #include "core/profile/tables.h"
+#include "core/profile/unit.h"
 #include "core/base/utf8.h"
 
 #include <errno.h>
@@ -391,6 +392,15 @@ static int push_process(struct ep_profile_builder *b, uint64_t hash, struct ep_p
 	return r < 0 ? r : ep_rows_add_hashed(&b->tables->processes, hash, row, ret_row);
 }
 
+static int find_unit(struct ep_profile_builder *b, uint32_t cgroup, uint32_t *ret_unit)
+{
+	const char *unit;
+	size_t bytes = ep_unit_of_cgroup(ep_strings_get(b->tables->strings, cgroup), &unit);
+
+	*ret_unit = 0;
+	return bytes ? ep_strings_add(b->tables->strings, unit, bytes, ret_unit) : 0;
+}
+
 static int intern_process(struct ep_profile_builder *b, const struct ep_profile_process *process,
 			  uint32_t *ret_row)
 {
@@ -405,8 +415,13 @@ static int intern_process(struct ep_profile_builder *b, const struct ep_profile_
 		.user = process->user,
 		.cgroup = process->cgroup,
 	};
-	uint64_t hash = ep_rows_hash(rows, &row);
+	int r = find_unit(b, process->cgroup, &row.unit);
+	uint64_t hash;
 	size_t pos;
+
+	if (r < 0)
+		return r;
+	hash = ep_rows_hash(rows, &row);
 
 	for (uint32_t at = ep_index_first(&rows->index, hash, &pos); at;
 	     at = ep_index_next(&rows->index, hash, &pos)) {

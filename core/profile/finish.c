@@ -179,6 +179,7 @@ static void set_samples(const struct ep_profile_tables *t, struct ep_batch *batc
 	batch->process_container_id = ep_rows_u32(&t->processes, PROCESS_CONTAINER_ID);
 	batch->process_user = ep_rows_u32(&t->processes, PROCESS_USER);
 	batch->process_cgroup = ep_rows_u32(&t->processes, PROCESS_CGROUP);
+	batch->process_unit = ep_rows_u32(&t->processes, PROCESS_UNIT);
 	batch->process_env_first = ep_rows_u32(&t->processes, PROCESS_ENV_FIRST);
 	batch->n_process_env = t->env.len;
 	batch->process_env_name = ep_rows_u32(&t->env, ENV_NAME);

@@ -14,7 +14,7 @@
 
 #include "core/base/index.h"
 
-#define EP_ROWS_MAX_COLUMNS 9
+#define EP_ROWS_MAX_COLUMNS 10
 
 struct ep_column {
 	uint8_t off;   /* of the member in the struct */

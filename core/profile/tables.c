@@ -49,12 +49,12 @@ static const struct ep_rows_layout stack_layout = {
 
 #define PROCESS(member) EP_COLUMN(struct ep_profile_process_row, member)
 static const struct ep_rows_layout process_layout = {
-	.n_columns = 9,
-	.n_key = 8,
+	.n_columns = 10,
+	.n_key = 9,
 	.max = EP_PROFILE_MAX_ROWS,
 	.columns = {PROCESS(start_ns), PROCESS(pid), PROCESS(image), PROCESS(comm),
 		    PROCESS(exe_path), PROCESS(container_id), PROCESS(user), PROCESS(cgroup),
-		    PROCESS(env_first)},
+		    PROCESS(unit), PROCESS(env_first)},
 };
 
 static const struct ep_rows_layout env_layout = {

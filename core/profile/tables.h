@@ -50,6 +50,7 @@ enum {
 	PROCESS_CONTAINER_ID,
 	PROCESS_USER,
 	PROCESS_CGROUP,
+	PROCESS_UNIT,
 	PROCESS_ENV_FIRST,
 };
 enum { ENV_NAME, ENV_VALUE };
@@ -77,7 +78,7 @@ struct ep_profile_stack_row {
 
 struct ep_profile_process_row {
 	uint64_t start_ns;
-	uint32_t pid, image, comm, exe_path, container_id, user, cgroup, env_first;
+	uint32_t pid, image, comm, exe_path, container_id, user, cgroup, unit, env_first;
 };
 
 struct ep_profile_env_row {

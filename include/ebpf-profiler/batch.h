@@ -162,10 +162,12 @@ struct ep_batch {
 
 	/*
 	 * Whose a process is. Strings: its effective user by name, or by number where there is no name;
-	 * its cgroup in the tree of cgroup v2, "/system.slice/nginx.service". "": not known.
+	 * its cgroup in the tree of cgroup v2, "/system.slice/nginx.service", and the innermost unit of
+	 * systemd in that, "nginx.service", or the same path where there is none. "": not known.
 	 */
 	const uint32_t *process_user;
 	const uint32_t *process_cgroup;
+	const uint32_t *process_unit;
 };
 
 /* The weight of a row, of a batch that any host made. */

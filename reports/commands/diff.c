@@ -33,6 +33,7 @@ struct side {
 	struct ep_vec files;   /* struct ep_view_files, one for each path */
 	struct ep_vec batches; /* struct ep_batch *, likewise */
 	struct ep_vec labelled; /* struct ep_labelled, likewise: what is compared */
+	struct ep_vec grouped;	/* struct ep_grouped, likewise: or that, if not functions are */
 	struct ep_profile_builder *builder; /* of all of them; NULL: no page is wanted */
 	struct ep_batch *batch;
 	char title[320];
@@ -50,6 +51,7 @@ static void diff_fini(struct diff *diff)
 {
 	struct ep_view_files *files;
 	struct ep_labelled *labelled;
+	struct ep_grouped *grouped;
 	struct ep_batch **batch;
 
 	for (int i = 0; i < EP_MOVERS_SIDES; i++) {
@@ -62,6 +64,9 @@ static void diff_fini(struct diff *diff)
 		ep_vec_each (&diff->sides[i].labelled, labelled)
 			ep_labelled_fini(labelled);
 		ep_vec_fini(&diff->sides[i].labelled);
+		ep_vec_each (&diff->sides[i].grouped, grouped)
+			ep_grouped_fini(grouped);
+		ep_vec_fini(&diff->sides[i].grouped);
 		ep_profile_builder_free(diff->sides[i].builder);
 		ep_batch_unref(diff->sides[i].batch);
 	}
@@ -104,17 +109,36 @@ static enum ep_exit open_side(struct diff *diff, struct side *side)
 	return status;
 }
 
-/* Under the names of labels: two functions that share one are compared apart. */
+/* Functions under the names of labels: two that share one are compared apart. */
+static int make_compared(struct diff *diff, struct side *side, const struct ep_labels *labels,
+			 const struct ep_batch *batch, const struct ep_batch **ret_batch)
+{
+	struct ep_labelled *labelled;
+	struct ep_grouped *grouped;
+	int r = -ENOMEM;
+
+	if (diff->args.by == EP_TALLY_FUNCTION) {
+		labelled = ep_vec_push(&side->labelled);
+		r = labelled ? ep_labels_draw(labels, batch, labelled) : r;
+		*ret_batch = r == 0 ? &labelled->batch : NULL;
+		return r;
+	}
+	grouped = ep_vec_push(&side->grouped);
+	r = grouped ? ep_group_make(batch, diff->args.by, grouped) : r;
+	*ret_batch = r == 0 ? &grouped->batch : NULL;
+	return r;
+}
+
 static enum ep_exit add_batch(struct diff *diff, const struct ep_labels *labels,
 			      enum ep_movers_side number, const char *path,
 			      const struct ep_batch *batch)
 {
 	struct side *side = &diff->sides[number];
-	struct ep_labelled *labelled = ep_vec_push(&side->labelled);
-	int r = labelled ? ep_labels_draw(labels, batch, labelled) : -ENOMEM;
+	const struct ep_batch *compared;
+	int r = make_compared(diff, side, labels, batch, &compared);
 
 	if (r == 0)
-		r = ep_movers_add(diff->movers, number, &labelled->batch);
+		r = ep_movers_add(diff->movers, number, compared);
 	if (r == -EINVAL) {
 		fprintf(stderr,
 			"ebpf-profiler: %s: it counts %s, and the profiles before it something else: they "
@@ -144,7 +168,9 @@ static enum ep_exit add_side(struct diff *diff, const struct ep_labels *labels,
 		if (r < 0)
 			return fail(side->title, r);
 	}
-	r = ep_vec_reserve(&side->labelled, side->batches.len); /* the movers point into it */
+	r = ep_vec_reserve(&side->labelled, side->batches.len); /* the movers point into them */
+	if (r == 0)
+		r = ep_vec_reserve(&side->grouped, side->batches.len);
 	if (r < 0)
 		return fail(side->title, r);
 	for (size_t i = 0; i < side->batches.len && status == EP_EXIT_OK; i++)
@@ -342,6 +368,7 @@ static void print(const struct diff *diff)
 		.title_a = diff->sides[EP_MOVERS_A].title,
 		.title_b = diff->sides[EP_MOVERS_B].title,
 		.amount = diff->args.amount,
+		.by = diff->args.by,
 		.rows = diff->args.rows,
 	};
 
@@ -427,12 +454,14 @@ int ep_cmd_diff(const struct ep_args *args)
 	int r = ep_diff_args_parse(&diff.args, args->rest_argc, args->rest_argv);
 	enum ep_exit status;
 
-	for (int i = 0; i < EP_MOVERS_SIDES; i++)
-		ep_vec_init(&diff.sides[i].files, sizeof(struct ep_view_files), EP_VIEW_MAX_FILES);
-	for (int i = 0; i < EP_MOVERS_SIDES; i++)
-		ep_vec_init(&diff.sides[i].batches, sizeof(struct ep_batch *), EP_VIEW_MAX_FILES);
-	for (int i = 0; i < EP_MOVERS_SIDES; i++)
-		ep_vec_init(&diff.sides[i].labelled, sizeof(struct ep_labelled), EP_VIEW_MAX_FILES);
+	for (int i = 0; i < EP_MOVERS_SIDES; i++) {
+		struct side *side = &diff.sides[i];
+
+		ep_vec_init(&side->files, sizeof(struct ep_view_files), EP_VIEW_MAX_FILES);
+		ep_vec_init(&side->batches, sizeof(struct ep_batch *), EP_VIEW_MAX_FILES);
+		ep_vec_init(&side->labelled, sizeof(struct ep_labelled), EP_VIEW_MAX_FILES);
+		ep_vec_init(&side->grouped, sizeof(struct ep_grouped), EP_VIEW_MAX_FILES);
+	}
 	if (!ep_view_args_go(&diff.args.view, &ep_diff_syntax, r, &status))
 		return status;
 	diff.sides[EP_MOVERS_A].paths = diff.args.bases;

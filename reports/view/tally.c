@@ -18,6 +18,8 @@ static const char *const by_names[] = {
 	[EP_TALLY_MODULE] = "module",	    [EP_TALLY_KIND] = "kind",
 	[EP_TALLY_PROCESS] = "process",	    [EP_TALLY_THREAD] = "thread",
 	[EP_TALLY_CONTAINER] = "container", [EP_TALLY_CPU] = "cpu",
+	[EP_TALLY_PROGRAM] = "program",	    [EP_TALLY_COMM] = "comm",
+	[EP_TALLY_USER] = "user",	    [EP_TALLY_UNIT] = "unit",
 };
 
 int ep_tally_parse_by(const char *text, enum ep_tally_by *ret_by)
@@ -334,6 +336,23 @@ static int tally_frames(struct ep_tally *tally, struct ep_map *index)
 
 /* --- by sample ------------------------------------------------------------------------------- */
 
+uint32_t ep_tally_group(const struct ep_batch *batch, enum ep_tally_by by, uint32_t process)
+{
+	switch (by) {
+	case EP_TALLY_CONTAINER:
+		return batch->process_container_id[process];
+	case EP_TALLY_PROGRAM:
+		return batch->process_exe_path[process] ? batch->process_exe_path[process]
+							: batch->process_comm[process];
+	case EP_TALLY_USER:
+		return EP_HAS(batch, process_user) ? batch->process_user[process] : 0;
+	case EP_TALLY_UNIT:
+		return EP_HAS(batch, process_unit) ? batch->process_unit[process] : 0;
+	default:
+		return batch->process_comm[process];
+	}
+}
+
 static void describe_sample(const struct ep_batch *batch, enum ep_tally_by by, uint32_t sample,
 			    struct ep_tally_row *row, uint64_t *ret_key)
 {
@@ -348,7 +367,11 @@ static void describe_sample(const struct ep_batch *batch, enum ep_tally_by by, u
 		*ret_key = pair(process, row->number);
 		break;
 	case EP_TALLY_CONTAINER:
-		row->name = batch->process_container_id[process];
+	case EP_TALLY_PROGRAM:
+	case EP_TALLY_COMM:
+	case EP_TALLY_USER:
+	case EP_TALLY_UNIT:
+		row->name = ep_tally_group(batch, by, process);
 		*ret_key = row->name;
 		break;
 	case EP_TALLY_CPU:

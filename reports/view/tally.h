@@ -25,6 +25,11 @@ enum ep_tally_by {
 	EP_TALLY_THREAD,
 	EP_TALLY_CONTAINER,
 	EP_TALLY_CPU,
+	EP_TALLY_PROGRAM,
+	EP_TALLY_COMM,
+	EP_TALLY_USER,
+	EP_TALLY_UNIT,
+	EP_TALLY_COUNT
 };
 
 #define EP_TALLY_SEVERAL UINT32_MAX
@@ -34,7 +39,7 @@ struct ep_tally_row {
 	uint64_t self_samples, total_samples; /* how many samples that is */
 	/*
 	 * Row of strings: a function's name, a module's path, a kind, a thread's name, a
-	 * container's id. Of a module that no mapping has, the kind of its frames. 0 of a function:
+	 * container's id, a program's path or, where that is not known, its process's name. Of a module that no mapping has, the kind of its frames. 0 of a function:
 	 * locations without a name.
 	 */
 	uint32_t name;
@@ -54,9 +59,12 @@ struct ep_tally {
 	uint64_t weight, samples; /* of all */
 };
 
-/* "function", ... "cpu". 0 or -EINVAL. */
+/* "function", ... "unit". 0 or -EINVAL. */
 int ep_tally_parse_by(const char *text, enum ep_tally_by *ret_by);
 const char *ep_tally_by_name(enum ep_tally_by by);
+
+/* What a process is of, by container, program, comm, user or unit: a row of strings. */
+uint32_t ep_tally_group(const struct ep_batch *batch, enum ep_tally_by by, uint32_t process);
 
 /* Sorted by self, the largest first, then by total, then by name. 0, -E2BIG or -ENOMEM. */
 int ep_tally_make(const struct ep_batch *batch, enum ep_tally_by by, struct ep_tally *ret_tally);

@@ -126,6 +126,8 @@ static int check_samples(const struct ep_batch *b)
 	for (uint32_t i = 1; i < b->n_processes; i++) {
 		CHECK(b->process_comm[i] < b->n_strings && b->process_exe_path[i] < b->n_strings);
 		CHECK(b->process_container_id[i] < b->n_strings && b->process_start_ns[i] > 0);
+		CHECK(b->process_user[i] < b->n_strings);
+		CHECK(b->process_cgroup[i] < b->n_strings && b->process_unit[i] < b->n_strings);
 		CHECK(b->process_image[i] < 1000000);
 		CHECK(b->process_env_first[i] <= b->process_env_first[i + 1]);
 		CHECK(b->process_env_first[i + 1] <= b->n_process_env);

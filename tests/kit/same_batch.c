@@ -23,6 +23,8 @@ static void put_process(FILE *out, const struct ep_batch *b, uint32_t row)
 	fprintf(out, "pid %u start %" PRIu64 " image %u comm <%s> exe <%s> container <%s>", b->process_pid[row],
 		b->process_start_ns[row], OPTIONAL(b, process_image, row), text(b, b->process_comm[row]),
 		text(b, b->process_exe_path[row]), text(b, b->process_container_id[row]));
+	fprintf(out, " of <%s> in <%s>", text(b, OPTIONAL(b, process_user, row)),
+		text(b, OPTIONAL(b, process_cgroup, row)));
 	if (!EP_HAS(b, process_env_first))
 		return;
 	for (uint32_t i = b->process_env_first[row]; i < b->process_env_first[row + 1]; i++)

@@ -73,7 +73,8 @@ class File:
         env = "process.environment_variable."
         return (f"pid {a.get('process.pid', 0)} start {a.get(own + 'start', 0)} image {a.get(own + 'image', 0)} "
                 f"comm <{a.get(own + 'comm', '')}> exe <{a.get('process.executable.path', '')}> "
-                f"container <{a.get('container.id', '')}>"
+                f"container <{a.get('container.id', '')}> of <{a.get('process.owner', '')}> "
+                f"in <{a.get('process.linux.cgroup', '').removeprefix('0::')}>"
                 + "".join(f" <{key[len(env):]}>=<{value}>" for key,
                           value in a.items() if key.startswith(env)))
 

@@ -83,7 +83,9 @@ class Maker:
             profile += packed(11, facts)
             resource = b""
             for key, value in (("process.pid", pid), ("process.executable.name", name), ("process.executable.path", f"/usr/bin/{name}"),
-                               ("container.id", container), ("host.name", "testhost")):
+                               ("container.id", container), ("host.name", "testhost"),
+                               ("process.owner", "www-data" if name == "server" else ""),
+                               ("process.linux.cgroup", f"0::/system.slice/{name}.service/a" if name == "server" else "")):
                 if value != "":
                     resource += data(1, data(1, key) + data(2, any_value(value)))
             scope = data(1, data(1, "ebpf-profiler") + data(2, "0.1.0"))

@@ -229,7 +229,7 @@ def hide_and_keep(bench):
 @case
 def groups(bench):
     b = bench.open(messages.small().message())
-    for by, expect in (("program", "server"), ("process", "server (100)"), ("thread", "server (100): server (100)"), ("container", "container c0ffee112233"), ("cpu", "CPU 0")):
+    for by, expect in (("program", "server"), ("process", "server (100)"), ("thread", "server (100): server (100)"), ("user", "user www-data"), ("unit", "server.service"), ("container", "container c0ffee112233"), ("cpu", "CPU 0")):
         b.js(f"(() => {{ const s = document.querySelector('#group'); s.value = '{by}'; s.dispatchEvent(new Event('change')); }})()")
         b.settle()
         b.move(*at_row(b, .2, 1))

@@ -54,7 +54,7 @@ struct made_frame {
 struct made_process {
 	uint64_t start_ns;
 	uint32_t pid;
-	const char *comm, *exe_path, *container_id;
+	const char *comm, *exe_path, *container_id, *user, *cgroup;
 };
 
 struct made_sample {
@@ -137,7 +137,9 @@ static inline void add_made(struct ep_profile_builder *builder, const struct mad
 						     .comm = string_of(builder, of->comm),
 						     .exe_path = string_of(builder, of->exe_path),
 						     .container_id =
-							     string_of(builder, of->container_id)};
+							     string_of(builder, of->container_id),
+						     .user = string_of(builder, of->user),
+						     .cgroup = string_of(builder, of->cgroup)};
 
 		(void)ep_profile_add_process(builder, &process, &sample.process);
 	}

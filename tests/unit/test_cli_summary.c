@@ -139,7 +139,7 @@ EP_TEST(a_recording_is_told_in_full)
 		"   60.00 %   75.00 %  leaf\n"
 		"   15.00 %   15.00 %  inlined\n"
 		"    5.00 %    5.00 %  [truncated: process not analysed yet]\n"
-		"\n     share       pid  process\n"
+		"\n     share       pid  program\n"
 		"   80.00 %        10  app               /usr/bin/app\n"
 		"   15.00 %        11  evil?[2Jcomm\n"
 		"    5.00 %        10  app\n"
@@ -208,6 +208,19 @@ EP_TEST(a_process_is_another_one_after_an_exec)
 	executed.process_image = images;
 	text = print_one(&executed, &(struct ep_summary_info){0});
 	assert_non_null(strstr(text, "   80.00 %        10  app "));
+	assert_non_null(strstr(text, "    5.00 %        10  app\n"));
+}
+
+/* A build is a few programs, not its many processes. */
+EP_TEST(processes_of_one_program_are_one_row)
+{
+	static const uint32_t paths[] = {0, 8, 8, 0};
+	struct ep_batch build = batch;
+	const char *text;
+
+	build.process_exe_path = paths;
+	text = print_one(&build, &(struct ep_summary_info){0});
+	assert_non_null(strstr(text, "   95.00 %    2 pids  app               /usr/bin/app\n"));
 	assert_non_null(strstr(text, "    5.00 %        10  app\n"));
 }
 

@@ -116,8 +116,11 @@ EP_TEST(keys_sort_and_group)
 		const char *keys, *shows;
 	} cases[] = {
 		{"s", " 60.00 %   60.00 %  hot\n  0.00 %   60.00 %  main\n 40.00 %"},
+		{"g", " 60.00 %  app               /usr/bin/app\n 40.00 %  other"},
 		{"g", " 60.00 %        10  app               /usr/bin/app\n 40.00 %        11  other"},
 		{"g", " 40.00 %        12  worker            of 11 other\n"},
+		{"g", "100.00 %  [unknown]\n"}, /* nobody says whose they are */
+		{"g", "100.00 %  [unknown]\n"},
 		{"g", " 60.00 %  [none]\n 40.00 %  8f1d\n"},
 		{"g", " 60.00 %   60.00 %  native\n 40.00 %   40.00 %  toyscript\n"},
 		{"gs", "function, by self\n"},

@@ -27,7 +27,8 @@ static const struct {
 	const char *line, *error;
 } report_errors[] = {
 	{"--by functions", "--by takes no such word: did you mean function?"},
-	{"--by colour", "--by takes function, line, module, kind, process, thread, container or cpu, not 'colour'"},
+	{"--by colour", "--by takes function, line, module, kind, program, comm, process, thread, user, unit, "
+			 "container or cpu, not 'colour'"},
 	{"--tree --list f", "--tree, --callers and --list are three reports: give one of them"},
 	{"--by line --tree", "--by is of the table, which --tree, --callers and --list replace: give one of them"},
 	{"-n many", "-n takes a number of rows, 0 for all, not 'many'"},

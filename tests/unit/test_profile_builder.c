@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/utf8.h"
+#include "core/profile/unit.h"
 #include "tests/kit/heap.h"
 #include "tests/kit/same_batch.h"
 #include "tests/unit/profile_batch.h"
@@ -399,6 +400,33 @@ static int run(void *arg)
 	ep_profile_builder_free(b);
 	ep_profile_builder_free(second);
 	return r;
+}
+
+EP_TEST(a_cgroup_has_a_unit)
+{
+	static const struct {
+		const char *path, *unit;
+	} cases[] = {
+		{"/system.slice/nginx.service", "nginx.service"},
+		{"/system.slice/nginx.service/workers/a", "nginx.service"},
+		{"/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope", "app-x.scope"},
+		{"/user.slice/user-1000.slice/session-2.scope", "session-2.scope"},
+		{"/user.slice/user-1000.slice", "user-1000.slice"},
+		{"/kubepods.slice/pod1.slice/cri-1a.scope/x.slice", "cri-1a.scope"},
+		{"/my/cgroup", "/my/cgroup"},
+		{"/.service", "/.service"},
+		{"//a.socket//", "a.socket"},
+		{"/", "/"},
+		{"", ""},
+	};
+
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		const char *unit;
+		size_t len = ep_unit_of_cgroup(cases[i].path, &unit);
+
+		assert_int_equal(len, strlen(cases[i].unit));
+		assert_memory_equal(unit, cases[i].unit, len);
+	}
 }
 
 EP_TEST(each_allocation_may_fail)

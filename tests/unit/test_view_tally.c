@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reports/view/find.h"
+#include "reports/view/group.h"
 #include "reports/view/quality.h"
 #include "reports/view/tally.h"
 #include "reports/view/tree.h"
@@ -28,6 +29,12 @@ static const struct tally_case {
 	{"processes", EP_TALLY_PROCESS, {{"server", 0, 40, 40}, {"cat", 0, 30, 30}, {"prog-py", 0, 30, 30}}},
 	{"threads", EP_TALLY_THREAD, {{"server", 20, 40, 40}, {"cat", 30, 30, 30}, {"worker-1", 11, 30, 30}}},
 	{"containers", EP_TALLY_CONTAINER, {{"", 0, 60, 60}, {"abcdef", 0, 40, 40}}},
+	{"programs, which have no path here", EP_TALLY_PROGRAM,
+	 {{"server", 0, 40, 40}, {"cat", 0, 30, 30}, {"prog-py", 0, 30, 30}}},
+	{"names of processes", EP_TALLY_COMM,
+	 {{"server", 0, 40, 40}, {"cat", 0, 30, 30}, {"prog-py", 0, 30, 30}}},
+	{"users", EP_TALLY_USER, {{"root", 0, 60, 60}, {"www", 0, 40, 40}}},
+	{"units", EP_TALLY_UNIT, {{"", 0, 60, 60}, {"web.service", 0, 40, 40}}},
 	{"CPUs", EP_TALLY_CPU, {{"", 2, 40, 40}, {"", 1, 30, 30}, {"", 3, 30, 30}}},
 };
 
@@ -81,11 +88,37 @@ EP_TEST(tallies_are_known_by_name)
 {
 	enum ep_tally_by by;
 
-	for (int i = 0; i <= EP_TALLY_CPU; i++) {
+	for (int i = 0; i < EP_TALLY_COUNT; i++) {
 		assert_int_equal(ep_tally_parse_by(ep_tally_by_name((enum ep_tally_by)i), &by), 0);
 		assert_int_equal(by, i);
 	}
 	assert_int_equal(ep_tally_parse_by("functions", &by), -EINVAL);
+}
+
+/* --- groups --- */
+
+/* A batch whose functions are users: one frame for each sample, and what else it has. */
+EP_TEST(samples_are_grouped_as_if_by_function)
+{
+	static const struct expected users[] = {{"root", 0, 60, 60}, {"www", 0, 40, 40}};
+	struct ep_batch *batch = view_batch(true);
+	struct ep_grouped grouped;
+	struct ep_tally tally;
+
+	assert_int_equal(ep_group_make(batch, EP_TALLY_USER, &grouped), 0);
+	assert_int_equal(ep_tally_make(&grouped.batch, EP_TALLY_FUNCTION, &tally), 0);
+	assert_int_equal(tally.rows.len, EP_LEN(users));
+	for (size_t i = 0; i < EP_LEN(users); i++) {
+		const struct ep_tally_row *row = ep_vec_at(&tally.rows, struct ep_tally_row, i);
+
+		assert_string_equal(text_in(&grouped.batch, row->name), users[i].name);
+		assert_int_equal(row->self, users[i].self);
+		assert_int_equal(row->total, users[i].total);
+	}
+	ep_tally_fini(&tally);
+	ep_grouped_fini(&grouped);
+	assert_true(ep_group_is_possible(EP_TALLY_UNIT));
+	assert_false(ep_group_is_possible(EP_TALLY_LINE));
 }
 
 /* --- trees --- */

@@ -36,8 +36,10 @@ static inline struct ep_batch *view_batch(bool has_times)
 	static const struct made_frame own = {"native", {{"spin", "b.c", 9, 1}}, 5, 0, &program};
 	static const struct made_frame kernel = {"kernel", {{"sys_write", .start_line = 1}}, 6};
 	static const struct made_frame write_call = {"native", {{"write", "c.c", 2, 1}}, 7, 0, &program};
-	static const struct made_process py = {0, 10, "prog-py"}, cat = {0, 30, "cat"};
-	static const struct made_process server = {0, 20, "server", NULL, "abcdef"};
+	static const struct made_process py = {.pid = 10, .comm = "prog-py", .user = "root"};
+	static const struct made_process cat = {.pid = 30, .comm = "cat", .user = "root"};
+	static const struct made_process server = {.pid = 20, .comm = "server", .container_id = "abcdef",
+						   .user = "www", .cgroup = "/system.slice/web.service/x"};
 	const struct made_sample samples[] = {
 		{&py, 11, 1, 3, 30, "worker-1", VIEW_TIMES(VIEW_AT(0), VIEW_AT(1), VIEW_AT(2)), {&parse, &root}},
 		{&server, 20, 2, 2, 20, "server", VIEW_TIMES(VIEW_AT(3), VIEW_AT(4)), {&inner, &outer, &root}},

@@ -27,6 +27,7 @@ int ep_shares_init(struct ep_shares *shares)
 	*shares = (struct ep_shares){0};
 	ep_vec_init(&shares->functions, sizeof(struct ep_share_function), MAX_FUNCTIONS);
 	ep_vec_init(&shares->processes, sizeof(struct ep_share_process), MAX_PROCESSES);
+	ep_vec_init(&shares->programs, sizeof(struct ep_share_program), MAX_PROCESSES);
 	ep_vec_init(&shares->reasons, sizeof(struct ep_share_reason), MAX_REASONS);
 	ep_map_init(&shares->process_index, MAX_PROCESSES);
 	return ep_strings_new(MAX_NAME_BYTES, &shares->names);
@@ -36,6 +37,7 @@ void ep_shares_fini(struct ep_shares *shares)
 {
 	ep_vec_fini(&shares->functions);
 	ep_vec_fini(&shares->processes);
+	ep_vec_fini(&shares->programs);
 	ep_vec_fini(&shares->reasons);
 	ep_map_fini(&shares->process_index);
 	ep_strings_free(shares->names);
@@ -270,7 +272,7 @@ static int by_total(const void *left, const void *right)
 
 static int by_cpu_time(const void *left, const void *right)
 {
-	const struct ep_share_process *a = left, *b = right;
+	const struct ep_share_program *a = left, *b = right;
 	int order = by_number(a->cpu_ns, b->cpu_ns);
 
 	return order ? order : by_number(b->pid, a->pid);
@@ -300,9 +302,39 @@ void ep_shares_sort_total(struct ep_shares *shares)
 	sort(&shares->functions, by_total);
 }
 
-void ep_shares_sort_processes(struct ep_shares *shares)
+static int add_to_program(struct ep_shares *shares, const struct ep_share_process *process,
+			  struct ep_map *index)
 {
-	sort(&shares->processes, by_cpu_time);
+	uint64_t key = process->exe_path ? process->exe_path : (uint64_t)process->comm << 32;
+	const uint64_t *known = ep_map_find(index, key);
+	struct ep_share_program *program;
+
+	if (!known) {
+		const struct ep_share_program first = {process->cpu_ns, process->pid, 1,
+						       process->comm, process->exe_path};
+		int r = ep_vec_append(&shares->programs, &first, 1);
+
+		return r < 0 ? r : ep_map_set(index, key, shares->programs.len - 1);
+	}
+	program = ep_vec_at(&shares->programs, struct ep_share_program, *known);
+	program->cpu_ns += process->cpu_ns;
+	program->n_processes++;
+	program->comm = program->comm == process->comm ? program->comm : 0;
+	return 0;
+}
+
+int ep_shares_sort_programs(struct ep_shares *shares)
+{
+	ep_cleanup(ep_map_fini) struct ep_map index;
+	const struct ep_share_process *process;
+	int r = 0;
+
+	ep_map_init(&index, MAX_PROCESSES);
+	shares->programs.len = 0;
+	ep_vec_each(&shares->processes, process)
+		r = r < 0 ? r : add_to_program(shares, process, &index);
+	sort(&shares->programs, by_cpu_time);
+	return r;
 }
 
 void ep_shares_sort_reasons(struct ep_shares *shares)

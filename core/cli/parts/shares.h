@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batches added up for people: CPU time by function name, by process, by reason of a broken stack,
+ * Batches added up for people: CPU time by function name, by program, by reason of a broken stack,
  * by reason of a name that is not known.
  * Private to the summary. CPU time is the samples' weight, see docs/sampling.md.
  */
@@ -29,6 +29,14 @@ struct ep_share_process {
 	uint32_t comm, exe_path; /* of names */
 };
 
+/* Processes that run the same file; of those whose file is not known, that have the same name. */
+struct ep_share_program {
+	uint64_t cpu_ns;
+	uint32_t pid, n_processes;
+	uint32_t comm; /* of names; 0: they have several */
+	uint32_t exe_path;
+};
+
 /* Why samples are not fully named: "toy: gone before it was named". */
 struct ep_share_reason {
 	uint64_t ns;
@@ -39,6 +47,7 @@ struct ep_shares {
 	struct ep_strings *names;
 	struct ep_vec functions; /* struct ep_share_function, by id of names */
 	struct ep_vec processes; /* struct ep_share_process */
+	struct ep_vec programs;	 /* struct ep_share_program, once ep_shares_sort_programs was called */
 	struct ep_vec reasons;	 /* struct ep_share_reason */
 	struct ep_map process_index;
 	/* by enum ep_error, and those of languages; 0: complete */
@@ -62,7 +71,8 @@ int ep_shares_add(struct ep_shares *shares, const struct ep_batch *batch);
 /* Sorts in place, the largest first; rows are not found by id any more. */
 void ep_shares_sort_self(struct ep_shares *shares);
 void ep_shares_sort_total(struct ep_shares *shares);
-void ep_shares_sort_processes(struct ep_shares *shares);
+/* Adds processes up to programs, and sorts these. 0 or -ENOMEM. */
+int ep_shares_sort_programs(struct ep_shares *shares);
 void ep_shares_sort_reasons(struct ep_shares *shares);
 
 #endif

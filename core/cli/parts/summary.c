@@ -16,7 +16,7 @@
 #define WAITED_PART   5 /* who ran for less than a fifth of the time mostly waited */
 #define WAITED_MIN_NS EP_NS_PER_SEC
 #define TOP_FUNCTIONS 15
-#define TOP_PROCESSES 10
+#define TOP_PROGRAMS 10
 #define TOP_EXECUTABLES 10
 #define WALKED_PERCENT 1.0 /* of the ticks due, lost while stacks were walked: worth a word */
 #define DEFAULT_WIDTH 100
@@ -163,23 +163,33 @@ static void print_functions(FILE *out, const struct ep_shares *shares,
 	}
 }
 
-static void print_processes(FILE *out, struct ep_shares *shares, const struct ep_summary_info *info)
+static void print_program(FILE *out, const struct ep_shares *shares,
+			  const struct ep_share_program *program, const struct ep_summary_info *info)
 {
-	const struct ep_share_process *process;
-	char comm[EP_TEXT_BYTES], path[EP_TEXT_BYTES];
+	const char *path = ep_strings_get(shares->names, program->exe_path);
+	const char *slash = strrchr(path, '/');
+	const char *name = program->comm || !slash ? ep_strings_get(shares->names, program->comm)
+						   : slash + 1;
+	char pids[32], fit_name[EP_TEXT_BYTES], fit_path[EP_TEXT_BYTES];
 
-	ep_shares_sort_processes(shares);
-	process = shares->processes.data;
-	for (size_t i = 0; i < EP_MIN(shares->processes.len, (size_t)TOP_PROCESSES); i++) {
-		ep_text_fit(ep_strings_get(shares->names, process[i].comm), 16, comm);
-		ep_text_fit(ep_strings_get(shares->names, process[i].exe_path), info->width - 40,
-			    path);
-		fprintf(out, "  %6.2f %%  %8u  %-*s%s\n",
-			ep_text_percent(process[i].cpu_ns, shares->cpu_ns), process[i].pid,
-			path[0] ? 18 : 0, comm, path);
-	}
-	if (shares->processes.len > TOP_PROCESSES)
-		fprintf(out, "  and %zu more\n", shares->processes.len - TOP_PROCESSES);
+	snprintf(pids, sizeof(pids), program->n_processes > 1 ? "%u pids" : "%u",
+		 program->n_processes > 1 ? program->n_processes : program->pid);
+	fprintf(out, "  %6.2f %%  %8s  %-*s%s\n", ep_text_percent(program->cpu_ns, shares->cpu_ns),
+		pids, path[0] ? 18 : 0, ep_text_fit(name, 16, fit_name),
+		ep_text_fit(path, info->width - 40, fit_path));
+}
+
+static int print_programs(FILE *out, struct ep_shares *shares, const struct ep_summary_info *info)
+{
+	int r = ep_shares_sort_programs(shares);
+	size_t n = shares->programs.len;
+
+	for (size_t i = 0; r == 0 && i < EP_MIN(n, (size_t)TOP_PROGRAMS); i++)
+		print_program(out, shares,
+			      ep_vec_at(&shares->programs, struct ep_share_program, i), info);
+	if (n > TOP_PROGRAMS)
+		fprintf(out, "  and %zu more\n", n - TOP_PROGRAMS);
+	return r;
 }
 
 static void print_overhead(FILE *out, const struct ep_shares *shares,
@@ -301,7 +311,7 @@ static int print_where_stacks_are_bad(FILE *out, const struct ep_batch *const *b
 	return r;
 }
 
-static void print_tables(FILE *out, struct ep_shares *shares, const struct ep_summary_info *info)
+static int print_tables(FILE *out, struct ep_shares *shares, const struct ep_summary_info *info)
 {
 	ep_shares_sort_self(shares);
 	print_heading(out, info, "      self     total  functions by their own time");
@@ -309,8 +319,8 @@ static void print_tables(FILE *out, struct ep_shares *shares, const struct ep_su
 	ep_shares_sort_total(shares);
 	print_heading(out, info, "      self     total  functions with what they call");
 	print_functions(out, shares, info);
-	print_heading(out, info, "     share       pid  process");
-	print_processes(out, shares, info);
+	print_heading(out, info, "     share       pid  program");
+	return print_programs(out, shares, info);
 }
 
 uint64_t ep_summary_samples(const struct ep_batch *const *batches, size_t n_batches)
@@ -379,7 +389,8 @@ int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_
 		print_names(out, &shares);
 		if (print_where_stacks_are_bad(out, batches, n_batches, &fixed) < 0)
 			r = -ENOMEM;
-		print_tables(out, &shares, &fixed);
+		if (print_tables(out, &shares, &fixed) < 0)
+			r = -ENOMEM;
 	}
 	print_overhead(out, &shares, &fixed);
 	print_files(out, &fixed);

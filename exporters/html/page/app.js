@@ -498,7 +498,7 @@ class App {
 
 // --- groups ---
 
-const GROUPS = {'': null, program: 1, process: 1, thread: 1, container: 1, cpu: 1};
+const GROUPS = {'': null, program: 1, process: 1, thread: 1, user: 1, unit: 1, container: 1, cpu: 1};
 
 // What each row belongs to, and the groups' names. Of two recordings no pid is the same: there names are groups.
 function makeGroups(profile, by, isDiff) {
@@ -517,6 +517,10 @@ function makeGroups(profile, by, isDiff) {
 		const process = processes[thread.process], pid = isDiff || !process.pid ? '' : ` (${process.pid})`;
 		if (by === 'container')
 			return add(process.container, process.container ? `container ${process.container.slice(0, 12)}` : 'no container');
+		if (by === 'user')
+			return add(process.user, process.user ? `user ${process.user}` : 'user unknown');
+		if (by === 'unit')
+			return add(process.unit, process.unit || 'unit unknown');
 		if (by === 'program')
 			return add(process.name, process.name);
 		if (by === 'process')

@@ -4,6 +4,13 @@
 // Every length and every row is checked: what is wrong with a file becomes one sentence. Whatever is absent is
 // unknown, and stays so.
 
+// The innermost unit of systemd in a line of /proc/PID/cgroup, a slice where it is alone; else its whole path.
+function unitOf(line) {
+	const path = line.replace(/^0::/, ''), names = path.split('/');
+	const find = (type) => names.findLast((name) => type.test(name));
+	return find(/.\.(service|scope|socket|mount|swap)$/) || find(/.\.slice$/) || path;
+}
+
 // Decodes one message, which becomes a side of the profile: 0 is what is shown, 1 what it is compared with.
 class Decoder extends Dictionary {
 	constructor(profile, bytes) {
@@ -118,12 +125,13 @@ class Decoder extends Dictionary {
 		const name = String(facts['ebpf_profiler.process.comm'] || facts['process.command'] ||
 			facts['process.executable.name'] || baseName(exe) || (pid ? '?' : 'kernel'));
 		const container = String(facts['container.id'] || '');
+		const user = String(facts['process.owner'] || ''), unit = unitOf(String(facts['process.linux.cgroup'] || ''));
 		const key = JSON.stringify([pid, facts['process.creation.time'], facts['ebpf_profiler.process.image'], exe,
-			name, container]);
+			name, container, user, unit]);
 		let process = this.processOf.get(key);
 		if (process === undefined) {
 			process = this.profile.processes.length;
-			this.profile.processes.push({pid, exe, name, container});
+			this.profile.processes.push({pid, exe, name, container, user, unit});
 			this.processOf.set(key, process);
 		}
 		return process;

@@ -9,7 +9,7 @@ const KEY_SHEET = [
 	['+ \u2212 0', 'nearer, farther, all'], ['/', 'search'],
 	['n N', 'next, previous hit'], ['c', 'callers and callees of the frame'],
 	['k', 'keep only stacks with the frame, or the group'], ['h', 'hide stacks with the frame, or the group'],
-	['u', 'all filters off'], ['g', 'group by program, process, thread, container, CPU'],
+	['u', 'all filters off'], ['g', 'group by program, process, thread, user, unit, container, CPU'],
 	['t', 'CPU time or 20 ms grid'], ['r', 'to the strip: arrows move the range'],
 	['[ ]', 'range earlier, later'], ['l', 'to the legend'],
 	['s', 'sort by self or total'], ['d', 'light or dark'],

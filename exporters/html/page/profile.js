@@ -86,7 +86,7 @@ class Profile {
 		this.rowSamples = new Floats();
 		this.reasons = [''];
 		this.threads = []; // {process, tid, name, nameRow}
-		this.processes = []; // {pid, exe, name, container, key}
+		this.processes = []; // {pid, exe, name, container, user, unit, key}
 		this.texts = [];   // of each side
 		this.sides = [];   // what each says of itself
 	}

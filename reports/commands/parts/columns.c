@@ -29,6 +29,10 @@ const struct ep_columns ep_columns[] = {
 		{{EP_COLUMN_PID, "pid", "pid", false, true}, SHOWN(NUMBER, "tid"), KEY(NAME, "thread"), OWNER}},
 	[EP_TALLY_CONTAINER] = {"container", "(outside of any container)", NULL, "[none]", false,
 		{KEY(NAME, "container")}},
+	[EP_TALLY_PROGRAM] = {"program", "[unknown]", NULL, NULL, false, {KEY(NAME, "program")}},
+	[EP_TALLY_COMM] = {"name of process", "[unknown]", NULL, NULL, false, {KEY(NAME, "comm")}},
+	[EP_TALLY_USER] = {"user", "[unknown]", NULL, NULL, false, {KEY(NAME, "user")}},
+	[EP_TALLY_UNIT] = {"unit", "[unknown]", NULL, NULL, false, {KEY(NAME, "unit")}},
 	[EP_TALLY_CPU] = {"CPU", "", NULL, NULL, false, {KEY(NUMBER, "cpu")}},
 };
 /* clang-format on */
@@ -115,6 +119,12 @@ const char *ep_column_name(const struct ep_tally *tally, const struct ep_tally_r
 		snprintf(buf, EP_COLUMN_BYTES, other[0] ? "%-16s  %s" : "%s",
 			 ep_text_fit(name, 16, fit), other);
 		return buf;
+	case EP_TALLY_PROGRAM:
+		other = strrchr(name, '/');
+		if (!other)
+			break;
+		snprintf(buf, EP_COLUMN_BYTES, "%-16s  %s", ep_text_fit(other + 1, 16, fit), name);
+		return buf;
 	case EP_TALLY_THREAD:
 		other = ep_column_cell(tally, row, EP_COLUMN_COMM).text;
 		if (!is_top) {
@@ -131,6 +141,10 @@ const char *ep_column_name(const struct ep_tally *tally, const struct ep_tally_r
 	case EP_TALLY_LINE:
 	case EP_TALLY_KIND:
 	case EP_TALLY_CONTAINER:
+	case EP_TALLY_COMM:
+	case EP_TALLY_USER:
+	case EP_TALLY_UNIT:
+	case EP_TALLY_COUNT:
 		break;
 	}
 	return name[0] ? name : nameless;

@@ -37,6 +37,17 @@ static int set_amount(void *arg, const struct ep_cli_option *option, const char 
 	return 0;
 }
 
+static int set_by(void *arg, const struct ep_cli_option *option, const char *value, char *error)
+{
+	struct ep_diff_args *args = arg;
+
+	if (ep_tally_parse_by(value, &args->by) == 0 &&
+	    (args->by == EP_TALLY_FUNCTION || ep_group_is_possible(args->by)))
+		return 0;
+	return ep_cli_fail(error, "--%s takes function, program, comm, user, unit or container, "
+				  "not '%.64s'", option->name, value);
+}
+
 static int add_base(void *arg, const struct ep_cli_option *option, const char *value, char *error)
 {
 	struct ep_diff_args *args = arg;
@@ -54,6 +65,9 @@ static int add_base(void *arg, const struct ep_cli_option *option, const char *v
 static const struct ep_cli_option options[] = {
 	{"base", 0, EP_CLI_SET, .value = "FILE", .set = add_base,
 	 .help = "a profile of the earlier side; can be repeated, all others are the later side"},
+	{"by", 0, EP_CLI_SET, .value = "WHAT", .set = set_by,
+	 .help = "what is compared: function (if nothing is said), program, comm, user, unit or "
+		 "container"},
 	{"absolute", 0, EP_CLI_SWITCH, .which = EP_MOVERS_PER_SECOND, .set = set_amount,
 	 .help = "CPU time per second of recording, not shares of each profile: of a service under "
 		 "equal load"},

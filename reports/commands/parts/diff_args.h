@@ -5,6 +5,7 @@
 #define EP_REPORTS_DIFF_ARGS_H
 
 #include "reports/commands/parts/view_args.h"
+#include "reports/view/group.h"
 #include "reports/view/movers.h"
 
 #define EP_DIFF_MAX_BASES 64
@@ -22,6 +23,7 @@ struct ep_diff_args {
 	double fail_above;
 	const char *fail_above_text;
 	enum ep_movers_amount amount;
+	enum ep_tally_by by; /* EP_TALLY_FUNCTION, or what ep_group_is_possible (reports/view/group.h) */
 	bool json, force;
 };
 

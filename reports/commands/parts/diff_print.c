@@ -47,6 +47,12 @@ static struct scale scale_of(const struct ep_movers *movers, enum ep_movers_amou
 	return (struct scale){100, " %", " points", "shares of each profile"};
 }
 
+/* "function", "functions"; of a name that is the name of a process. */
+static const char *thing_of(enum ep_tally_by by)
+{
+	return by == EP_TALLY_COMM ? "process name" : ep_tally_by_name(by);
+}
+
 /* --- text ------------------------------------------------------------------------------------ */
 
 static void print_side(FILE *out, const char *letter, const char *title, struct ep_movers_sum sum,
@@ -132,7 +138,8 @@ static void print_row(FILE *out, const struct ep_movers *movers, const struct ep
 		other_amount(movers, change, print->amount, EP_MOVERS_B, b, sizeof(b)),
 		mover->name[0] ? ep_text_fit_name(mover->name,
 					     EP_MAX(print->width, column + 12u) - column, name)
-			       : "[no name]");
+		: print->by == EP_TALLY_FUNCTION ? "[no name]"
+						 : "[unknown]");
 }
 
 static bool shows_nothing(const struct ep_movers_change *change, double times)
@@ -179,8 +186,9 @@ static double largest_share(const struct ep_movers *movers)
 	return (double)most / (double)ep_movers_sum(movers, EP_MOVERS_A).count;
 }
 
-static void print_power(FILE *out, const struct ep_movers *movers, enum ep_movers_amount amount)
+static void print_power(FILE *out, const struct ep_movers *movers, const struct ep_diff_print *print)
 {
+	enum ep_movers_amount amount = print->amount;
 	double share = largest_share(movers), least = ep_diff_least_change(movers, amount, 0);
 	double more = ep_diff_least_change(movers, amount, share);
 	const char *unit = scale_of(movers, amount).delta;
@@ -189,8 +197,8 @@ static void print_power(FILE *out, const struct ep_movers *movers, enum ep_mover
 		fprintf(out, "these samples are too few to show any change\n");
 		return;
 	}
-	fprintf(out, "the least change that these samples can show: %.2f%s of a new function",
-		least, unit);
+	fprintf(out, "the least change that these samples can show: %.2f%s of a new %s", least, unit,
+		thing_of(print->by));
 	if (isfinite(more))
 		fprintf(out, ", %.2f more of one with %.1f %%\n", more, share * 100);
 	else
@@ -209,6 +217,27 @@ static void print_lengths(FILE *out, const struct ep_movers *movers, enum ep_mov
 			b / a);
 }
 
+/* Of functions those that call others are there with what they call as well. */
+static void print_tables(FILE *out, struct ep_movers *movers, const struct ep_diff_print *print)
+{
+	bool calls = print->by == EP_TALLY_FUNCTION;
+	const char *with = calls ? ", with what they call" : "";
+	char heading[80];
+
+	ep_movers_sort(movers, false);
+	snprintf(heading, sizeof(heading), "%ss%s", thing_of(print->by),
+		 calls ? " by their own time" : "");
+	print_table(out, movers, print, EP_MOVER_STAYS, false, heading);
+	ep_movers_sort(movers, true);
+	if (calls)
+		print_table(out, movers, print, EP_MOVER_STAYS, true,
+			    "functions with what they call");
+	snprintf(heading, sizeof(heading), "%ss that only B has%s", thing_of(print->by), with);
+	print_table(out, movers, print, EP_MOVER_NEW, true, heading);
+	snprintf(heading, sizeof(heading), "%ss that only A has%s", thing_of(print->by), with);
+	print_table(out, movers, print, EP_MOVER_GONE, true, heading);
+}
+
 void ep_diff_print_text(FILE *out, struct ep_movers *movers, const struct ep_diff_print *print)
 {
 	struct ep_diff_print fixed = *print;
@@ -219,23 +248,16 @@ void ep_diff_print_text(FILE *out, struct ep_movers *movers, const struct ep_dif
 	print_side(out, "B", print->title_b, ep_movers_sum(movers, EP_MOVERS_B), fixed.width);
 	if (moved == 0)
 		fprintf(out,
-			"no function of %zu differs by more than chance explains (95 %% for all of them together)\n",
-			all);
+			"no %s of %zu differs by more than chance explains (95 %% for all of them together)\n",
+			thing_of(print->by), all);
 	else
 		fprintf(out,
-			"%zu of %zu functions differ by more than chance explains (95 %% for all of them "
+			"%zu of %zu %ss differ by more than chance explains (95 %% for all of them "
 			"together);\n%s\n",
-			moved, all, scale_of(movers, print->amount).what);
-	print_power(out, movers, print->amount);
+			moved, all, thing_of(print->by), scale_of(movers, print->amount).what);
+	print_power(out, movers, print);
 	print_lengths(out, movers, print->amount);
-	ep_movers_sort(movers, false);
-	print_table(out, movers, &fixed, EP_MOVER_STAYS, false, "functions by their own time");
-	ep_movers_sort(movers, true);
-	print_table(out, movers, &fixed, EP_MOVER_STAYS, true, "functions with what they call");
-	print_table(out, movers, &fixed, EP_MOVER_NEW, true,
-		    "functions that only B has, with what they call");
-	print_table(out, movers, &fixed, EP_MOVER_GONE, true,
-		    "functions that only A has, with what they call");
+	print_tables(out, movers, &fixed);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------ */
@@ -279,8 +301,8 @@ void ep_diff_print_json(FILE *out, const struct ep_movers *movers,
 	put_side(out, "a", print->title_a, ep_movers_sum(movers, EP_MOVERS_A));
 	put_side(out, "b", print->title_b, ep_movers_sum(movers, EP_MOVERS_B));
 	fprintf(out,
-		"\"amounts\": \"%s\", \"confidence\": 0.95, \"functions\": %zu, \"least_change\": ",
-		amounts[print->amount], ep_movers_rows(movers)->len);
+		"\"amounts\": \"%s\", \"confidence\": 0.95, \"%ss\": %zu, \"least_change\": ",
+		amounts[print->amount], ep_tally_by_name(print->by), ep_movers_rows(movers)->len);
 	if (isfinite(least))
 		fprintf(out, "%.9g,\n \"movers\": [", least);
 	else
@@ -288,7 +310,7 @@ void ep_diff_print_json(FILE *out, const struct ep_movers *movers,
 	ep_vec_each(ep_movers_rows(movers), mover) {
 		if (!mover->self.moved && !mover->total.moved)
 			continue;
-		fprintf(out, "%s\n  {\"function\": ", first ? "" : ",");
+		fprintf(out, "%s\n  {\"%s\": ", first ? "" : ",", ep_tally_by_name(print->by));
 		ep_json_put_string(out, mover->name);
 		fprintf(out, ", \"fate\": \"%s\"", fates[ep_mover_fate(mover)]);
 		put_change(out, "self", &mover->self);

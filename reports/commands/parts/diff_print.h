@@ -4,12 +4,14 @@
 #define EP_REPORTS_DIFF_PRINT_H
 
 #include "reports/view/movers.h"
+#include "reports/view/tally.h"
 
 #include <stdio.h>
 
 struct ep_diff_print {
 	const char *title_a, *title_b; /* "a.otlp.gz", "b.otlp.gz and 2 more" */
 	enum ep_movers_amount amount; /* that was compared */
+	enum ep_tally_by by;	      /* of what */
 	uint32_t rows;	    /* of each table; 0: all */
 	unsigned int width; /* columns; 0: 100 */
 	bool color;

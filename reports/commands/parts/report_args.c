@@ -15,18 +15,19 @@
 static int set_by(void *arg, const struct ep_cli_option *option, const char *value, char *error)
 {
 	struct ep_report_args *args = arg;
-	const char *names[EP_TALLY_CPU + 1], *nearest;
+	const char *names[EP_TALLY_COUNT], *nearest;
 
 	args->has_by = true;
 	if (ep_tally_parse_by(value, &args->report.by) == 0)
 		return 0;
-	for (int by = 0; by <= EP_TALLY_CPU; by++)
+	for (int by = 0; by < EP_TALLY_COUNT; by++)
 		names[by] = ep_tally_by_name((enum ep_tally_by)by);
 	nearest = ep_suggest(value, names, EP_LEN(names));
 	if (nearest)
 		return ep_cli_fail(error, "--by takes no such word: did you mean %s?", nearest);
-	return ep_cli_fail(error, "--%s takes function, line, module, kind, process, thread, "
-				     "container or cpu, not '%.64s'", option->name, value);
+	return ep_cli_fail(error, "--%s takes function, line, module, kind, program, comm, process, "
+				  "thread, user, unit, container or cpu, not '%.64s'",
+			   option->name, value);
 }
 
 static int set_what(void *arg, const struct ep_cli_option *option, const char *function,
@@ -94,8 +95,8 @@ static int add_source(void *arg, const struct ep_cli_option *option, const char 
 
 static const struct ep_cli_option options[] = {
 	{"by", 0, EP_CLI_SET, .value = "WHAT", .set = set_by,
-	 .help = "a table by function (if nothing is said), line, module, kind, process, thread, "
-		 "container or cpu"},
+	 .help = "a table by function (if nothing is said), line, module, kind, program, comm, "
+		 "process, thread, user, unit, container or cpu"},
 	{"tree", 0, EP_CLI_SWITCH, .which = EP_REPORT_TREE, .set = set_what,
 	 .help = "the stacks from their roots; indented where they part"},
 	{"callers", 0, EP_CLI_SET, .value = "FUNC", .which = EP_REPORT_CALLERS, .set = set_what,

@@ -33,7 +33,8 @@ const struct ep_syntax ep_top_syntax = {
 	.options = ep_record_options,
 	.lists_no_options = true,
 	.end = "  s          sort by self or by total time\n"
-	       "  g          group by function, process, thread, container, language\n"
+	       "  g          group by function, program, process, thread, user, unit,\n"
+	       "             container, language\n"
 	       "  f or /     only stacks with a function whose name matches a regular expression\n"
 	       "  space      freeze what is shown; once more goes on\n"
 	       "  w          write the last minute into profile-top-TIME.html, or what -o or -f\n"
@@ -46,12 +47,14 @@ const struct ep_syntax ep_top_syntax = {
 	.words = EP_WORDS_COMMAND,
 };
 
-static const enum ep_tally_by groups[] = {EP_TALLY_FUNCTION, EP_TALLY_PROCESS, EP_TALLY_THREAD,
-					  EP_TALLY_CONTAINER, EP_TALLY_KIND};
+static const enum ep_tally_by groups[] = {
+	EP_TALLY_FUNCTION, EP_TALLY_PROGRAM,   EP_TALLY_PROCESS, EP_TALLY_THREAD,
+	EP_TALLY_USER,	   EP_TALLY_UNIT,      EP_TALLY_CONTAINER, EP_TALLY_KIND,
+};
 
 static const char *const help[] = {
 	"s          sort by self or by total time",
-	"g          group by function, process, thread, container, language",
+	"g          group by function, program, process, thread, user, unit, container, language",
 	"f or /     show only stacks with a function that matches a regular expression",
 	"           Enter takes it, an empty one shows all again, Esc leaves it as it was",
 	"space      freeze what is shown; once more goes on",
