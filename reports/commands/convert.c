@@ -14,10 +14,10 @@
 #include "core/cli/stdout_file.h"
 #include "core/config/config.h"
 #include "core/profile/batch.h"
+#include "reports/commands/commands.h"
 #include "reports/commands/debuginfod.h"
 #include "reports/commands/parts/convert_args.h"
 #include "reports/commands/remover.h"
-#include "reports/commands/table.h"
 #include "reports/commands/view_files.h"
 #include "reports/read/reader.h"
 

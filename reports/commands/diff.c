@@ -14,9 +14,9 @@
 #include "core/config/config.h"
 #include "core/profile/batch.h"
 #include "core/profile/labels.h"
+#include "reports/commands/commands.h"
 #include "reports/commands/parts/diff_args.h"
 #include "reports/commands/parts/diff_print.h"
-#include "reports/commands/table.h"
 #include "reports/commands/view_files.h"
 #include "reports/read/reader.h"
 

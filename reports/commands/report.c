@@ -4,9 +4,10 @@
 #include "core/cli/commands.h"
 #include "core/cli/parts/summary.h"
 #include "core/profile/batch.h"
+#include "reports/commands/commands.h"
 #include "reports/commands/parts/report.h"
 #include "reports/commands/parts/report_args.h"
-#include "reports/commands/table.h"
+#include "reports/commands/parts/report_print.h"
 #include "reports/commands/view_files.h"
 #include "reports/read/reader.h"
 

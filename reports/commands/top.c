@@ -15,9 +15,9 @@
 #include "core/cli/parts/privileges.h"
 #include "core/config/config.h"
 #include "core/profile/batch.h"
+#include "reports/commands/commands.h"
 #include "reports/commands/parts/top_view.h"
 #include "reports/commands/screen.h"
-#include "reports/commands/table.h"
 #include "reports/commands/terminal.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `report` prints of a profile that is known. */
 #include "core/cli/parts/text.h"
-#include "reports/commands/parts/report.h"
+#include "reports/commands/parts/json.h"
+#include "reports/commands/parts/report_print.h"
 #include "tests/unit/view_batch.h"
 
 #include <sys/stat.h>
@@ -77,6 +78,11 @@ EP_TEST(tables_of_samples)
 	      HEAD "     share       time       pid  process\n"
 		   "   40.00 %     0.0 ms        20  server\n"
 		   "  and 2 more: -n 0 shows all\n");
+	check(batch, (struct ep_report){.by = EP_TALLY_THREAD, .rows = 2},
+	      HEAD "     share       time       pid       tid  thread\n"
+		   "   40.00 %     0.0 ms        20        20  server\n"
+		   "   30.00 %     0.0 ms        30        30  cat\n"
+		   "  and 1 more: -n 0 shows all\n");
 	check(batch, (struct ep_report){.by = EP_TALLY_CONTAINER},
 	      HEAD "     share       time  container\n"
 		   "   60.00 %     0.0 ms  (outside of any container)\n"
@@ -158,6 +164,23 @@ EP_TEST(lines_are_listed_without_their_source_as_well)
 	assert_non_null(strstr(text, "     0.0 ms     0.0 ms       9\n          .     0.0 ms      12\n"));
 }
 
+EP_TEST(functions_of_one_name_and_file_are_listed_as_one)
+{
+	static const struct made_frame first = {
+		"toyscript", {{"search", .file = "/srv/a.toy", .start_line = 3, .line = 4}}};
+	static const struct made_frame second = {
+		"toyscript", {{"search", .file = "/srv/a.toy", .start_line = 12, .line = 13}}};
+	const struct made_sample samples[] = {
+		{.count = 1, .weight = 10, .stack = {&second}},
+		{.count = 2, .weight = 20, .stack = {&first}},
+	};
+	struct ep_batch *batch = make_batch(NULL, samples, EP_LEN(samples));
+	char *text = print(batch, (struct ep_report){.what = EP_REPORT_LIST, .function = "search", .json = true}, 0);
+
+	assert_non_null(strstr(text, "{\"self\": 30, \"total\": 30, \"name\": \"search\", \"file\": "
+				     "\"/srv/a.toy\", \"start_line\": 3, "));
+}
+
 /* --- where source is looked for --- */
 
 EP_TEST(source_is_found_by_path_tail_package_and_replacement)
@@ -214,11 +237,29 @@ EP_TEST(json_is_an_object)
 		"\"file\": \"a.toy\", \"line\": 1}]}\n");
 }
 
+EP_TEST(json_rows_have_what_is_known)
+{
+	struct ep_batch *batch = view_batch(true);
+	char *text = print(batch, (struct ep_report){.json = true}, 0);
+
+	assert_non_null(strstr(text, "\"total_samples\": 3, \"name\": \"sys_write\"}"));
+	assert_non_null(strstr(text, "\"name\": \"spin\", \"file\": \"b.c\", \"line\": 1, "
+				     "\"module\": \"/usr/bin/program\"}"));
+	text = print(batch, (struct ep_report){.json = true, .by = EP_TALLY_THREAD, .rows = 1}, 0);
+	assert_non_null(strstr(text, "\"by\": \"thread\", \"rows\": [\n  {\"self\": 40, \"total\": 40, "
+				     "\"self_samples\": 4, \"total_samples\": 4, \"pid\": 20, \"tid\": 20, "
+				     "\"thread\": \"server\", \"comm\": \"server\", \"exe\": \"\", "
+				     "\"container\": \"abcdef\"}]}\n"));
+	text = print(batch, (struct ep_report){.json = true, .by = EP_TALLY_MODULE}, 0);
+	assert_non_null(strstr(text, "\"module\": \"/usr/bin/program\"}"));
+	assert_non_null(strstr(text, "\"kind\": \"toy\"}"));
+}
+
 EP_TEST(json_strings_are_escaped)
 {
 	FILE *out = ep_test_print();
 
-	ep_report_json_string(out, "a\"b\\c\n\x7f\xc3\xa4\xff</script>");
+	ep_json_put_string(out, "a\"b\\c\n\x7f\xc3\xa4\xff</script>");
 	assert_string_equal(ep_test_printed(out), "\"a\\\"b\\\\c\\u000a\\u007f\xc3\xa4\\ufffd</script>\"");
 }
 

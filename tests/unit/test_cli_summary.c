@@ -467,3 +467,25 @@ EP_TEST(names_are_cut_in_the_middle_and_made_safe)
 	ep_text_fit(big, 4000, buf);
 	assert_int_equal(strlen(buf), 248 * 4 + 2);
 }
+
+EP_TEST(text_is_broken_at_spaces)
+{
+	static const struct {
+		const char *text, *printed;
+		size_t width, used, indent;
+	} rows[] = {
+		{"one two three", "one two three\n", 13, 0, 2},
+		{"one two three", "one two\n  three\n", 12, 0, 2},
+		{"one two three", "one\n    two\n    three\n", 9, 4, 4},
+		{"a  b\n\n  c d", "a  b\n\n  c d\n", 6, 0, 0},
+		{"averylongword b", "averylongword\n b\n", 5, 0, 1},
+		{"", "\n", 5, 0, 1},
+	};
+
+	for (size_t i = 0; i < EP_LEN(rows); i++) {
+		FILE *out = ep_test_print();
+
+		ep_text_print(out, rows[i].text, rows[i].width, rows[i].used, rows[i].indent);
+		assert_string_equal(ep_test_printed(out), rows[i].printed);
+	}
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/options.h"
 #include "core/base/parse.h"
+#include "core/cli/parts/text.h"
 #include "core/config/problems.h"
 #include "core/config/units.h"
 
@@ -232,32 +233,12 @@ int ep_cli_parse(const struct ep_syntax *syntax, int argc, char **argv, void *ar
 
 /* --- help ------------------------------------------------------------------------------------ */
 
-/*
- * Text of which the first line begins where `used` columns are, the others at `indent`. A line that
- * fits stays as it is, so that what is laid out by hand does.
- */
-static void print_wrapped(FILE *out, const char *text, size_t used, size_t indent)
-{
-	for (;; used = indent) {
-		size_t bytes = strcspn(text, "\n"), width = WIDTH - used;
-
-		if (bytes > width)
-			for (bytes = width; bytes > 1 && text[bytes] != ' ';)
-				bytes--;
-		fprintf(out, "%.*s\n", (int)bytes, text);
-		text += bytes + (text[bytes] != '\0');
-		if (!*text)
-			return;
-		fprintf(out, "%*s", *text == '\n' ? 0 : (int)indent, "");
-	}
-}
-
 void ep_syntax_print_row(FILE *out, const char *label, const char *text, size_t column)
 {
 	size_t used = EP_MAX(column, strlen(label) + 4);
 
 	fprintf(out, "  %-*s", (int)used - 2, label);
-	print_wrapped(out, text, used, column);
+	ep_text_print(out, text, WIDTH, used, column);
 }
 
 /* "-F, --freq HZ", "    --force" */
@@ -307,7 +288,7 @@ void ep_syntax_print_usage(FILE *out, const struct ep_syntax *syntax, const char
 
 		snprintf(text, sizeof(text), "%sebpf-profiler %s%s%.*s", before, syntax->name,
 			 syntax->name[0] ? " " : "", (int)bytes, line);
-		print_wrapped(out, text, 0, USAGE_INDENT);
+		ep_text_print(out, text, WIDTH, 0, USAGE_INDENT);
 		line += bytes + (line[bytes] == '\n');
 	}
 }
@@ -315,7 +296,7 @@ void ep_syntax_print_usage(FILE *out, const struct ep_syntax *syntax, const char
 void ep_syntax_print_text(FILE *out, const char *text)
 {
 	fputc('\n', out);
-	print_wrapped(out, text, 0, 0);
+	ep_text_print(out, text, WIDTH, 0, 0);
 }
 
 void ep_syntax_print(FILE *out, const struct ep_syntax *syntax)

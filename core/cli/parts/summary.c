@@ -38,11 +38,6 @@ void ep_summary_style(FILE *out, struct ep_summary_info *info)
 		info->width = window.ws_col;
 }
 
-static double percent(uint64_t part, uint64_t all)
-{
-	return all ? 100.0 * (double)part / (double)all : 0;
-}
-
 static double seconds(uint64_t ns)
 {
 	return (double)ns / (double)EP_NS_PER_SEC;
@@ -81,7 +76,7 @@ static void print_totals(FILE *out, const struct ep_shares *shares,
 	fprintf(out, ": %.2f s of CPU time", seconds(shares->cpu_ns));
 	if (info->n_cpus && wall)
 		fprintf(out, ", %.0f %% of what there was",
-			percent(shares->cpu_ns, wall * info->n_cpus));
+			ep_text_percent(shares->cpu_ns, wall * info->n_cpus));
 	fprintf(out, "\n");
 	if (info->is_target && !shares->lost && ep_summary_waited(shares->cpu_ns, wall, waited))
 		fprintf(out, "%s\n", waited);
@@ -104,10 +99,11 @@ static void print_quality(FILE *out, const struct ep_shares *shares)
 	fprintf(out, "stacks: %" PRIu64 ".%02" PRIu64 " %% complete", complete / 100,
 		complete % 100);
 	if (shares->gap_ns)
-		fprintf(out, " (%.2f %% with a gap)", percent(shares->gap_ns, shares->cpu_ns));
+		fprintf(out, " (%.2f %% with a gap)",
+			ep_text_percent(shares->gap_ns, shares->cpu_ns));
 	if (shares->raw_ns)
 		fprintf(out, " (%.2f %% with code of no file)",
-			percent(shares->raw_ns, shares->cpu_ns));
+			ep_text_percent(shares->raw_ns, shares->cpu_ns));
 	for (;;) {
 		size_t most = EP_ERROR_NONE + 1;
 
@@ -116,7 +112,7 @@ static void print_quality(FILE *out, const struct ep_shares *shares)
 				most = i;
 		if (left[most] == 0)
 			break;
-		fprintf(out, "%s%.2f %% %s", separator, percent(left[most], shares->cpu_ns),
+		fprintf(out, "%s%.2f %% %s", separator, ep_text_percent(left[most], shares->cpu_ns),
 			ep_error_text((uint32_t)most) ? ep_error_text((uint32_t)most) : "?");
 		separator = ", ";
 		left[most] = 0;
@@ -136,10 +132,10 @@ static void print_names(FILE *out, struct ep_shares *shares)
 	fprintf(out, "names: %" PRIu64 ".%02" PRIu64 " %% fully named", named / 100, named % 100);
 	if (shares->no_symbol_ns)
 		fprintf(out, " (%.2f %% with native code that has no symbol)",
-			percent(shares->no_symbol_ns, shares->cpu_ns));
+			ep_text_percent(shares->no_symbol_ns, shares->cpu_ns));
 	ep_shares_sort_reasons(shares);
 	ep_vec_each(&shares->reasons, reason) {
-		fprintf(out, "%s%.2f %% %s", separator, percent(reason->ns, shares->cpu_ns),
+		fprintf(out, "%s%.2f %% %s", separator, ep_text_percent(reason->ns, shares->cpu_ns),
 			ep_strings_get(shares->names, reason->text));
 		separator = ", ";
 	}
@@ -155,8 +151,8 @@ static void print_functions(FILE *out, const struct ep_shares *shares,
 
 	ep_vec_each(&shares->functions, function) {
 		const char *name = ep_strings_get(shares->names, function->name);
-		double self = percent(function->self_ns, shares->cpu_ns);
-		double total = percent(function->total_ns, shares->cpu_ns);
+		double self = ep_text_percent(function->self_ns, shares->cpu_ns);
+		double total = ep_text_percent(function->total_ns, shares->cpu_ns);
 
 		if (ep_text_is_zero(self) && ep_text_is_zero(total))
 			continue;
@@ -179,7 +175,7 @@ static void print_processes(FILE *out, struct ep_shares *shares, const struct ep
 		ep_text_fit(ep_strings_get(shares->names, process[i].exe_path), info->width - 40,
 			    path);
 		fprintf(out, "  %6.2f %%  %8u  %-*s%s\n",
-			percent(process[i].cpu_ns, shares->cpu_ns), process[i].pid,
+			ep_text_percent(process[i].cpu_ns, shares->cpu_ns), process[i].pid,
 			path[0] ? 18 : 0, comm, path);
 	}
 	if (shares->processes.len > TOP_PROCESSES)
@@ -193,14 +189,17 @@ static void print_overhead(FILE *out, const struct ep_shares *shares,
 
 	fprintf(out, "\noverhead: ");
 	if (info->agent_cpu_ns && wall)
-		fprintf(out, "profiler %.2f %% of one CPU, ", percent(info->agent_cpu_ns, wall));
+		fprintf(out, "profiler %.2f %% of one CPU, ",
+			ep_text_percent(info->agent_cpu_ns, wall));
 	if (info->bpf_ns && wall)
-		fprintf(out, "BPF %.2f %%, ", percent(info->bpf_ns, wall));
+		fprintf(out, "BPF %.2f %%, ", ep_text_percent(info->bpf_ns, wall));
 	fprintf(out, "%" PRIu64 " samples lost", shares->lost);
 	if (shares->lost)
-		fprintf(out, " (%.2f %% of the ticks due)", percent(shares->lost, shares->due));
-	if (percent(info->walked, shares->due) >= WALKED_PERCENT)
-		fprintf(out, ", %" PRIu64 " while deep stacks were walked: a lower -F loses less", info->walked);
+		fprintf(out, " (%.2f %% of the ticks due)",
+			ep_text_percent(shares->lost, shares->due));
+	if (ep_text_percent(info->walked, shares->due) >= WALKED_PERCENT)
+		fprintf(out, ", %" PRIu64 " while deep stacks were walked: a lower -F loses less",
+			info->walked);
 	fprintf(out, "\n");
 }
 
@@ -242,7 +241,8 @@ static void print_files(FILE *out, const struct ep_summary_info *info)
 }
 
 /* A language's line says how much of *its* time is complete, and why the rest is not. */
-static void print_kinds(FILE *out, const struct ep_stack_quality *quality, const struct ep_summary_info *info)
+static void print_kinds(FILE *out, const struct ep_stack_quality *quality,
+			const struct ep_summary_info *info)
 {
 	const struct ep_stack_quality_kind *kind;
 	char name[EP_TEXT_BYTES];
@@ -252,11 +252,14 @@ static void print_kinds(FILE *out, const struct ep_stack_quality *quality, const
 		uint64_t complete = ratio_of_10000(kind->complete_ns, kind->cpu_ns);
 		const char *separator = "; ";
 
-		fprintf(out, "  %6.2f %%  %3" PRIu64 ".%02" PRIu64 " %%  %s", percent(kind->cpu_ns, quality->cpu_ns),
-			complete / 100, complete % 100,
-			ep_text_fit(ep_strings_get(quality->names, kind->name), info->width - 24, name));
+		fprintf(out, "  %6.2f %%  %3" PRIu64 ".%02" PRIu64 " %%  %s",
+			ep_text_percent(kind->cpu_ns, quality->cpu_ns), complete / 100,
+			complete % 100,
+			ep_text_fit(ep_strings_get(quality->names, kind->name), info->width - 24,
+				    name));
 		for (uint32_t i = 0; i < kind->n_reasons; i++) {
-			fprintf(out, "%s%.2f %% %s", separator, percent(kind->reasons[i].ns, kind->cpu_ns),
+			fprintf(out, "%s%.2f %% %s", separator,
+				ep_text_percent(kind->reasons[i].ns, kind->cpu_ns),
 				ep_strings_get(quality->names, kind->reasons[i].text));
 			separator = ", ";
 		}
@@ -264,7 +267,8 @@ static void print_kinds(FILE *out, const struct ep_stack_quality *quality, const
 	}
 }
 
-static void print_executables(FILE *out, const struct ep_stack_quality *quality, const struct ep_summary_info *info)
+static void print_executables(FILE *out, const struct ep_stack_quality *quality,
+			      const struct ep_summary_info *info)
 {
 	const struct ep_stack_quality_executable *executable = quality->executables.data;
 	char path[EP_TEXT_BYTES];
@@ -275,14 +279,15 @@ static void print_executables(FILE *out, const struct ep_stack_quality *quality,
 	for (size_t i = 0; i < EP_MIN(quality->executables.len, (size_t)TOP_EXECUTABLES); i++) {
 		const char *text = ep_strings_get(quality->names, executable[i].path);
 
-		fprintf(out, "  %6.2f %%  %6.2f %%  %s\n", percent(executable[i].cut_ns, quality->cpu_ns),
-			percent(executable[i].unnamed_ns, quality->cpu_ns),
+		fprintf(out, "  %6.2f %%  %6.2f %%  %s\n",
+			ep_text_percent(executable[i].cut_ns, quality->cpu_ns),
+			ep_text_percent(executable[i].unnamed_ns, quality->cpu_ns),
 			text[0] ? ep_text_fit(text, info->width - 22, path) : "[no file]");
 	}
 }
 
-static int print_where_stacks_are_bad(FILE *out, const struct ep_batch *const *batches, size_t n_batches,
-				      const struct ep_summary_info *info)
+static int print_where_stacks_are_bad(FILE *out, const struct ep_batch *const *batches,
+				      size_t n_batches, const struct ep_summary_info *info)
 {
 	ep_cleanup(ep_stack_quality_fini) struct ep_stack_quality quality;
 	int r = ep_stack_quality_init(&quality);

@@ -19,8 +19,8 @@ static size_t code_point_bytes(const char *text)
 }
 
 /*
- * Marks that turn the direction of text or end a line: U+061C, U+200E, U+200F, U+2028 to U+202E, U+2066 to
- * U+2069. What follows them on a terminal would not be read as it is.
+ * Marks that turn the direction of text or end a line: U+061C, U+200E, U+200F, U+2028 to U+202E,
+ * U+2066 to U+2069. What follows them on a terminal would not be read as it is.
  */
 static bool turns_text(const unsigned char *text, size_t n)
 {
@@ -40,7 +40,8 @@ static bool is_printable(const char *text, size_t n)
 
 	if (n == 1)
 		return c >= 0x20 && c < 0x7f;
-	return (c != 0xc2 || (unsigned char)text[1] >= 0xa0) && !turns_text((const unsigned char *)text, n);
+	return (c != 0xc2 || (unsigned char)text[1] >= 0xa0) &&
+	       !turns_text((const unsigned char *)text, n);
 }
 
 static size_t count_columns(const char *text)
@@ -161,4 +162,26 @@ const char *ep_text_shell(const char *text, char *buf, size_t size)
 	buf[len++] = '\'';
 	buf[len] = '\0';
 	return buf;
+}
+
+void ep_text_print(FILE *out, const char *text, size_t width, size_t used, size_t indent)
+{
+	for (;; used = indent) {
+		size_t line = strcspn(text, "\n"), bytes = line;
+
+		while (used + bytes > width) {
+			const char *space = memrchr(text, ' ', bytes);
+
+			if (!space) { /* a word that is wider stands whole */
+				bytes = EP_MIN(strcspn(text, " "), line);
+				break;
+			}
+			bytes = (size_t)(space - text);
+		}
+		fprintf(out, "%.*s\n", (int)bytes, text);
+		text += bytes + (text[bytes] != '\0');
+		if (!*text)
+			return;
+		fprintf(out, "%*s", *text == '\n' ? 0 : (int)indent, "");
+	}
 }

@@ -2,7 +2,7 @@
 #include "reports/commands/parts/diff_print.h"
 #include "core/base/clock.h"
 #include "core/cli/parts/text.h"
-#include "reports/commands/parts/report.h"
+#include "reports/commands/parts/json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -49,11 +49,13 @@ static struct scale scale_of(const struct ep_movers *movers, enum ep_movers_amou
 
 /* --- text ------------------------------------------------------------------------------------ */
 
-static void print_side(FILE *out, const char *letter, const char *title, struct ep_movers_sum sum, unsigned int width)
+static void print_side(FILE *out, const char *letter, const char *title, struct ep_movers_sum sum,
+		       unsigned int width)
 {
 	char buf[EP_TEXT_BYTES];
 
-	fprintf(out, "%s: %s: %" PRIu64 " samples", letter, ep_text_fit(title, width - 50, buf), sum.count);
+	fprintf(out, "%s: %s: %" PRIu64 " samples", letter, ep_text_fit(title, width - 50, buf),
+		sum.count);
 	if (sum.duration_ns)
 		fprintf(out, " in %.1f s", (double)sum.duration_ns / (double)EP_NS_PER_SEC);
 	if (strcmp(sum.unit, "nanoseconds") == 0)
@@ -140,8 +142,9 @@ static bool shows_nothing(const struct ep_movers_change *change, double times)
 }
 
 /* One table: of what moved, those with this fate. What calls nothing is in the first alone. */
-static void print_table(FILE *out, const struct ep_movers *movers, const struct ep_diff_print *print,
-			enum ep_mover_fate fate, bool total, const char *heading)
+static void print_table(FILE *out, const struct ep_movers *movers,
+			const struct ep_diff_print *print, enum ep_mover_fate fate, bool total,
+			const char *heading)
 {
 	struct scale scale = scale_of(movers, print->amount);
 	const struct ep_mover *mover;
@@ -215,7 +218,8 @@ void ep_diff_print_text(FILE *out, struct ep_movers *movers, const struct ep_dif
 	print_side(out, "A", print->title_a, ep_movers_sum(movers, EP_MOVERS_A), fixed.width);
 	print_side(out, "B", print->title_b, ep_movers_sum(movers, EP_MOVERS_B), fixed.width);
 	if (moved == 0)
-		fprintf(out, "no function of %zu differs by more than chance explains (95 %% for all of them together)\n",
+		fprintf(out,
+			"no function of %zu differs by more than chance explains (95 %% for all of them together)\n",
 			all);
 	else
 		fprintf(out,
@@ -239,16 +243,19 @@ void ep_diff_print_text(FILE *out, struct ep_movers *movers, const struct ep_dif
 static void put_side(FILE *out, const char *key, const char *title, struct ep_movers_sum sum)
 {
 	fprintf(out, "\"%s\": {\"profile\": ", key);
-	ep_report_json_string(out, title);
-	fprintf(out, ", \"samples\": %" PRIu64 ", \"weight\": %" PRIu64 ", \"unit\": ", sum.count, sum.weight);
-	ep_report_json_string(out, sum.unit);
+	ep_json_put_string(out, title);
+	fprintf(out, ", \"samples\": %" PRIu64 ", \"weight\": %" PRIu64 ", \"unit\": ", sum.count,
+		sum.weight);
+	ep_json_put_string(out, sum.unit);
 	fprintf(out, ", \"duration_ns\": %" PRIu64 "},\n ", sum.duration_ns);
 }
 
 static void put_change(FILE *out, const char *key, const struct ep_movers_change *change)
 {
-	fprintf(out, ",\n   \"%s\": {\"a\": %.9g, \"b\": %.9g, \"difference\": %.9g, \"low\": %.9g, \"high\": %.9g", key,
-		change->a, change->b, change->b - change->a, change->difference.low, change->difference.high);
+	fprintf(out,
+		",\n   \"%s\": {\"a\": %.9g, \"b\": %.9g, \"difference\": %.9g, \"low\": %.9g, \"high\": %.9g",
+		key, change->a, change->b, change->b - change->a, change->difference.low,
+		change->difference.high);
 	fprintf(out,
 		", \"moved\": %s, \"samples\": [%" PRIu64 ", %" PRIu64 "], \"weight\": [%" PRIu64
 		", %" PRIu64 "]}",
@@ -258,7 +265,8 @@ static void put_change(FILE *out, const char *key, const struct ep_movers_change
 }
 
 /* Movers alone: of the others nothing is known but that they may be equal. */
-void ep_diff_print_json(FILE *out, const struct ep_movers *movers, const struct ep_diff_print *print)
+void ep_diff_print_json(FILE *out, const struct ep_movers *movers,
+			const struct ep_diff_print *print)
 {
 	static const char *const fates[] = {"stays", "new", "gone"};
 	static const char *const amounts[] = {"share", "weight per second",
@@ -281,7 +289,7 @@ void ep_diff_print_json(FILE *out, const struct ep_movers *movers, const struct 
 		if (!mover->self.moved && !mover->total.moved)
 			continue;
 		fprintf(out, "%s\n  {\"function\": ", first ? "" : ",");
-		ep_report_json_string(out, mover->name);
+		ep_json_put_string(out, mover->name);
 		fprintf(out, ", \"fate\": \"%s\"", fates[ep_mover_fate(mover)]);
 		put_change(out, "self", &mover->self);
 		put_change(out, "total", &mover->total);

@@ -9,12 +9,10 @@
 
 #include "reports/commands/parts/source.h"
 #include "reports/view/tally.h"
-#include "reports/view/tree.h"
 
 #include <stdio.h>
 
 struct ep_batch;
-struct ep_quality;
 
 enum ep_report_what {
 	EP_REPORT_TABLE,
@@ -39,37 +37,5 @@ struct ep_report {
 	bool color;
 	const struct ep_source_rules *sources;
 };
-
-/* 0, -ENOMEM, -EIO; -ENOENT: no function is called so (nothing is printed then). */
-int ep_report_print(const struct ep_report *report);
-
-/* --- between report*.c ----------------------------------------------------------------------- */
-
-/* Lines of one function in one file, which `list` shows together. */
-struct ep_report_function {
-	uint32_t name, file;  /* rows of strings */
-	uint32_t start_line;  /* 0: not known */
-	uint64_t self, total; /* of all functions of that name */
-	size_t first_row,
-		n_rows; /* of the tally, which is sorted by function, file and line then */
-};
-
-bool ep_report_is_time(const struct ep_batch *batch);
-const char *ep_report_unit(const struct ep_batch *batch);
-/* "1.23 s", "12.0 ms", or the number where it is no time. */
-const char *ep_report_weight(const struct ep_batch *batch, uint64_t weight, char *buf, size_t size);
-void ep_report_json_string(FILE *out, const char *text);
-
-int ep_report_text_head(const struct ep_report *report, const struct ep_quality *quality);
-int ep_report_text_table(const struct ep_report *report, const struct ep_tally *tally);
-int ep_report_text_tree(const struct ep_report *report, const struct ep_tree *tree, uint64_t all);
-int ep_report_text_function(const struct ep_report *report, const struct ep_tally *lines,
-			    const struct ep_report_function *function);
-
-void ep_report_json_head(const struct ep_report *report, const struct ep_quality *quality);
-void ep_report_json_table(const struct ep_report *report, const struct ep_tally *tally);
-void ep_report_json_tree(const struct ep_report *report, const struct ep_tree *tree, uint64_t all);
-int ep_report_json_function(const struct ep_report *report, const struct ep_tally *lines,
-			    const struct ep_report_function *function, bool first);
 
 #endif

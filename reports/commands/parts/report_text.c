@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "reports/commands/parts/report_text.h"
 #include "core/base/clock.h"
 #include "core/cli/parts/text.h"
 #include "core/profile/labels.h"
 #include "ebpf-profiler/batch.h"
-#include "reports/commands/parts/report.h"
-#include "reports/view/quality.h"
+#include "reports/commands/parts/columns.h"
+#include "reports/commands/parts/weight.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +17,6 @@
 #define MIN_WIDTH	  80
 #define MIN_NAME	  10 /* columns that a name has, whatever stands after it */
 #define MAX_REASONS	  4
-#define WEIGHT_BYTES	  32
 #define WHERE_BYTES	  1280
 #define WHERE_COLUMNS	  24
 #define LIST_CONTEXT	  4  /* source lines around those with samples */
@@ -25,11 +25,6 @@
 static unsigned int width_of(const struct ep_report *report)
 {
 	return report->width ? EP_MAX(report->width, (unsigned int)MIN_WIDTH) : NO_TERMINAL_WIDTH;
-}
-
-static double percent(uint64_t part, uint64_t all)
-{
-	return all ? 100.0 * (double)part / (double)all : 0;
 }
 
 /* Rounded down, so that 100 % means all of it. */
@@ -57,35 +52,12 @@ static const char *string_at(const struct ep_batch *batch, uint32_t string)
 
 /* --- head ------------------------------------------------------------------------------------ */
 
-/* Prints one line of text as several that are no wider than the terminal; those after the first are
- * indented. */
-static void print_wrapped(const struct ep_report *report, const char *text)
-{
-	size_t width = width_of(report), column = 0;
-
-	while (*text) {
-		size_t word = strcspn(text, " ");
-
-		if (column && column + 1 + word > width) {
-			fprintf(report->out, "\n  ");
-			column = 2;
-		} else if (column) {
-			fputc(' ', report->out);
-			column++;
-		}
-		fwrite(text, 1, word, report->out);
-		column += word;
-		text += word + (text[word] == ' ');
-	}
-	fputc('\n', report->out);
-}
-
 static int print_buffer(const struct ep_report *report, struct ep_vec *text, int r)
 {
 	if (r == 0)
 		r = ep_vec_append(text, NULL, 1);
 	if (r == 0)
-		print_wrapped(report, text->data);
+		ep_text_print(report->out, text->data, width_of(report), 0, 2);
 	text->len = 0;
 	return r == -E2BIG ? 0 : r;
 }
@@ -94,7 +66,7 @@ static int say_totals(const struct ep_report *report, const struct ep_quality *q
 		      struct ep_vec *text)
 {
 	const struct ep_batch *batch = report->batch;
-	char buf[EP_TEXT_BYTES], weight[WEIGHT_BYTES];
+	char buf[EP_TEXT_BYTES], weight[EP_WEIGHT_BYTES];
 	int r = ep_vec_printf(text, "%s: %" PRIu64 " sample%s",
 			      ep_text_fit(report->title, 200, buf), quality->samples,
 			      quality->samples == 1 ? "" : "s");
@@ -106,17 +78,17 @@ static int say_totals(const struct ep_report *report, const struct ep_quality *q
 		r = ep_vec_printf(text, " at %u Hz", batch->period_hz);
 	if (r == 0 && batch->host_name[0])
 		r = ep_vec_printf(text, " on %s", ep_text_fit(batch->host_name, 64, buf));
-	ep_report_weight(batch, quality->weight, weight, sizeof(weight));
-	if (r == 0 && ep_report_is_time(batch))
+	ep_weight_text(batch, quality->weight, weight, sizeof(weight));
+	if (r == 0 && ep_weight_is_time(batch))
 		r = ep_vec_printf(text, ": %s of CPU time", weight);
 	else if (r == 0)
 		r = ep_vec_printf(text, ": %s %s of %s", weight,
-				  ep_text_fit(ep_report_unit(batch), 64, buf), batch->sample_type);
+				  ep_text_fit(ep_weight_unit(batch), 64, buf), batch->sample_type);
 	if (r == 0 && batch->lost_samples)
 		r = ep_vec_printf(text, "; %" PRIu64 " sample%s lost%s (%.2f %% of the ticks due)",
 				  batch->lost_samples, batch->lost_samples == 1 ? "" : "s",
 				  report->filtered ? " in the whole recording" : "",
-				  percent(batch->lost_samples,
+				  ep_text_percent(batch->lost_samples,
 					  ep_batch_due_samples(batch, quality->samples)));
 	return r;
 }
@@ -132,7 +104,7 @@ static int say_reasons(const struct ep_report *report, const struct ep_vec *reas
 		const char *why = string_at(report->batch, reason[i].text);
 
 		r = ep_vec_printf(text, "%s %.2f %% %s", i ? "," : ";",
-				  percent(reason[i].weight, all),
+				  ep_text_percent(reason[i].weight, all),
 				  ep_text_fit(why[0] ? why : "for no known reason", 100, buf));
 	}
 	return r == 0 && reasons->len > MAX_REASONS ? ep_vec_printf(text, ", and others") : r;
@@ -157,7 +129,7 @@ int ep_report_text_head(const struct ep_report *report, const struct ep_quality 
 			  percent_down(quality->named, quality->weight));
 	if (r == 0 && quality->no_symbol)
 		r = ep_vec_printf(&text, " (%.2f %% with native code that has no symbol)",
-				  percent(quality->no_symbol, quality->weight));
+				  ep_text_percent(quality->no_symbol, quality->weight));
 	r = r == 0 ? say_reasons(report, &quality->unnamed, quality->weight, &text) : r;
 	return print_buffer(report, &text, r);
 }
@@ -186,11 +158,11 @@ static const char *put_place(const char *path, uint32_t line, char *buf)
  * "  [libc.so.6]" or "  report.py:12", or nothing. A name that several functions have stands with
  * its place, and with the whole path where even that is not its own.
  */
-static const char *describe_function(const struct ep_batch *batch, const struct ep_labels *labels,
+static const char *describe_function(const struct ep_tally *tally, const struct ep_labels *labels,
 				     const struct ep_tally_row *row, char *buf)
 {
-	const struct ep_place place = {string_at(batch, row->name), string_at(batch, row->file),
-				       row->number};
+	const struct ep_place place = ep_column_place(tally, row);
+	const struct ep_batch *batch = tally->batch;
 	char text[EP_TEXT_BYTES], where[WHERE_BYTES];
 	const char *path;
 
@@ -209,131 +181,63 @@ static const char *describe_function(const struct ep_batch *batch, const struct 
 	return buf;
 }
 
-static const char *describe_line(const struct ep_batch *batch, const struct ep_tally_row *row,
-				 char *buf)
+static void print_row(const struct ep_report *report, const struct ep_tally *tally,
+		      const struct ep_labels *labels, const struct ep_tally_row *row)
 {
-	buf[0] = '\0';
-	return row->file ? put_place(base_name(string_at(batch, row->file)), row->number, buf)
-			 : buf;
-}
+	char where[WHERE_BYTES] = "", weight[EP_WEIGHT_BYTES], numbers[EP_COLUMN_BYTES],
+	     name[EP_COLUMN_BYTES], fit[EP_TEXT_BYTES];
+	bool has_self = ep_columns[tally->by].has_self;
+	unsigned int width = width_of(report), used;
 
-static void print_named(const struct ep_report *report, const char *name, const char *where,
-			unsigned int used)
-{
-	unsigned int taken = used + (unsigned int)strlen(where), width = width_of(report);
-	unsigned int room = taken + MIN_NAME < width ? width - taken : MIN_NAME;
-	char buf[EP_TEXT_BYTES];
-
-	fprintf(report->out, "%s%s\n", ep_text_fit_name(name[0] ? name : "[unknown]", room, buf),
+	if (tally->by == EP_TALLY_FUNCTION)
+		describe_function(tally, labels, row, where);
+	else if (tally->by == EP_TALLY_LINE && row->file)
+		put_place(base_name(string_at(report->batch, row->file)), row->number, where);
+	ep_weight_text(report->batch, has_self && !report->by_total ? row->self : row->total,
+		       weight, sizeof(weight));
+	ep_column_numbers(tally->by, tally, row, false, numbers);
+	used = (has_self ? 33 : 23) + (unsigned int)(strlen(numbers) + strlen(where));
+	if (has_self)
+		fprintf(report->out, "  %6.2f %%", ep_text_percent(row->self, tally->weight));
+	fprintf(report->out, "  %6.2f %%  %9s  %s%s%s\n",
+		ep_text_percent(row->total, tally->weight), weight, numbers,
+		ep_text_fit_name(ep_column_name(tally, row, false, name),
+				 EP_MAX(width, used + MIN_NAME) - used, fit),
 		where);
 }
 
-static void print_frame_row(const struct ep_report *report, const struct ep_tally *tally,
-			    const struct ep_labels *labels, const struct ep_tally_row *row)
+static void print_table_heading(const struct ep_report *report, enum ep_tally_by by)
 {
-	char where[WHERE_BYTES] = "", weight[WEIGHT_BYTES];
-	const char *name = string_at(report->batch, row->name);
-	char bracketed[EP_TEXT_BYTES + 8], buf[EP_TEXT_BYTES];
+	const struct ep_columns *columns = &ep_columns[by];
+	char text[EP_COLUMN_BYTES + 64], numbers[EP_COLUMN_BYTES];
 
-	ep_report_weight(report->batch, report->by_total ? row->total : row->self, weight,
-			 sizeof(weight));
-	fprintf(report->out, "  %6.2f %%  %6.2f %%  %9s  ", percent(row->self, tally->weight),
-		percent(row->total, tally->weight), weight);
-	if (tally->by == EP_TALLY_FUNCTION)
-		describe_function(report->batch, labels, row, where);
-	else if (tally->by == EP_TALLY_LINE)
-		describe_line(report->batch, row, where);
-	if (tally->by == EP_TALLY_MODULE && !row->number) {
-		snprintf(bracketed, sizeof(bracketed), "[%s]",
-			 ep_text_fit(name[0] ? name : "unknown", 100, buf));
-		name = bracketed;
-	}
-	print_named(report, name, where, 33);
-}
-
-static void print_sample_row(const struct ep_report *report, const struct ep_tally *tally,
-			     const struct ep_tally_row *row)
-{
-	const struct ep_batch *batch = report->batch;
-	const char *name = string_at(batch, row->name), *path;
-	char weight[WEIGHT_BYTES], text[EP_TEXT_BYTES];
-
-	ep_report_weight(batch, row->total, weight, sizeof(weight));
-	fprintf(report->out, "  %6.2f %%  %9s  ", percent(row->total, tally->weight), weight);
-	switch (tally->by) {
-	case EP_TALLY_PROCESS:
-		path = string_at(batch, batch->process_exe_path[row->process]);
-		fprintf(report->out, path[0] ? "%8u  %-16s  " : "%8u  %s\n",
-			batch->process_pid[row->process], ep_text_fit(name, 16, text));
-		if (path[0])
-			print_named(report, path, "", 50);
-		return;
-	case EP_TALLY_THREAD:
-		fprintf(report->out, "%8u  %8u  ", batch->process_pid[row->process], row->number);
-		print_named(report,
-			    name[0] ? name : string_at(batch, batch->process_comm[row->process]),
-			    "", 43);
-		return;
-	case EP_TALLY_CONTAINER:
-		print_named(report, name[0] ? name : "(outside of any container)", "", 23);
-		return;
-	default:
-		fprintf(report->out, "CPU %u\n", row->number);
-	}
-}
-
-static int learn_functions(struct ep_labels *labels, const struct ep_tally *tally)
-{
-	const struct ep_tally_row *row;
-	int r = 0;
-
-	ep_vec_each (&tally->rows, row) {
-		const struct ep_place place = {string_at(tally->batch, row->name),
-					       string_at(tally->batch, row->file), row->number};
-
-		r = r < 0 ? r : ep_labels_learn_place(labels, 0, &place);
-	}
-	return r;
+	snprintf(text, sizeof(text), "%s  %9s  %s%s",
+		 columns->has_self ? "      self     total" : "     share",
+		 !columns->has_self ? "time"
+		 : report->by_total ? "in total"
+				    : "by itself",
+		 ep_column_numbers(by, NULL, NULL, false, numbers), columns->heading);
+	print_heading(report, text);
 }
 
 int ep_report_text_table(const struct ep_report *report, const struct ep_tally *tally)
 {
-	static const char *const headings[] = {
-		[EP_TALLY_FUNCTION] = "      self     total  %s  function",
-		[EP_TALLY_LINE] = "      self     total  %s  line",
-		[EP_TALLY_MODULE] = "      self     total  %s  module",
-		[EP_TALLY_KIND] = "      self     total  %s  kind of frame",
-		[EP_TALLY_PROCESS] = "     share  %s       pid  process",
-		[EP_TALLY_THREAD] = "     share  %s       pid       tid  thread",
-		[EP_TALLY_CONTAINER] = "     share  %s  container",
-		[EP_TALLY_CPU] = "     share  %s  CPU",
-	};
 	ep_cleanup(ep_labels_fini) struct ep_labels labels;
 	const struct ep_tally_row *row;
-	char heading[128], weight[WEIGHT_BYTES];
 	size_t n = 0;
 	int r;
 
 	ep_labels_init(&labels, false);
-	r = tally->by == EP_TALLY_FUNCTION ? learn_functions(&labels, tally) : 0;
+	r = tally->by == EP_TALLY_FUNCTION ? ep_columns_learn(&labels, tally) : 0;
 	if (r < 0)
 		return r;
-
-	snprintf(weight, sizeof(weight), "%9s",
-		 tally->by >= EP_TALLY_PROCESS ? "time"
-		 : report->by_total	       ? "in total"
-					       : "by itself");
-	snprintf(heading, sizeof(heading), headings[tally->by], weight);
-	print_heading(report, heading);
+	print_table_heading(report, tally->by);
 	ep_vec_each (&tally->rows, row) {
 		if (report->rows && n == report->rows)
 			break;
-		if (report->rows && ep_text_is_zero(percent(row->total, tally->weight)))
+		if (report->rows && ep_text_is_zero(ep_text_percent(row->total, tally->weight)))
 			continue; /* self is no more */
-		if (tally->by < EP_TALLY_PROCESS)
-			print_frame_row(report, tally, &labels, row);
-		else
-			print_sample_row(report, tally, row);
+		print_row(report, tally, &labels, row);
 		n++;
 	}
 	if (n < tally->rows.len)
@@ -374,13 +278,13 @@ static void print_node(const struct ep_report *report, const struct ep_tree_node
 {
 	const char *name = string_at(report->batch, node->name);
 	uint32_t column = EP_MIN(indent, width_of(report) / 2 & ~1u);
-	char buf[EP_TEXT_BYTES], first[WEIGHT_BYTES];
+	char buf[EP_TEXT_BYTES], first[EP_WEIGHT_BYTES];
 
 	if (report->what == EP_REPORT_CALLERS)
-		ep_report_weight(report->batch, node->total, first, sizeof(first));
+		ep_weight_text(report->batch, node->total, first, sizeof(first));
 	else
-		snprintf(first, sizeof(first), "%.2f %%", percent(node->self, all));
-	fprintf(report->out, "  %9s  %6.2f %%  %*s%s%s\n", first, percent(node->total, all),
+		snprintf(first, sizeof(first), "%.2f %%", ep_text_percent(node->self, all));
+	fprintf(report->out, "  %9s  %6.2f %%  %*s%s%s\n", first, ep_text_percent(node->total, all),
 		(int)column, "", parts ? "- " : "  ",
 		ep_text_fit_name(name[0] ? name : "[unknown]", width_of(report) - 25 - column,
 				 buf));
@@ -435,13 +339,13 @@ static const char *cut(const char *text, unsigned int columns, char *buf)
 static void print_source_line(const struct ep_report *report, const struct ep_source *source,
 			      uint32_t line, const struct ep_tally_row *row)
 {
-	char self[WEIGHT_BYTES] = ".", total[WEIGHT_BYTES] = ".", number[16] = "?";
+	char self[EP_WEIGHT_BYTES] = ".", total[EP_WEIGHT_BYTES] = ".", number[16] = "?";
 	char text[EP_TEXT_BYTES], buf[EP_TEXT_BYTES];
 
 	if (row && row->self)
-		ep_report_weight(report->batch, row->self, self, sizeof(self));
+		ep_weight_text(report->batch, row->self, self, sizeof(self));
 	if (row && row->total)
-		ep_report_weight(report->batch, row->total, total, sizeof(total));
+		ep_weight_text(report->batch, row->total, total, sizeof(total));
 	if (line)
 		snprintf(number, sizeof(number), "%u", line);
 	ep_source_line(source, line, text, sizeof(text));
@@ -450,7 +354,7 @@ static void print_source_line(const struct ep_report *report, const struct ep_so
 }
 
 /* Where the listing begins: at the function, if that is not far above. */
-static uint32_t first_line(const struct ep_report_function *function, uint32_t line)
+static uint32_t first_line(const struct ep_listed_function *function, uint32_t line)
 {
 	if (function->start_line && function->start_line <= line &&
 	    line - function->start_line <= 4 * LIST_GAP)
@@ -459,7 +363,7 @@ static uint32_t first_line(const struct ep_report_function *function, uint32_t l
 }
 
 static void print_lines(const struct ep_report *report, const struct ep_source *source,
-			const struct ep_tally_row *rows, const struct ep_report_function *function)
+			const struct ep_tally_row *rows, const struct ep_listed_function *function)
 {
 	uint32_t next = 0; /* line that is to be printed; 0: none was yet */
 
@@ -500,8 +404,8 @@ static void say_denied(const struct ep_report *report)
 		strcmp(name, "nobody") == 0 ? ", not as root, who reads source as nobody" : "");
 }
 
-int ep_report_text_function(const struct ep_report *report, const struct ep_tally *lines,
-			    const struct ep_report_function *function)
+static int print_function(const struct ep_report *report, const struct ep_tally *lines,
+			  const struct ep_listed_function *function)
 {
 	const struct ep_batch *batch = report->batch;
 	const char *name = string_at(batch, function->name),
@@ -509,7 +413,7 @@ int ep_report_text_function(const struct ep_report *report, const struct ep_tall
 	const struct ep_tally_row *rows =
 		ep_vec_at(&lines->rows, struct ep_tally_row, function->first_row);
 	ep_cleanup(ep_source_fini) struct ep_source source = {0};
-	char buf[EP_TEXT_BYTES], text[EP_TEXT_BYTES], self[WEIGHT_BYTES], total[WEIGHT_BYTES],
+	char buf[EP_TEXT_BYTES], text[EP_TEXT_BYTES], self[EP_WEIGHT_BYTES], total[EP_WEIGHT_BYTES],
 		heading[4 * EP_TEXT_BYTES];
 	int r = ep_source_read(report->sources, file, name, &source);
 
@@ -518,10 +422,10 @@ int ep_report_text_function(const struct ep_report *report, const struct ep_tall
 	snprintf(heading, sizeof(heading), "%s%s%s: %.2f %% by itself (%s), %.2f %% in total (%s)",
 		 ep_text_fit_name(name, 200, buf), file[0] ? " in " : "",
 		 ep_text_fit(source.path ? source.path : file, 200, text),
-		 percent(function->self, lines->weight),
-		 ep_report_weight(batch, function->self, self, sizeof(self)),
-		 percent(function->total, lines->weight),
-		 ep_report_weight(batch, function->total, total, sizeof(total)));
+		 ep_text_percent(function->self, lines->weight),
+		 ep_weight_text(batch, function->self, self, sizeof(self)),
+		 ep_text_percent(function->total, lines->weight),
+		 ep_weight_text(batch, function->total, total, sizeof(total)));
 	print_heading(report, heading);
 	if (!file[0])
 		fprintf(report->out,
@@ -534,5 +438,27 @@ int ep_report_text_function(const struct ep_report *report, const struct ep_tall
 			"--source-dir DIR is searched for it\n");
 	fprintf(report->out, "       self      total    line\n");
 	print_lines(report, &source, rows, function);
+	return 0;
+}
+
+int ep_report_text_list(const struct ep_report *report, const struct ep_listed *listed)
+{
+	const struct ep_listed_function *function;
+	size_t n = 0;
+
+	ep_vec_each (&listed->functions, function) {
+		int r;
+
+		if (report->rows && n == report->rows)
+			break;
+		r = print_function(report, &listed->lines, function);
+		if (r < 0)
+			return r;
+		n++;
+	}
+	if (n < listed->functions.len)
+		fprintf(report->out,
+			"\nand %zu more functions of such a name: -n 0 lists them all\n",
+			listed->functions.len - n);
 	return 0;
 }

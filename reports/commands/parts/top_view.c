@@ -6,6 +6,7 @@
 #include "core/cli/parts/text.h"
 #include "core/profile/batch.h"
 #include "ebpf-profiler/batch.h"
+#include "reports/commands/parts/columns.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -45,13 +46,8 @@ const struct ep_syntax ep_top_syntax = {
 	.words = EP_WORDS_COMMAND,
 };
 
-static const struct {
-	enum ep_tally_by by;
-	const char *name;
-} groups[] = {
-	{EP_TALLY_FUNCTION, "function"},   {EP_TALLY_PROCESS, "process"}, {EP_TALLY_THREAD, "thread"},
-	{EP_TALLY_CONTAINER, "container"}, {EP_TALLY_KIND, "language"},
-};
+static const enum ep_tally_by groups[] = {EP_TALLY_FUNCTION, EP_TALLY_PROCESS, EP_TALLY_THREAD,
+					  EP_TALLY_CONTAINER, EP_TALLY_KIND};
 
 static const char *const help[] = {
 	"s          sort by self or by total time",
@@ -98,7 +94,8 @@ static enum ep_top_action take_regex(struct ep_top_view *view)
 			r = ep_view_filter_add(filter, EP_VIEW_KEEP, view->typed, why);
 	}
 	if (r < 0) {
-		snprintf(view->message, sizeof(view->message), "the filter %s", why[0] ? why : ep_strerror(r));
+		snprintf(view->message, sizeof(view->message), "the filter %s",
+			 why[0] ? why : ep_strerror(r));
 		return EP_TOP_DRAW;
 	}
 	ep_view_filter_free(view->filter);
@@ -126,12 +123,11 @@ static enum ep_top_action edit(struct ep_top_view *view, char key)
 
 static void next_group(struct ep_top_view *view)
 {
-	for (size_t i = 0; i < EP_LEN(groups); i++) {
-		if (groups[i].by == view->by) {
-			view->by = groups[(i + 1) % EP_LEN(groups)].by;
-			return;
-		}
-	}
+	size_t i = 0;
+
+	while (groups[i] != view->by)
+		i++;
+	view->by = groups[(i + 1) % EP_LEN(groups)];
 }
 
 static enum ep_top_action command(struct ep_top_view *view, char key)
@@ -163,7 +159,8 @@ static enum ep_top_action command(struct ep_top_view *view, char key)
 	return EP_TOP_NOTHING;
 }
 
-/* Arrows and such are ESC [ .. letter: nothing of them is a command. ESC alone leaves what is open. */
+/* Arrows and such are ESC [ .. letter: nothing of them is a command. ESC alone leaves what is open.
+ */
 static bool is_of_escape(struct ep_top_view *view, char key)
 {
 	if (key == '\033') {
@@ -193,67 +190,20 @@ enum ep_top_action ep_top_view_key(struct ep_top_view *view, char key)
 
 /* --- counting -------------------------------------------------------------------------------- */
 
-static struct ep_place place_of(const struct ep_tally *tally, const struct ep_tally_row *row)
-{
-	return (struct ep_place){
-		.name = tally->batch->string_text[row->name],
-		.file = tally->batch->string_text[row->file],
-		.line = row->number,
-	};
-}
-
-static int learn_functions(struct ep_top_view *view, const struct ep_tally *tally)
-{
-	const struct ep_tally_row *row;
-	int r = 0;
-
-	ep_vec_each(&tally->rows, row) {
-		struct ep_place place = place_of(tally, row);
-
-		r = r < 0 ? r : ep_labels_learn_place(&view->labels, 0, &place);
-	}
-	return r;
-}
-
-/* A name that is that of several functions stands with its place, from when a second one was seen.
+/*
+ * What a row is: "    1234  comm  /path". A function's name that is that of several stands with its
+ * place, from when a second one was seen.
  */
-static const char *function_text(const struct ep_top_view *view, const struct ep_tally *tally,
-				 const struct ep_tally_row *row, char *buf, size_t size)
+static void describe_row(const struct ep_top_view *view, const struct ep_tally *tally,
+			 const struct ep_tally_row *row, char buf[LINE_BYTES])
 {
-	struct ep_place place = place_of(tally, row);
-	char where[LINE_BYTES];
+	char numbers[EP_COLUMN_BYTES], name[EP_COLUMN_BYTES], where[LINE_BYTES] = "";
+	struct ep_place place = ep_column_place(tally, row);
 
-	if (!place.name[0])
-		return "[no name]";
-	if (!*ep_labels_where(&view->labels, &place, where, sizeof(where)))
-		return place.name;
-	snprintf(buf, size, "%s%s", place.name, where);
-	return buf;
-}
-
-/* What a row is: a function's name, "comm (pid)", .. */
-static const char *row_text(const struct ep_top_view *view, const struct ep_tally *tally,
-			    const struct ep_tally_row *row, char *buf, size_t size)
-{
-	const struct ep_batch *batch = tally->batch;
-	const char *name = batch->string_text[row->name];
-
-	switch (tally->by) {
-	case EP_TALLY_FUNCTION:
-		return function_text(view, tally, row, buf, size);
-	case EP_TALLY_PROCESS:
-		snprintf(buf, size, "%8u  %-16s  %s", batch->process_pid[row->process], name,
-			 batch->string_text[batch->process_exe_path[row->process]]);
-		return buf;
-	case EP_TALLY_THREAD:
-		snprintf(buf, size, "%8u  %-16s  of %u %s", row->number, name, batch->process_pid[row->process],
-			 batch->string_text[batch->process_comm[row->process]]);
-		return buf;
-	case EP_TALLY_CONTAINER:
-		return name[0] ? name : "[none]";
-	default:
-		return name[0] ? name : "[no name]";
-	}
+	if (tally->by == EP_TALLY_FUNCTION && place.name[0])
+		ep_labels_where(&view->labels, &place, where, sizeof(where));
+	snprintf(buf, LINE_BYTES, "%s%s%s", ep_column_numbers(tally->by, tally, row, true, numbers),
+		 ep_column_name(tally, row, true, name), where);
 }
 
 /* What has no room counts as the first text, which is "". */
@@ -265,9 +215,9 @@ static int take_rows(struct ep_top_view *view, const struct ep_tally *tally, str
 	ep_vec_each(&tally->rows, from) {
 		struct ep_top_row row = {.self = from->self, .total = from->total};
 		char buf[LINE_BYTES];
-		const char *text = row_text(view, tally, from, buf, sizeof(buf));
 
-		r = ep_strings_add(view->texts, text, strlen(text), &row.text);
+		describe_row(view, tally, from, buf);
+		r = ep_strings_add(view->texts, buf, strlen(buf), &row.text);
 		if (r == 0 || r == -E2BIG)
 			r = ep_vec_append(rows, &row, 1);
 		if (r < 0)
@@ -276,7 +226,8 @@ static int take_rows(struct ep_top_view *view, const struct ep_tally *tally, str
 	return 0;
 }
 
-static int count_rows(struct ep_top_view *view, const struct ep_batch *batch, struct ep_top_second *second)
+static int count_rows(struct ep_top_view *view, const struct ep_batch *batch,
+		      struct ep_top_second *second)
 {
 	ep_cleanup(ep_batch_unrefp) struct ep_batch *filtered = NULL;
 	ep_cleanup(ep_tally_fini) struct ep_tally tally = {0};
@@ -285,11 +236,12 @@ static int count_rows(struct ep_top_view *view, const struct ep_batch *batch, st
 
 	/* The filter makes a batch of its own. */
 	if (view->filter)
-		r = ep_view_filter_apply(view->filter, (struct ep_batch *)(uintptr_t)batch, &filtered, why);
+		r = ep_view_filter_apply(view->filter, (struct ep_batch *)(uintptr_t)batch,
+					 &filtered, why);
 	if (r == 0)
 		r = ep_tally_make(filtered ? filtered : batch, view->by, &tally);
 	if (r == 0 && view->by == EP_TALLY_FUNCTION)
-		r = learn_functions(view, &tally);
+		r = ep_columns_learn(&view->labels, &tally);
 	if (r == 0)
 		r = take_rows(view, &tally, &second->rows);
 	second->weight = tally.weight;
@@ -310,7 +262,8 @@ static int forget_texts(struct ep_top_view *view)
 	return EP_TOP_TEXTS_FULL;
 }
 
-int ep_top_view_count(struct ep_top_view *view, const struct ep_batch *batch, struct ep_top_second *ret_second)
+int ep_top_view_count(struct ep_top_view *view, const struct ep_batch *batch,
+		      struct ep_top_second *ret_second)
 {
 	struct ep_top_second second = {.duration_ns = batch->duration_ns, .n_cpus = batch->n_cpus};
 	int forgotten = ep_strings_bytes(view->texts) > FORGET_BYTES ? forget_texts(view) : 0, r;
@@ -361,7 +314,8 @@ static int by_self(const void *left, const void *right, void *sums)
 	int order = descending(a->self, b->self);
 
 	order = order ? order : descending(a->total, b->total);
-	return order ? order : strcmp(ep_strings_get(texts, a->text), ep_strings_get(texts, b->text));
+	return order ? order
+		     : strcmp(ep_strings_get(texts, a->text), ep_strings_get(texts, b->text));
 }
 
 static int by_total(const void *left, const void *right, void *sums)
@@ -371,7 +325,8 @@ static int by_total(const void *left, const void *right, void *sums)
 	int order = descending(a->total, b->total);
 
 	order = order ? order : descending(a->self, b->self);
-	return order ? order : strcmp(ep_strings_get(texts, a->text), ep_strings_get(texts, b->text));
+	return order ? order
+		     : strcmp(ep_strings_get(texts, a->text), ep_strings_get(texts, b->text));
 }
 
 static void add_second(struct sums *sums, const struct ep_top_second *second)
@@ -432,7 +387,8 @@ struct drawing {
 
 static void put_line(struct drawing *drawing, const char *fmt, ...) EP_PRINTF(2, 3);
 
-/* Never wider than the terminal: a line that wraps would move all below. Nothing in it drives the terminal. */
+/* Never wider than the terminal: a line that wraps would move all below. Nothing in it drives the
+ * terminal. */
 static void put_line(struct drawing *drawing, const char *fmt, ...)
 {
 	char line[LINE_BYTES], fit[EP_TEXT_BYTES];
@@ -451,9 +407,11 @@ static void put_line(struct drawing *drawing, const char *fmt, ...)
 		fputs(drawing->row < drawing->rows ? "\033[K\r\n" : "\033[K", drawing->out);
 }
 
-static double percent(uint64_t part, uint64_t all)
+static const char *heading_of(enum ep_tally_by by)
 {
-	return all ? 100.0 * (double)part / (double)all : 0;
+	const struct ep_columns *columns = &ep_columns[by];
+
+	return columns->top_heading ? columns->top_heading : columns->heading;
 }
 
 static void put_head(struct drawing *drawing, const struct sums *sums)
@@ -461,16 +419,17 @@ static void put_head(struct drawing *drawing, const struct sums *sums)
 	const struct ep_top_view *view = drawing->view;
 	const struct ep_top_data *data = drawing->data;
 	char progress[EP_PROGRESS_BYTES];
-	const char *group = "";
+	const char *group = heading_of(view->by);
 
-	for (size_t i = 0; i < EP_LEN(groups); i++)
-		group = groups[i].by == view->by ? groups[i].name : group;
-	put_line(drawing, "ebpf-profiler top: %s", ep_progress_format(&data->progress, 0, progress));
+	put_line(drawing, "ebpf-profiler top: %s",
+		 ep_progress_format(&data->progress, 0, progress));
 	if (sums->n_cpus && sums->duration_ns)
 		put_line(drawing, "%.0f s: %.2f s of CPU time, %.0f %% of %u CPU%s%s",
-			 (double)sums->duration_ns / EP_NS_PER_SEC, (double)sums->all_weight / EP_NS_PER_SEC,
-			 percent(sums->all_weight, sums->duration_ns * sums->n_cpus), sums->n_cpus,
-			 sums->n_cpus == 1 ? "" : "s", view->frozen ? "; frozen" : "");
+			 (double)sums->duration_ns / EP_NS_PER_SEC,
+			 (double)sums->all_weight / EP_NS_PER_SEC,
+			 ep_text_percent(sums->all_weight, sums->duration_ns * sums->n_cpus),
+			 sums->n_cpus, sums->n_cpus == 1 ? "" : "s",
+			 view->frozen ? "; frozen" : "");
 	else
 		put_line(drawing, "%s", "");
 	if (view->editing)
@@ -479,63 +438,41 @@ static void put_head(struct drawing *drawing, const struct sums *sums)
 		put_line(drawing, "%s", view->message);
 	else if (view->regex[0])
 		put_line(drawing, "by %s; only stacks with /%s/: %.2f %%", group, view->regex,
-			 percent(sums->weight, sums->all_weight));
+			 ep_text_percent(sums->weight, sums->all_weight));
 	else
 		put_line(drawing, "by %s", group);
 }
 
-static const char *heading_of(enum ep_tally_by by)
-{
-	switch (by) {
-	case EP_TALLY_PROCESS:
-		return "     pid  process";
-	case EP_TALLY_THREAD:
-		return "     tid  thread";
-	case EP_TALLY_CONTAINER:
-		return "container";
-	case EP_TALLY_KIND:
-		return "language";
-	default:
-		return "function";
-	}
-}
-
-/* A process is no part of another one: self and total of samples are equal. */
-static bool has_self(enum ep_tally_by by)
-{
-	return by < EP_TALLY_PROCESS;
-}
-
 static void put_row(struct drawing *drawing, const struct sums *sums, const struct ep_top_row *row)
 {
-	bool with_self = has_self(drawing->view->by);
-	unsigned int before = with_self ? 20 : 10;
-	char name[EP_TEXT_BYTES];
-	const char *text = ep_text_fit_name(ep_strings_get(sums->texts, row->text),
-					    drawing->columns - before, name);
+	bool has_self = ep_columns[drawing->view->by].has_self;
+	const char *text = ep_strings_get(sums->texts, row->text);
+	char name[EP_TEXT_BYTES], self[16] = "";
 
-	if (with_self)
-		put_line(drawing, "%6.2f %%  %6.2f %%  %s", percent(row->self, sums->all_weight),
-			 percent(row->total, sums->all_weight), text);
-	else
-		put_line(drawing, "%6.2f %%  %s", percent(row->total, sums->all_weight), text);
+	if (has_self)
+		snprintf(self, sizeof(self), "%6.2f %%  ",
+			 ep_text_percent(row->self, sums->all_weight));
+	put_line(drawing, "%s%6.2f %%  %s", self, ep_text_percent(row->total, sums->all_weight),
+		 ep_text_fit_name(text, drawing->columns - (has_self ? 20 : 10), name));
 }
 
 static void put_table(struct drawing *drawing, const struct sums *sums)
 {
 	unsigned int room = drawing->rows ? drawing->rows - FOOT_ROWS : HEAD_ROWS + TEXT_ROWS;
 	enum ep_tally_by by = drawing->view->by;
+	bool has_self = ep_columns[by].has_self;
+	char numbers[EP_COLUMN_BYTES];
 	const struct ep_top_row *row;
 
-	if (has_self(by))
-		put_line(drawing, "    self     total  %s%s", heading_of(by),
-			 drawing->view->by_total ? ", by total" : ", by self");
-	else
-		put_line(drawing, "   share  %s", heading_of(by));
+	put_line(drawing, "%s  %s%s%s", has_self ? "    self     total" : "   share",
+		 ep_column_numbers(by, NULL, NULL, true, numbers), heading_of(by),
+		 !has_self			? ""
+		 : drawing->view->by_total ? ", by total"
+					   : ", by self");
 	ep_vec_each(&sums->rows, row) {
 		if (drawing->row >= room)
 			break;
-		if (!ep_text_is_zero(percent(row->total, sums->all_weight)))
+		if (!ep_text_is_zero(ep_text_percent(row->total, sums->all_weight)))
 			put_row(drawing, sums, row);
 	}
 }
@@ -548,8 +485,8 @@ static void put_foot(struct drawing *drawing)
 		 drawing->view->frozen ? "go on" : "freeze");
 }
 
-int ep_top_view_draw(const struct ep_top_view *view, const struct ep_top_data *data, unsigned int rows,
-		     unsigned int columns, FILE *out)
+int ep_top_view_draw(const struct ep_top_view *view, const struct ep_top_data *data,
+		     unsigned int rows, unsigned int columns, FILE *out)
 {
 	ep_cleanup(sums_fini) struct sums sums = {0};
 	struct drawing drawing = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `top` shows of a profile, and what keys change of that: one table, of functions or of what the samples
- * are grouped by, in so many rows and columns. It neither reads keys nor writes to a terminal itself.
+ * What `top` shows of a profile, and what keys change of that: one table, of functions or of what
+ * the samples are grouped by, in so many rows and columns. It neither reads keys nor writes to a
+ * terminal itself.
  */
 #ifndef EP_REPORTS_TOP_VIEW_H
 #define EP_REPORTS_TOP_VIEW_H
@@ -34,7 +35,8 @@ struct ep_top_view {
 enum ep_top_action {
 	EP_TOP_NOTHING,
 	EP_TOP_DRAW,  /* something else is to be shown of the same seconds */
-	EP_TOP_COUNT, /* the group or the filter has changed, or freeze: seconds are to be counted again */
+	EP_TOP_COUNT, /* the group or the filter has changed, or freeze: seconds are to be counted
+			 again */
 	EP_TOP_WRITE, /* the page */
 	EP_TOP_QUIT,
 };
@@ -65,17 +67,18 @@ void ep_top_view_fini(struct ep_top_view *view);
 /* One byte that was typed. */
 enum ep_top_action ep_top_view_key(struct ep_top_view *view, char key);
 /*
- * Counts a batch. 0, -ENOMEM. EP_TOP_TEXTS_FULL: texts were forgotten, and all seconds that were counted before
- * are to be counted again; this one is counted.
+ * Counts a batch. 0, -ENOMEM. EP_TOP_TEXTS_FULL: texts were forgotten, and all seconds that were
+ * counted before are to be counted again; this one is counted.
  */
 #define EP_TOP_TEXTS_FULL 1
-int ep_top_view_count(struct ep_top_view *view, const struct ep_batch *batch, struct ep_top_second *ret_second);
+int ep_top_view_count(struct ep_top_view *view, const struct ep_batch *batch,
+		      struct ep_top_second *ret_second);
 void ep_top_second_fini(struct ep_top_second *second); /* accepts a zeroed one */
 /*
- * On a terminal: each line ends with what clears its rest. Without one (rows 0) as plain text, of which no
- * line is cut that need not be. 0, -ENOMEM.
+ * On a terminal: each line ends with what clears its rest. Without one (rows 0) as plain text, of
+ * which no line is cut that need not be. 0, -ENOMEM.
  */
-int ep_top_view_draw(const struct ep_top_view *view, const struct ep_top_data *data, unsigned int rows,
-		     unsigned int columns, FILE *out);
+int ep_top_view_draw(const struct ep_top_view *view, const struct ep_top_data *data,
+		     unsigned int rows, unsigned int columns, FILE *out);
 
 #endif
