@@ -333,7 +333,7 @@ static int open_page(struct top *top)
 	if (ep_output_files_name(&top->files, &args->outputs, what, top->config->plugins.dir, args->force) !=
 	    EP_EXIT_OK)
 		return -EEXIST;
-	return ep_output_files_open(&top->files, &top->outputs, args->force);
+	return ep_output_files_open(&top->files, &top->outputs, args->force, NULL);
 }
 
 static void write_page(struct top *top)
