@@ -266,13 +266,6 @@ static enum ep_exit write_page(struct diff *diff)
 	return status;
 }
 
-/* Before anything is read. */
-static enum ep_exit check_output(const struct ep_diff_args *args)
-{
-	return args->outputs.n ? ep_output_files_check(args->outputs.list[0].path, args->force)
-			       : EP_EXIT_OK;
-}
-
 /* --- all of it ------------------------------------------------------------------------------- */
 
 static void print(const struct diff *diff)
@@ -335,9 +328,12 @@ static enum ep_exit check_limit(const struct diff *diff)
 static enum ep_exit run(struct diff *diff)
 {
 	const struct ep_movers_options options = {.amount = diff->args.amount};
-	enum ep_exit status = check_output(&diff->args);
+	const struct ep_output_choices *page = &diff->args.outputs;
+	enum ep_exit status = EP_EXIT_OK;
 	int r;
 
+	if (page->n) /* before anything is read */
+		status = ep_output_files_check(page->list[0].path, diff->args.force);
 	if (status != EP_EXIT_OK)
 		return status;
 	r = ep_movers_new(&options, &diff->movers);
@@ -356,7 +352,7 @@ static enum ep_exit run(struct diff *diff)
 	if (r < 0)
 		return fail("diff", r);
 	print(diff);
-	if (diff->args.outputs.n)
+	if (page->n)
 		status = write_page(diff);
 	return status == EP_EXIT_OK ? check_limit(diff) : status;
 }
@@ -368,12 +364,13 @@ int ep_cmd_diff(const struct ep_args *args)
 	enum ep_exit status;
 
 	ep_written_init(&diff.written);
-	for (int i = 0; i < EP_MOVERS_SIDES; i++)
-		ep_vec_init(&diff.sides[i].files, sizeof(struct ep_view_files), EP_VIEW_MAX_FILES);
-	for (int i = 0; i < EP_MOVERS_SIDES; i++)
-		ep_vec_init(&diff.sides[i].batches, sizeof(struct ep_batch *), EP_VIEW_MAX_FILES);
-	for (int i = 0; i < EP_MOVERS_SIDES; i++)
-		ep_vec_init(&diff.sides[i].labelled, sizeof(struct ep_labelled), EP_VIEW_MAX_FILES);
+	for (int i = 0; i < EP_MOVERS_SIDES; i++) {
+		struct side *side = &diff.sides[i];
+
+		ep_vec_init(&side->files, sizeof(struct ep_view_files), EP_VIEW_MAX_FILES);
+		ep_vec_init(&side->batches, sizeof(struct ep_batch *), EP_VIEW_MAX_FILES);
+		ep_vec_init(&side->labelled, sizeof(struct ep_labelled), EP_VIEW_MAX_FILES);
+	}
 	if (!ep_view_args_go(&diff.args.view, &ep_diff_syntax, r, &status))
 		return status;
 	diff.sides[EP_MOVERS_A].paths = diff.args.bases;
