@@ -4,7 +4,6 @@
 #include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/base/replaced.h"
-#include "core/cli/stdout_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +11,85 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+
+#define TEMPORARY_NAME "/profile"
+
+/* --- files on their way to somewhere else ---------------------------------------------------- */
+
+static char *make_directory(void)
+{
+	const char *top = secure_getenv("TMPDIR");
+	ep_autofree char *directory = NULL;
+	char *path;
+
+	if (asprintf(&directory, "%s/ebpf-profiler-XXXXXX", top && *top ? top : "/tmp") < 0)
+		return NULL;
+	if (!mkdtemp(directory))
+		return NULL;
+	return asprintf(&path, "%s" TEMPORARY_NAME, directory) < 0 ? NULL : path;
+}
+
+char *ep_output_files_temporary(void)
+{
+	struct ep_rights rights;
+	char *path;
+
+	if (ep_rights_of_caller(&rights) < 0) /* as the file in it is made */
+		return NULL;
+	path = make_directory();
+	ep_rights_restore(&rights);
+	return path;
+}
+
+static int write_all(int to, const char *data, size_t bytes)
+{
+	while (bytes > 0) {
+		ssize_t n = write(to, data, bytes);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		data += n;
+		bytes -= (size_t)n;
+	}
+	return 0;
+}
+
+static int copy(int fd, int to)
+{
+	char buf[16384];
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = read(fd, buf, sizeof(buf))) > 0)
+		r = write_all(to, buf, (size_t)n);
+	return r;
+}
+
+void ep_output_files_discard(const char *path)
+{
+	ep_autofree char *directory = strndup(path, strlen(path) - strlen(TEMPORARY_NAME));
+	struct ep_rights rights;
+
+	if (ep_rights_of_caller(&rights) < 0)
+		return;
+	(void)unlink(path);
+	if (directory)
+		(void)rmdir(directory);
+	ep_rights_restore(&rights);
+}
+
+int ep_output_files_copy(const char *path, int to)
+{
+	ep_autoclose int fd = ep_open_as_caller(path, 0);
+	int r = fd >= 0 ? copy(fd, to) : 0; /* no samples: no file */
+
+	ep_output_files_discard(path);
+	return r;
+}
+
+/* --- names ----------------------------------------------------------------------------------- */
 
 /* A page; where that plugin was left out of the build, pprof. */
 static const struct ep_output_format *default_format(const char *plugin_dir)
@@ -60,7 +138,8 @@ static void say_kind(const char *path, int r)
 
 static void say_exists(const char *path)
 {
-	fprintf(stderr, "ebpf-profiler: %s exists; give another -o FILE, or --force to replace it\n", path);
+	fprintf(stderr,
+		"ebpf-profiler: %s exists; give another -o FILE, or --force to replace it\n", path);
 }
 
 enum ep_exit ep_output_files_check(const char *path, bool force)
@@ -81,7 +160,8 @@ enum ep_exit ep_output_files_check(const char *path, bool force)
 	return EP_EXIT_FAILED;
 }
 
-/* What is there now may be another file than a moment before: so nothing is waited for, and it is asked again. */
+/* What is there now may be another file than a moment before: so nothing is waited for, and it is
+ * asked again. */
 static int open_file_there(const char *path)
 {
 	ep_autoclose int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -101,7 +181,8 @@ int ep_output_files_hold(const char *path, bool force, char **ret_made)
 
 	if (fd == 0) {
 		made = strdup(force ? target : path);
-		fd = made ? open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+		fd = made ? open(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)
+			  : -1;
 		fd = fd < 0 ? -errno : fd;
 	} else if (fd == EP_REPLACED_FILE) {
 		fd = force ? open_file_there(target) : -EEXIST;
@@ -111,7 +192,8 @@ int ep_output_files_hold(const char *path, bool force, char **ret_made)
 	else if (ep_replaced_why(fd))
 		say_kind(path, fd);
 	else if (fd < 0)
-		fprintf(stderr, "ebpf-profiler: %s: cannot be written: %s\n", path, ep_strerror(fd));
+		fprintf(stderr, "ebpf-profiler: %s: cannot be written: %s\n", path,
+			ep_strerror(fd));
 	*ret_made = fd < 0 ? NULL : ep_take(made);
 	return fd;
 }
@@ -128,11 +210,13 @@ static enum ep_exit add(struct ep_output_files *files, const char *shown, char *
 	files->shown[files->n] = shown ? shown : path;
 	files->formats[files->n] = format;
 	files->n++;
-	return is_stdout(files, files->n - 1) ? check_stdout(format) : ep_output_files_check(path, force);
+	return is_stdout(files, files->n - 1) ? check_stdout(format)
+					      : ep_output_files_check(path, force);
 }
 
-enum ep_exit ep_output_files_name(struct ep_output_files *files, const struct ep_output_choices *choices,
-				  const char *what, const char *plugin_dir, bool force)
+enum ep_exit ep_output_files_name(struct ep_output_files *files,
+				  const struct ep_output_choices *choices, const char *what,
+				  const char *plugin_dir, bool force)
 {
 	enum ep_exit status = EP_EXIT_OK;
 
@@ -145,21 +229,24 @@ enum ep_exit ep_output_files_name(struct ep_output_files *files, const struct ep
 	for (size_t i = 0; i < choices->n && status == EP_EXIT_OK; i++) {
 		const char *path = choices->list[i].path;
 
-		status = add(files, path, strcmp(path, "-") == 0 ? ep_stdout_file_new() : strdup(path),
+		status = add(files, path,
+			     strcmp(path, "-") == 0 ? ep_output_files_temporary() : strdup(path),
 			     choices->list[i].format, force);
 	}
 	return status;
 }
 
-int ep_output_files_open(const struct ep_output_files *files, struct ep_outputs *outputs, bool force)
+int ep_output_files_open(const struct ep_output_files *files, struct ep_outputs *outputs,
+			 bool force, const char *base)
 {
 	for (size_t i = 0; i < files->n; i++) {
 		struct ep_value values[] = {
 			{.key = "path", .type = EP_VALUE_STRING, .string = files->paths[i]},
 			{.key = "force", .type = EP_VALUE_BOOL, .boolean = force},
+			{.key = "base", .type = EP_VALUE_STRING, .string = base},
 		};
 		int r = ep_outputs_open(outputs, files->formats[i]->plugin, NULL, NULL, values,
-					EP_LEN(values));
+					EP_LEN(values) - !base);
 
 		if (r < 0)
 			return r;
@@ -167,7 +254,8 @@ int ep_output_files_open(const struct ep_output_files *files, struct ep_outputs 
 	return 0;
 }
 
-size_t ep_output_files_written(const struct ep_output_files *files, const struct ep_outputs *outputs,
+size_t ep_output_files_written(const struct ep_output_files *files,
+			       const struct ep_outputs *outputs,
 			       const char *ret_shown[EP_OUTPUTS_MAX],
 			       const struct ep_output_format *ret_formats[EP_OUTPUTS_MAX])
 {
@@ -200,24 +288,19 @@ void ep_output_files_say_unwritten(const struct ep_output_files *files,
 	}
 }
 
-bool ep_output_files_use_stdout(const struct ep_output_files *files)
-{
-	for (size_t i = 0; i < files->n; i++) {
-		if (is_stdout(files, i))
-			return true;
-	}
-	return false;
-}
-
 int ep_output_files_finish(struct ep_output_files *files)
 {
 	int result = 0;
 
 	for (size_t i = 0; i < files->n; i++) {
-		int r = is_stdout(files, i) ? ep_stdout_file_finish(files->paths[i]) : 0;
+		int r = is_stdout(files, i) ? ep_output_files_copy(files->paths[i], STDOUT_FILENO)
+					    : 0;
 
-		if (result == 0)
-			result = r;
+		if (r < 0 && r != -EPIPE)
+			fprintf(stderr,
+				"ebpf-profiler: standard output: %s: the profile is not there\n",
+				ep_strerror(r));
+		result = result ? result : r;
 		free(files->paths[i]);
 	}
 	*files = (struct ep_output_files){0};

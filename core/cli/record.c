@@ -413,7 +413,7 @@ static enum ep_exit run(struct record *record)
 
 	if (status != EP_EXIT_OK)
 		return status;
-	if (ep_output_files_open(&record->files, &record->outputs, record->args->force) < 0)
+	if (ep_output_files_open(&record->files, &record->outputs, record->args->force, NULL) < 0)
 		return EP_EXIT_FAILED;
 	/* One batch, at the end. */
 	status = ep_chosen_open(record->args, record->config, record->loop, UINT64_MAX, &record->session);

@@ -3,22 +3,18 @@
  * `diff`: two profiles, or some of each side, compared. Each file is read by itself, so that the
  * lengths of recordings add up; for the page those of a side are merged to one.
  */
-#include "core/base/elevated.h"
 #include "core/base/log.h"
 #include "core/cli/commands.h"
-#include "core/cli/output_files.h"
-#include "core/cli/outputs.h"
 #include "core/cli/parts/summary.h"
 #include "core/cli/parts/text.h"
-#include "core/cli/stdout_file.h"
 #include "core/config/config.h"
 #include "core/profile/batch.h"
 #include "core/profile/labels.h"
+#include "reports/commands/commands.h"
 #include "reports/commands/parts/diff_args.h"
 #include "reports/commands/parts/diff_print.h"
-#include "reports/commands/table.h"
 #include "reports/commands/view_files.h"
-#include "reports/read/reader.h"
+#include "reports/commands/written.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +40,7 @@ struct diff {
 	struct side sides[EP_MOVERS_SIDES];
 	struct ep_movers *movers;
 	char *base_path; /* a temporary file: the base's bytes, for the page */
-	int page_fd; /* the page, where root opened it and became nobody, who could not; else -1 */
+	struct ep_written written; /* the page */
 };
 
 static void diff_fini(struct diff *diff)
@@ -70,12 +66,12 @@ static void diff_fini(struct diff *diff)
 		ep_profile_builder_free(diff->sides[i].builder);
 		ep_batch_unref(diff->sides[i].batch);
 	}
+	(void)ep_written_finish(&diff->written, true, EP_EXIT_OK);
 	ep_movers_free(diff->movers);
 	ep_diff_args_fini(&diff->args);
 	if (diff->base_path)
 		(void)unlink(diff->base_path);
 	free(diff->base_path);
-	ep_closep(&diff->page_fd);
 }
 
 static enum ep_exit fail(const char *what, int r)
@@ -163,7 +159,7 @@ static enum ep_exit add_side(struct diff *diff, const struct ep_labels *labels,
 	enum ep_exit status = EP_EXIT_OK;
 	int r;
 
-	if (diff->args.output) {
+	if (diff->args.outputs.n) {
 		r = ep_profile_builder_new(&side->builder);
 		if (r < 0)
 			return fail(side->title, r);
@@ -218,34 +214,17 @@ static enum ep_exit read_side(struct diff *diff, enum ep_movers_side number)
 	return status;
 }
 
-/* Who is root without sudo becomes nobody, who may write nowhere: as `convert` does it. */
-static enum ep_exit open_page(struct diff *diff)
-{
-	ep_autofree char *made = NULL;
-	struct ep_sudo_caller caller;
-
-	if (!diff->args.output || geteuid() != 0 || ep_sudo_caller(&caller) == 0)
-		return EP_EXIT_OK;
-	diff->page_fd = ep_output_files_hold(diff->args.output, diff->args.force, &made);
-	return diff->page_fd < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
-}
-
 static enum ep_exit read_all(struct diff *diff)
 {
 	enum ep_exit status = open_side(diff, &diff->sides[EP_MOVERS_A]);
-	int r;
 
 	if (status == EP_EXIT_OK)
 		status = open_side(diff, &diff->sides[EP_MOVERS_B]);
-	if (status != EP_EXIT_OK)
-		return status;
-	status = open_page(diff);
-	if (status != EP_EXIT_OK)
-		return status;
-	r = ep_read_drop_root();
-	if (r < 0)
-		return fail("cannot give up privileges", r);
-	status = read_side(diff, EP_MOVERS_A);
+	if (status == EP_EXIT_OK)
+		status = ep_written_give_up_root(&diff->written, &diff->args.outputs,
+						 diff->args.force);
+	if (status == EP_EXIT_OK)
+		status = read_side(diff, EP_MOVERS_A);
 	if (status == EP_EXIT_OK)
 		status = read_side(diff, EP_MOVERS_B);
 	return status == EP_EXIT_OK ? add_both(diff) : status;
@@ -258,32 +237,13 @@ static void on_flushed(void *arg)
 	(void)arg;
 }
 
-/* One file of one exporter, written to its end. */
-static enum ep_exit write_file(const char *plugin_dir, const char *plugin,
-			       const struct ep_value *values, size_t n,
-			       const struct ep_batch *batch)
-{
-	struct ep_outputs outputs;
-	int r;
-
-	ep_outputs_init(&outputs, plugin_dir);
-	r = ep_outputs_open(&outputs, plugin, NULL, NULL, values, n);
-	if (r == 0) {
-		ep_outputs_submit(&outputs, 0, batch);
-		ep_outputs_flush(&outputs, on_flushed, NULL);
-		uv_run(uv_default_loop(), UV_RUN_DEFAULT);
-		r = ep_outputs_result(&outputs);
-	}
-	ep_outputs_fini(&outputs);
-	uv_run(uv_default_loop(), UV_RUN_DEFAULT);
-	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
-}
-
+/* As OTLP, into a temporary file: the page has its bytes. */
 static enum ep_exit write_base(struct diff *diff, const char *plugin_dir)
 {
 	const char *directory = getenv("TMPDIR");
 	struct ep_value values[2];
-	int fd;
+	struct ep_outputs outputs;
+	int fd, r;
 
 	if (asprintf(&diff->base_path, "%s/ebpf-profiler-XXXXXX.otlp.gz",
 		     directory ? directory : "/tmp") < 0) {
@@ -299,41 +259,18 @@ static enum ep_exit write_base(struct diff *diff, const char *plugin_dir)
 	values[0] = (struct ep_value){
 		.key = "path", .type = EP_VALUE_STRING, .string = diff->base_path};
 	values[1] = (struct ep_value){.key = "force", .type = EP_VALUE_BOOL, .boolean = true};
-	return write_file(plugin_dir, ep_output_format_find("otlp")->plugin, values, EP_LEN(values),
-			  diff->sides[EP_MOVERS_A].batch);
-}
-
-static enum ep_exit write_against_base(struct diff *diff, const char *plugin_dir, const char *path,
-				       bool force)
-{
-	enum ep_exit status = write_base(diff, plugin_dir);
-	const struct ep_value values[] = {
-		{.key = "path", .type = EP_VALUE_STRING, .string = path},
-		{.key = "force", .type = EP_VALUE_BOOL, .boolean = force},
-		{.key = "base", .type = EP_VALUE_STRING, .string = diff->base_path},
-	};
-
-	if (status != EP_EXIT_OK)
-		return status;
-	return write_file(plugin_dir, ep_output_format_find("html")->plugin, values, EP_LEN(values),
-			  diff->sides[EP_MOVERS_B].batch);
-}
-
-static enum ep_exit write_as_nobody(struct diff *diff, const char *plugin_dir)
-{
-	ep_autofree char *path = ep_stdout_file_new();
-	enum ep_exit status;
-	int r;
-
-	if (!path)
-		return fail("no temporary file", -errno);
-	status = write_against_base(diff, plugin_dir, path, true);
-	r = ftruncate(diff->page_fd, 0) < 0 ? -errno : 0;
-	if (r == 0)
-		r = ep_stdout_file_finish_to(path, diff->page_fd);
-	else
-		ep_stdout_file_discard(path);
-	return status == EP_EXIT_OK && r < 0 ? fail(diff->args.output, r) : status;
+	ep_outputs_init(&outputs, plugin_dir);
+	r = ep_outputs_open(&outputs, ep_output_format_find("otlp")->plugin, NULL, NULL, values,
+			    EP_LEN(values));
+	if (r == 0) {
+		ep_outputs_submit(&outputs, 0, diff->sides[EP_MOVERS_A].batch);
+		ep_outputs_flush(&outputs, on_flushed, NULL);
+		uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+		r = ep_outputs_result(&outputs);
+	}
+	ep_outputs_fini(&outputs);
+	uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
 }
 
 static enum ep_exit write_page(struct diff *diff)
@@ -344,19 +281,15 @@ static enum ep_exit write_page(struct diff *diff)
 	if (!config)
 		return EP_EXIT_USAGE;
 	ep_host_init(uv_default_loop(), EP_VERSION);
-	status = diff->page_fd >= 0 ? write_as_nobody(diff, config->plugins.dir)
-				    : write_against_base(diff, config->plugins.dir,
-							 diff->args.output, diff->args.force);
+	status = write_base(diff, config->plugins.dir);
+	if (status == EP_EXIT_OK)
+		status = ep_written_open(&diff->written, &diff->args.outputs, config->plugins.dir,
+					 diff->args.force, diff->base_path);
+	if (status == EP_EXIT_OK)
+		status = ep_written_write(&diff->written, diff->sides[EP_MOVERS_B].batch);
+	status = ep_written_finish(&diff->written, diff->args.view.quiet, status);
 	ep_config_free(config);
-	if (status == EP_EXIT_OK && !diff->args.view.quiet)
-		fprintf(stderr, "wrote: %s\n", diff->args.output);
 	return status;
-}
-
-/* Before anything is read. */
-static enum ep_exit check_output(const struct ep_diff_args *args)
-{
-	return args->output ? ep_output_files_check(args->output, args->force) : EP_EXIT_OK;
 }
 
 /* --- all of it ------------------------------------------------------------------------------- */
@@ -422,9 +355,12 @@ static enum ep_exit check_limit(const struct diff *diff)
 static enum ep_exit run(struct diff *diff)
 {
 	const struct ep_movers_options options = {.amount = diff->args.amount};
-	enum ep_exit status = check_output(&diff->args);
+	const struct ep_output_choices *page = &diff->args.outputs;
+	enum ep_exit status = EP_EXIT_OK;
 	int r;
 
+	if (page->n) /* before anything is read */
+		status = ep_output_files_check(page->list[0].path, diff->args.force);
 	if (status != EP_EXIT_OK)
 		return status;
 	r = ep_movers_new(&options, &diff->movers);
@@ -443,17 +379,18 @@ static enum ep_exit run(struct diff *diff)
 	if (r < 0)
 		return fail("diff", r);
 	print(diff);
-	if (diff->args.output)
+	if (page->n)
 		status = write_page(diff);
 	return status == EP_EXIT_OK ? check_limit(diff) : status;
 }
 
 int ep_cmd_diff(const struct ep_args *args)
 {
-	ep_cleanup(diff_fini) struct diff diff = {.page_fd = -1};
+	ep_cleanup(diff_fini) struct diff diff = {0};
 	int r = ep_diff_args_parse(&diff.args, args->rest_argc, args->rest_argv);
 	enum ep_exit status;
 
+	ep_written_init(&diff.written);
 	for (int i = 0; i < EP_MOVERS_SIDES; i++) {
 		struct side *side = &diff.sides[i];
 

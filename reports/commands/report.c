@@ -4,11 +4,11 @@
 #include "core/cli/commands.h"
 #include "core/cli/parts/summary.h"
 #include "core/profile/batch.h"
+#include "reports/commands/commands.h"
 #include "reports/commands/parts/report.h"
 #include "reports/commands/parts/report_args.h"
-#include "reports/commands/table.h"
+#include "reports/commands/parts/report_print.h"
 #include "reports/commands/view_files.h"
-#include "reports/read/reader.h"
 
 #include <string.h>
 
@@ -47,19 +47,14 @@ static enum ep_exit run(const struct ep_report_args *options)
 	ep_cleanup(ep_view_files_fini) struct ep_view_files files;
 	ep_cleanup(ep_batch_unrefp) struct ep_batch *batch = NULL;
 	enum ep_exit status;
-	int r;
 
 	ep_view_files_init(&files);
 	status = ep_view_files_open(&files, options->view.files, options->view.n_files,
 				    &options->view);
-	if (status != EP_EXIT_OK)
-		return status;
-	r = ep_read_drop_root();
-	if (r < 0) {
-		fprintf(stderr, "ebpf-profiler: cannot give up privileges: %s\n", ep_strerror(r));
-		return EP_EXIT_FAILED;
-	}
-	status = ep_view_files_read(&files, &options->view, &batch);
+	if (status == EP_EXIT_OK)
+		status = ep_view_files_drop_root();
+	if (status == EP_EXIT_OK)
+		status = ep_view_files_read(&files, &options->view, &batch);
 	return status == EP_EXIT_OK ? print(options, batch, files.title) : status;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands that read profiles and show them: the second half of the profiler's table. */
-#include "reports/commands/table.h"
 #include "core/cli/commands.h"
+#include "reports/commands/commands.h"
 #include "reports/commands/parts/convert_args.h"
 #include "reports/commands/parts/diff_args.h"
 #include "reports/commands/parts/report_args.h"

@@ -15,9 +15,9 @@
 #include "core/cli/parts/privileges.h"
 #include "core/config/config.h"
 #include "core/profile/batch.h"
+#include "reports/commands/commands.h"
 #include "reports/commands/parts/top_view.h"
 #include "reports/commands/screen.h"
-#include "reports/commands/table.h"
 #include "reports/commands/terminal.h"
 
 #include <errno.h>
@@ -333,7 +333,7 @@ static int open_page(struct top *top)
 	if (ep_output_files_name(&top->files, &args->outputs, what, top->config->plugins.dir, args->force) !=
 	    EP_EXIT_OK)
 		return -EEXIST;
-	return ep_output_files_open(&top->files, &top->outputs, args->force);
+	return ep_output_files_open(&top->files, &top->outputs, args->force, NULL);
 }
 
 static void write_page(struct top *top)

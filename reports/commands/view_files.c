@@ -182,6 +182,15 @@ enum ep_exit ep_view_files_open(struct ep_view_files *files, const char *const *
 	return status;
 }
 
+enum ep_exit ep_view_files_drop_root(void)
+{
+	int r = ep_read_drop_root();
+
+	if (r < 0)
+		fprintf(stderr, "ebpf-profiler: cannot give up privileges: %s\n", ep_strerror(r));
+	return r < 0 ? EP_EXIT_FAILED : EP_EXIT_OK;
+}
+
 /* --- read a directory ------------------------------------------------------------------------ */
 
 static int read_one(struct view_input *input, char *why)

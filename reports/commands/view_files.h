@@ -24,6 +24,8 @@ void ep_view_files_fini(struct ep_view_files *files);
  * sentence on stderr. */
 enum ep_exit ep_view_files_open(struct ep_view_files *files, const char *const *paths,
 				size_t n_paths, const struct ep_view_args *args);
+/* Then, for good (ep_read_drop_root). The same. */
+enum ep_exit ep_view_files_drop_root(void);
 /*
  * All of them as one batch with one reference, filtered. EP_EXIT_NO_SAMPLES when nothing passed the
  * filters, or there was none; another status after what is wrong with a file. After a sentence on

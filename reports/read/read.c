@@ -97,11 +97,6 @@ void ep_input_close(struct ep_input *input)
 	free(input);
 }
 
-const char *ep_input_path(const struct ep_input *input)
-{
-	return input->path;
-}
-
 /* --- what it is --- */
 
 /* Files that people have and nobody here reads: what they are, and what helps. */

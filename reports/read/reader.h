@@ -33,7 +33,6 @@ struct ep_input;
 /* "-": standard input. 0, or a negative errno: one sentence is in `why`, with what to do. */
 int ep_input_open(const char *path, struct ep_input **ret_input, char *why);
 void ep_input_close(struct ep_input *input); /* accepts NULL */
-const char *ep_input_path(const struct ep_input *input);
 /* Adds all of it to the builder. 0, or a negative errno and one sentence in `why`, which names the file. */
 int ep_input_read(struct ep_input *input, struct ep_profile_builder *builder, char *why);
 

@@ -164,6 +164,14 @@ class Diff(unittest.TestCase):
             self.assertEqual(result.returncode, status, (arguments, result.stderr))
             self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
 
+    def test_a_page_that_fails_is_not_there(self):
+        page, text = os.path.join(self.dir, "diff.html"), os.path.join(self.dir, "text")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("this is no profile\n")
+        os.chmod(text, 0o644)
+        self.assertEqual(run(self.before, text, "-o", page).returncode, 1)
+        self.assertFalse(os.path.exists(page))
+
     def test_a_page_has_both(self):
         if not all(os.path.exists(os.path.join(PLUGINS, name + ".so")) for name in ("html", "otlp_file")):
             self.skipTest("the page's plugin is not built")

@@ -302,6 +302,8 @@ static const struct {
 	{"--help", "usage: ebpf-profiler --config"},
 	{"-h", "usage: ebpf-profiler --config"},
 	{"record -h", "usage: ebpf-profiler record"},
+	{"record -h --", "usage: ebpf-profiler record"},
+	{"doctor -h now", "usage: ebpf-profiler doctor"},
 	{"help record", "usage: ebpf-profiler record"},
 	{"doctor --help", "usage: ebpf-profiler doctor"},
 	{"plugins --help", "usage: ebpf-profiler plugins"},

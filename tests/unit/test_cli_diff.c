@@ -28,7 +28,7 @@ EP_TEST(two_files_are_before_and_after)
 	assert_int_equal(args.view.n_files - args.others_at, 1);
 	assert_int_equal(args.amount, EP_MOVERS_PER_SECOND);
 	assert_int_equal(args.rows, 3);
-	assert_string_equal(args.output, "d.html");
+	assert_string_equal(args.outputs.list[0].path, "d.html");
 	assert_float_equal(args.fail_above, 2.5, 1e-9);
 }
 

@@ -2,7 +2,7 @@
 /* What `report` prints of a profile that is known. */
 #include "core/cli/parts/text.h"
 #include "reports/commands/parts/json.h"
-#include "reports/commands/parts/report.h"
+#include "reports/commands/parts/report_print.h"
 #include "tests/unit/view_batch.h"
 
 #include <sys/stat.h>

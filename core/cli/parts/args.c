@@ -459,14 +459,14 @@ static int parse_command(struct ep_args *args, int argc, char **argv)
 		return 0;
 	}
 	r = ep_cli_parse(args->command->syntax, argc, argv, args, &words, args->error);
-	if (r < 0)
+	if (r < 0 || args->help)
 		return r;
 	if (args->command->syntax->words == EP_WORDS_COMMAND)
 		r = take_command(args, &words);
-	else if (words.n && !args->help)
+	else if (words.n)
 		r = ep_cli_fail(args->error, "'%s' is one word too many: see --help",
 				words.list[0]);
-	return r < 0 || args->help || args->version ? r : check(args);
+	return r < 0 || args->version ? r : check(args);
 }
 
 int ep_args_parse(int argc, char **argv, const struct ep_command *const *tables,

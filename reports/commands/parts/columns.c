@@ -16,7 +16,8 @@
 /* clang-format off */
 const struct ep_columns ep_columns[] = {
 	[EP_TALLY_FUNCTION] = {"function", "[unknown]", NULL, "[no name]", true,
-		{KEY(NAME, "name"), KNOWN(FILE, "file"), KNOWN(NUMBER, "line"), KNOWN(MAPPING, "module")}},
+		{KEY(NAME, "name"), KNOWN(FILE, "file"), KNOWN(NUMBER, "line"),
+		 KNOWN(MAPPING, "module")}},
 	[EP_TALLY_LINE] = {"line", "[unknown]", NULL, NULL, true,
 		{KEY(NAME, "name"), KEY(FILE, "file"), KEY(NUMBER, "line")}},
 	[EP_TALLY_MODULE] = {"module", "[unknown]", NULL, NULL, true,
@@ -24,9 +25,10 @@ const struct ep_columns ep_columns[] = {
 	[EP_TALLY_KIND] = {"kind of frame", "[unknown]", "language", "[no name]", true,
 		{KEY(NAME, "kind")}},
 	[EP_TALLY_PROCESS] = {"process", "", NULL, NULL, false,
-		{KEY(NAME, "name"), SHOWN(PID, "pid"), OWNER}}, /* "name", as rows of functions have one */
+		{KEY(NAME, "name"), SHOWN(PID, "pid"), OWNER}}, /* a name, as functions have one */
 	[EP_TALLY_THREAD] = {"thread", "[unknown]", NULL, NULL, false,
-		{{EP_COLUMN_PID, "pid", "pid", false, true}, SHOWN(NUMBER, "tid"), KEY(NAME, "thread"), OWNER}},
+		{{EP_COLUMN_PID, "pid", "pid", false, true}, SHOWN(NUMBER, "tid"),
+		 KEY(NAME, "thread"), OWNER}},
 	[EP_TALLY_CONTAINER] = {"container", "(outside of any container)", NULL, "[none]", false,
 		{KEY(NAME, "container")}},
 	[EP_TALLY_PROGRAM] = {"program", "[unknown]", NULL, NULL, false, {KEY(NAME, "program")}},

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reports/commands/parts/diff_args.h"
-#include "core/cli/parts/output_format.h"
 #include "core/config/units.h"
 
 #include <errno.h>
@@ -18,9 +17,9 @@ static int set_output(void *arg, const struct ep_cli_option *option, const char 
 	if (!format || strcmp(format->name, "html") != 0)
 		return ep_cli_fail(
 			error, "-o '%.256s': diff writes a page: name it like -o diff.html", value);
-	if (args->output)
+	if (args->outputs.n)
 		return ep_cli_fail(error, "-o is there twice: leave '%.256s' out", value);
-	args->output = value;
+	args->outputs.list[args->outputs.n++] = (struct ep_output){.path = value, .format = format};
 	return 0;
 }
 

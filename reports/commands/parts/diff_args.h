@@ -4,6 +4,7 @@
 #ifndef EP_REPORTS_DIFF_ARGS_H
 #define EP_REPORTS_DIFF_ARGS_H
 
+#include "core/cli/parts/output_format.h"
 #include "reports/commands/parts/view_args.h"
 #include "reports/view/group.h"
 #include "reports/view/movers.h"
@@ -16,7 +17,7 @@ struct ep_diff_args {
 	struct ep_view_args view;
 	const char *bases[EP_DIFF_MAX_BASES];	/* A; B is what view.files has from others_at on */
 	size_t n_bases, others_at;
-	const char *output; /* a page, NULL: none */
+	struct ep_output_choices outputs; /* a page, or none */
 	uint32_t rows;	    /* of each table; 0: all */
 	/* Points of the share, per cent of one CPU, seconds, as `amount` says; negative: not asked
 	 * for. */

@@ -38,7 +38,4 @@ struct ep_report {
 	const struct ep_source_rules *sources;
 };
 
-/* 0, -ENOMEM, -EIO; -ENOENT: no function is called so (nothing is printed then). */
-int ep_report_print(const struct ep_report *report);
-
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reports/commands/parts/report.h"
+#include "reports/commands/parts/report_print.h"
 #include "core/profile/labels.h"
 #include "ebpf-profiler/batch.h"
 #include "reports/commands/parts/listed.h"

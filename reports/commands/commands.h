@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of this directory, each a function from the parsed command line to an exit status.
  */
-#ifndef EP_REPORTS_TABLE_H
-#define EP_REPORTS_TABLE_H
+#ifndef EP_REPORTS_COMMANDS_H
+#define EP_REPORTS_COMMANDS_H
 
 struct ep_args;
 
