@@ -32,7 +32,8 @@ static bool next(struct cursor *c)
 /* mov %fs:..., REG: 64, REX.W, 8b */
 static bool loads_from_fs(const struct cursor *c)
 {
-	return c->insn.bytes >= 4 && c->bytes[0] == FS && (c->bytes[1] & 0xf8) == 0x48 && c->bytes[2] == 0x8b;
+	return c->insn.bytes >= 4 && c->bytes[0] == FS && (c->bytes[1] & 0xf8) == 0x48 &&
+	       c->bytes[2] == 0x8b;
 }
 
 static uint8_t to_register(const struct cursor *c)
@@ -54,12 +55,14 @@ static int from_register(const struct go_function *function, size_t off, struct 
 	if (off + 7 > function->bytes)
 		return -ENODATA;
 	if ((insn[0] & 0xfe) == 0x48 && insn[1] == 0xc7 && (insn[2] & 0xf8) == 0xc0) {
-		*ret = (struct ep_variable){.kind = EP_VARIABLE_POINTER, .value = (uint64_t)(int64_t)(int32_t)ep_get_u32(insn + 3)};
+		*ret = (struct ep_variable){.kind = EP_VARIABLE_POINTER,
+					    .value = (uint64_t)(int32_t)ep_get_u32(insn + 3)};
 		return 0;
 	}
 	if ((insn[0] & 0xfb) == 0x48 && insn[1] == 0x8b && (insn[2] & 0xc7) == 0x05) {
 		*ret = (struct ep_variable){.kind = EP_VARIABLE_WORD,
-					    .value = function->va + off + 7 + (uint64_t)(int64_t)(int32_t)ep_get_u32(insn + 3)};
+					    .value = function->va + off + 7 +
+						     (uint64_t)(int32_t)ep_get_u32(insn + 3)};
 		return 0;
 	}
 	return -ENODATA;
@@ -75,8 +78,9 @@ int go_code_g(const struct go_function *function, struct ep_variable *ret)
 			continue;
 		/* mov %fs:N,REG: no base, no index */
 		if (c.insn.bytes == 9 && (c.bytes[3] & 0xc7) == 0x04 && c.bytes[4] == 0x25) {
-			*ret = (struct ep_variable){.kind = EP_VARIABLE_POINTER,
-						    .value = (uint64_t)(int64_t)(int32_t)ep_get_u32(c.bytes + 5)};
+			*ret = (struct ep_variable){
+				.kind = EP_VARIABLE_POINTER,
+				.value = (uint64_t)(int32_t)ep_get_u32(c.bytes + 5)};
 			return 0;
 		}
 		return from_register(function, before, ret);
@@ -121,7 +125,8 @@ int go_code_offsets(const struct go_function *systemstack, struct go_offsets *re
 		} else if (m != X86_NO_REGISTER && loads(&c, m) && is_offset(c.insn.value, 1024)) {
 			curg = c.insn.to;
 			found.m_curg = (uint32_t)c.insn.value;
-		} else if (g != X86_NO_REGISTER && loads(&c, g) && is_offset(c.insn.value, GO_G_BYTES)) {
+		} else if (g != X86_NO_REGISTER && loads(&c, g) &&
+			   is_offset(c.insn.value, GO_G_BYTES)) {
 			m = c.insn.to;
 			g = X86_NO_REGISTER;
 			found.g_m = (uint32_t)c.insn.value;
@@ -183,14 +188,16 @@ static bool goes_to_another(const struct x86_insn *insn)
 /* asmcgocall that is on the system stack already: sub $16,%rsp */
 static bool makes_room(const struct x86_insn *insn, uint32_t kind)
 {
-	return kind == GO_CODE_ASMCGOCALL && insn->kind == X86_SET && insn->to == X86_RSP && insn->value < 0;
+	return kind == GO_CODE_ASMCGOCALL && insn->kind == X86_SET && insn->to == X86_RSP &&
+	       insn->value < 0;
 }
 
 /*
- * From behind the instruction that leaves a stack, up to the one behind a call that comes back; that
- * one is within, since rsp changes behind it. morestack never comes back.
+ * From behind the instruction that leaves a stack, up to the one behind a call that comes back;
+ * that one is within, since rsp changes behind it. morestack never comes back.
  */
-uint32_t go_code_switched(const struct go_function *function, uint32_t kind, struct go_code *codes, uint32_t max)
+uint32_t go_code_switched(const struct go_function *function, uint32_t kind, struct go_code *codes,
+			  uint32_t max)
 {
 	struct cursor c = {.function = function};
 	bool away = false, called = false;
@@ -205,11 +212,13 @@ uint32_t go_code_switched(const struct go_function *function, uint32_t kind, str
 			called = false;
 			start = c.next;
 		} else if (away && called && goes_to_another(&c.insn)) {
-			codes[n++] = (struct go_code){function->va + start, (uint32_t)(c.next - start), kind};
+			codes[n++] = (struct go_code){function->va + start,
+						      (uint32_t)(c.next - start), kind};
 			away = false;
 		}
 	}
 	if (away && n < max)
-		codes[n++] = (struct go_code){function->va + start, (uint32_t)(function->bytes - start), kind};
+		codes[n++] = (struct go_code){function->va + start,
+					      (uint32_t)(function->bytes - start), kind};
 	return n;
 }

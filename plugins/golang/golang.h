@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go: what needs the goroutine that a thread runs. The rest is the core's: rules and names are those of the
- * file's table of functions (core/pclntab), so this plugin pushes native frames only.
+ * Go: what needs the goroutine that a thread runs. The rest is the core's: rules and names are
+ * those of the file's table of functions (core/pclntab), so this plugin pushes native frames only.
  *
- *	code.c		what the code of the runtime's assembly says: offsets, where g is, where stacks change
+ *	code.c		what the code of the runtime's assembly says: offsets, where g is, where
+ *			stacks change
  *	probe.c		an ELF file: is it Go? ──► struct go_executable
  *	attach.c	a process ──► state and ranges for BPF
  *	golang.c	the descriptor
@@ -13,6 +14,7 @@
 
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/golang/golang_shared.h"
+#include "plugins/shared/descriptor.h"
 
 #include <stdbool.h>
 
@@ -44,14 +46,12 @@ int go_code_depth(const struct go_function *asmcgocall, uint32_t *ret_off);
 /* Does it begin with push %rbp? */
 bool go_code_has_frame(const struct go_function *function);
 /* The parts of a function that run on its other stack: how many, at most `max`. */
-uint32_t go_code_switched(const struct go_function *function, uint32_t kind, struct go_code *codes, uint32_t max);
+uint32_t go_code_switched(const struct go_function *function, uint32_t kind, struct go_code *codes,
+			  uint32_t max);
 
 /* As the sources of a version have them, 1.15 on. `minor`: of 1.minor. */
 void go_offsets_of(uint32_t minor, struct go_offsets *ret);
 
-int go_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable);
-void go_unload(void *executable);
-int go_attach(void *executable, struct ep_target *target, void **ret_instance);
-void go_detach(void *instance);
+DESCRIPTOR_FUNCTIONS(go);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process. The library's tables are there as soon as it is relocated, its heaps of code and the
- * interpreter a few ten milliseconds later: until then EP_NOT_YET. Stubs come later too, when compilers
- * start or are first needed, so they are looked for again, after 50 ms, 200 ms and so on: 4 ms of CPU time
- * each.
+ * interpreter a few ten milliseconds later: until then EP_NOT_YET. Stubs come later too, when
+ * compilers start or are first needed, so they are looked for again, after 50 ms, 200 ms and so on:
+ * 4 ms of CPU time each.
  */
 #include "core/base/util.h"
 #include "plugins/hotspot/code/heaps.h"
@@ -36,8 +36,8 @@ struct instance {
 };
 
 /*
- * The Zero VM interprets in C++ and compiles nothing. Its internal_vm_info_string begins with "OpenJDK
- * 64-Bit Zero VM" (VMNAME: src/share/vm/runtime/vm_version.cpp, 8;
+ * The Zero VM interprets in C++ and compiles nothing. Its internal_vm_info_string begins with
+ * "OpenJDK 64-Bit Zero VM" (VMNAME: src/share/vm/runtime/vm_version.cpp, 8;
  * src/hotspot/share/runtime/abstract_vm_version.cpp, 11 to 27).
  */
 static int refuse_zero(const struct instance *inst)
@@ -65,7 +65,8 @@ static int compare_named(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* The variables lie close together: one read. What cannot be read has no names, which is no error. */
+/* The variables lie close together: one read. What cannot be read has no names, which is no
+ * error. */
 static int read_stubs(struct instance *inst, struct hotspot_stubs **ret)
 {
 	const struct hotspot_executable *exe = inst->exe;
@@ -135,8 +136,8 @@ static uint64_t find_interpreter_end(struct instance *inst)
 }
 
 /*
- * The interpreter is made when the heaps are: what does not hold before that is not made yet, or not even
- * relocated (rows of the tables are then missing), and proves nothing.
+ * The interpreter is made when the heaps are: what does not hold before that is not made yet, or
+ * not even relocated (rows of the tables are then missing), and proves nothing.
  */
 static int read_layout(struct instance *inst, uint64_t *ret_interpreter)
 {
@@ -188,11 +189,12 @@ static int read_code(struct instance *inst, uint64_t interpreter)
 }
 
 /*
- * An agent that takes CompiledMethodLoad events leaves the flag as it is: what is compiled from then on has
- * the records all the same, unless the flag was set by hand (DebugInformationRecorder::
+ * An agent that takes CompiledMethodLoad events leaves the flag as it is: what is compiled from
+ * then on has the records all the same, unless the flag was set by hand (DebugInformationRecorder::
  * recording_non_safepoints, share/code/debugInfoRec.cpp, 8 to 27).
  */
-int hotspot_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg)
+int hotspot_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix),
+		   void *arg)
 {
 	const struct instance *inst = instance;
 	bool on = true;
@@ -201,9 +203,11 @@ int hotspot_advise(void *instance, void (*say)(void *arg, const char *found, con
 				"DebugNonSafepoints", &on) == 0 &&
 	    !on)
 		say(arg,
-		    "DebugNonSafepoints is off: which inlined method a sample hit is guessed from the next "
+		    "DebugNonSafepoints is off: which inlined method a sample hit is guessed from "
+		    "the next "
 		    "place that the compiler recorded",
-		    "java -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints: then it is exact; an "
+		    "java -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints: then it is "
+		    "exact; an "
 		    "agent with CompiledMethodLoad turns it on, too");
 	return 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process. The offsets are those of the release; whether they hold is asked of each interpreter:
- * PL_defstash is a hash whose name is "main", PL_curstackinfo the first of a list of stackinfos whose
- * contexts can be read, and the ops have the numbers that the release gave them.
+ * PL_defstash is a hash whose name is "main", PL_curstackinfo the first of a list of stackinfos
+ * whose contexts can be read, and the ops have the numbers that the release gave them.
  *
  * Many a Perl lives for less time than it takes to find that out, so a process is armed at once, by
- * what its file says: BPF finds the main thread's interpreter by PL_curinterp, and asks the first two
- * questions at each sample itself, until they have been answered here (pl_state.unproven). Then
+ * what its file says: BPF finds the main thread's interpreter by PL_curinterp, and asks the first
+ * two questions at each sample itself, until they have been answered here (pl_state.unproven). Then
  * other threads are known, too.
  */
 #include "plugins/perl/perl.h"
@@ -42,7 +42,7 @@ struct stackinfo {
 	int32_t index, max;
 };
 
-/* --- what the file says ---------------------------------------------------------------------------- */
+/* --- what the file says ----------------------------------------------------------------------- */
 
 static void fill_layout(struct instance *inst)
 {
@@ -130,7 +130,7 @@ static int find_path(void *instance)
 	return r == -ENOTSUP ? 0 : r;
 }
 
-/* --- does the layout hold? ---------------------------------------------------------------------- */
+/* --- does the layout hold? -------------------------------------------------------------------- */
 
 /* Outcomes of a look: 0, EP_NOT_YET, -ENOTSUP, or what reading said. */
 static int look_at_stacks(struct instance *inst, uint64_t stack)
@@ -214,7 +214,7 @@ static int check_ops(struct instance *inst)
 	return 0;
 }
 
-/* --- operations --------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 static int refuse(void *instance)
 {

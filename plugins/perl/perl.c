@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/perl/perl.h"
-#include "plugins/shared/descriptor.h"
 
 #include "perl_bpf.inc.h"
 #include "perl_keep_bpf.inc.h"

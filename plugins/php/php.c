@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/php/php.h"
-#include "plugins/shared/descriptor.h"
 
 #include "php_bpf.inc.h"
 #include "php_keep_bpf.inc.h"

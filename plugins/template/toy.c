@@ -50,7 +50,8 @@ struct toy_executable {
 	const struct ep_unwinder_host *host;
 	struct ep_symbol about, top;
 	struct ep_symbol stubs; /* va 0: it has none */
-	struct ep_symbol run[TOY_MAX_PARTS]; /* the interpreter; compilers put parts of it elsewhere */
+	struct ep_symbol
+		run[TOY_MAX_PARTS]; /* the interpreter; compilers put parts of it elsewhere */
 	uint32_t n_run;
 };
 

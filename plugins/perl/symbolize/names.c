@@ -26,7 +26,7 @@ struct finding {
 	char function[FUNCTION_BYTES];
 };
 
-/* --- is it what the frame saw? -------------------------------------------------------------------- */
+/* --- is it what the frame saw? ---------------------------------------------------------------- */
 
 static int check_cv(struct finding *f)
 {
@@ -79,7 +79,7 @@ static int check_frame(struct finding *f)
 	return pl_kind_has_cv(f->frame.kind) ? check_cv(f) : check_cop(f);
 }
 
-/* --- names ---------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static const char *base_name(const char *path)
 {
@@ -166,7 +166,8 @@ static void read_frame_place(struct finding *f)
 	is_closest = pl_closest_statement(&f->reader, op, frame->flags & PL_FRAME_LEAF, &cop);
 	if (pl_read_place(&f->reader, cop, &f->place) < 0)
 		f->place = (struct pl_place){0};
-	/* The file is that of all of it; the line at most that where it begins, as of what is freed. */
+	/* The file is that of all of it; the line at most that where it begins, as of what is
+	 * freed. */
 	if (!is_closest)
 		f->place.line = frame->line;
 }
@@ -253,8 +254,9 @@ static struct key key_of_name(const struct pl_frame *frame)
 }
 
 /*
- * Its name may be freed long before the code that it was given to (Try::Tiny names each block when it is
- * called): then who had the same name tells it, and where nobody did it is a sub without a name.
+ * Its name may be freed long before the code that it was given to (Try::Tiny names each block when
+ * it is called): then who had the same name tells it, and where nobody did it is a sub without a
+ * name.
  */
 static int name_by_hand(struct finding *f, struct names_cache *cache)
 {
@@ -335,7 +337,7 @@ static int name_other(struct finding *f)
 	return 0;
 }
 
-/* --- from a frame to its name --------------------------------------------------------------------- */
+/* --- from a frame to its name ----------------------------------------------------------------- */
 
 /* `unnamed` not 0: its text is no name. */
 static int add_text(const struct ep_unwinder_host *host, struct ep_names *names,
@@ -543,7 +545,8 @@ static int add_anonymous(const struct pl_namer *namer, const struct pl_frame *fr
 }
 
 /* The glob still has the name that it had when the same sub was seen before, or nobody can say. */
-static bool has_name(const struct pl_namer *namer, const struct pl_frame *frame, const char *function)
+static bool has_name(const struct pl_namer *namer, const struct pl_frame *frame,
+		     const char *function)
 {
 	struct finding f = {
 		.reader = {.host = namer->host, .target = namer->target, .layout = namer->layout},
@@ -620,7 +623,8 @@ static int add_unreadable(const struct pl_namer *namer, const struct pl_frame *f
 	const char *name = pl_kind_name(frame->kind);
 	struct names_function entry = {.function = name ? name : "(unreadable sub)", .file = ""};
 
-	return add_text(namer->host, names, &entry, name ? EP_UNNAMED_NONE : EP_UNNAMED_UNREADABLE, 0);
+	return add_text(namer->host, names, &entry, name ? EP_UNNAMED_NONE : EP_UNNAMED_UNREADABLE,
+			0);
 }
 
 /*

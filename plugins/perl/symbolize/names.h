@@ -32,9 +32,10 @@ struct pl_namer {
 int pl_names_cache_new(struct names_cache **ret_cache);
 
 /*
- * 0 after the name was added; -ESRCH: the process has gone before any frame was named, its parent may know; or
- * another negative errno. A sub that was freed before it could be named, and whose name nobody else has had, is
- * "(freed sub)", and is counted. *placed is false when its statement is gone: then it may have no line.
+ * 0 after the name was added; -ESRCH: the process has gone before any frame was named, its parent
+ * may know; or another negative errno. A sub that was freed before it could be named, and whose
+ * name nobody else has had, is "(freed sub)", and is counted. *placed is false when its statement
+ * is gone: then it may have no line.
  */
 int pl_names_add(const struct pl_namer *namer, const struct ep_raw_frame *frame,
 		 struct ep_names *names, bool *placed);

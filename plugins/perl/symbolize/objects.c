@@ -47,7 +47,7 @@ int pl_read_near(struct pl_reader *reader, uint64_t addr, void *buf, size_t byte
 	return 0;
 }
 
-/* --- texts -------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 /* Bytes of the UTF-8 character at text; 0: it is none. */
 static size_t character_bytes(const uint8_t *text, size_t n)
@@ -168,7 +168,7 @@ int pl_read_string(const struct pl_reader *reader, uint64_t addr, char *buf, siz
 	return 0;
 }
 
-/* --- names ---------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static int copy_text(const char *text, char *buf, size_t size)
 {

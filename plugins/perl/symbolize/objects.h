@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pieces of an interpreter's memory, which may hold anything: lengths are capped, chains are not
- * followed. All of it moves and goes while it is read; who reads asks afterwards whether it was still
- * there.
+ * followed. All of it moves and goes while it is read; who reads asks afterwards whether it was
+ * still there.
  */
 #ifndef PL_OBJECTS_H
 #define PL_OBJECTS_H
@@ -60,11 +60,12 @@ int pl_read_text(const struct pl_reader *reader, uint64_t addr, char *buf, size_
 /* `utf8`: else it is Latin-1. `more`: it goes on behind n. */
 void pl_clean_text(const uint8_t *text, size_t n, bool utf8, bool more, char *buf, size_t size);
 
-/* The name of a stash, "__ANON__" where it has none; 0, -EBADMSG (no stash), or what reading said. */
+/* The name of a stash, "__ANON__" where it has none; 0, -EBADMSG (no stash), or what reading
+ * said. */
 int pl_read_stash_name(const struct pl_reader *reader, uint64_t stash, char *buf, size_t size);
 /*
- * A glob's package and name, each of `size`, as gv_efullname3 writes them where `effective`, else its
- * own; package: NULL where it is not wanted.
+ * A glob's package and name, each of `size`, as gv_efullname3 writes them where `effective`, else
+ * its own; package: NULL where it is not wanted.
  */
 int pl_read_glob_name(const struct pl_reader *reader, uint64_t gv, bool effective, char *package,
 		      char *name, size_t size);

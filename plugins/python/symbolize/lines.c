@@ -92,8 +92,8 @@ static int parse_ranges(struct parser *parser)
 }
 
 /*
- * The number at parser->next, which stays: entries are told apart by bit 7 alone, as advance() does.
- * 0 or -EBADMSG: it goes on behind the table, or has more than 32 bits.
+ * The number at parser->next, which stays: entries are told apart by bit 7 alone, as advance()
+ * does. 0 or -EBADMSG: it goes on behind the table, or has more than 32 bits.
  */
 static int read_signed(const struct parser *parser, int64_t *ret)
 {

@@ -38,13 +38,14 @@
 #define PY_INSTRUCTION_UNKNOWN 0x7fffffffu
 
 #define PY_CACHE_MAX_BYTES ((size_t)2 << 20)
-#define PY_CACHE_MAX_LARGE ((size_t)4 << 20) /* of code objects that would fill half of that alone */
+/* of code objects that would fill half of that alone */
+#define PY_CACHE_MAX_LARGE ((size_t)4 << 20)
 
 /* What is read of a code object, from its address on. */
 size_t py_code_head_bytes(const struct py_code_layout *layout);
 
-/* For code objects that were read before, of one process. The key is address and check: two that were
- * at the same address one after the other have an item each. 0 or -ENOMEM. */
+/* For code objects that were read before, of one process. The key is address and check: two that
+ * were at the same address one after the other have an item each. 0 or -ENOMEM. */
 int py_names_cache_new(struct names_cache **ret_cache);
 
 /*

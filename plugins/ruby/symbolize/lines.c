@@ -22,8 +22,8 @@ struct parser {
 	struct ruby_lines *lines;
 };
 
-/* From this position on it is the last of `count` entries; 0: of one that is not there. A table that is wrong has no
- * effect on those before. */
+/* From this position on it is the last of `count` entries; 0: of one that is not there. A table
+ * that is wrong has no effect on those before. */
 static void put(struct parser *parser, uint32_t position, uint32_t count)
 {
 	struct ruby_lines *lines = parser->lines;
@@ -33,9 +33,11 @@ static void put(struct parser *parser, uint32_t position, uint32_t count)
 	if (!count || position >= parser->positions || (last && position <= last->start))
 		return;
 	if (count <= parser->n_entries) {
-		line = (int32_t)ep_get_u32(parser->entries + (size_t)(count - 1) * parser->layout->entry_bytes +
-								parser->layout->line_no);
-		/* Instructions that the compiler added, to 2.7 (a block's end), are of the line before them. */
+		line = (int32_t)ep_get_u32(parser->entries +
+					   (size_t)(count - 1) * parser->layout->entry_bytes +
+					   parser->layout->line_no);
+		/* Instructions that the compiler added, to 2.7 (a block's end), are of the line
+		 * before them. */
 		if (line <= 0)
 			return;
 	}
@@ -69,7 +71,8 @@ static void parse_blocks(struct parser *parser, const uint8_t *table, size_t byt
 			uint64_t bits = ep_get_u64(table + at + BLOCK_BITS + i * 8);
 
 			for (; bits; bits &= bits - 1)
-				put(parser, start + i * 64 + (uint32_t)__builtin_ctzll(bits), ++count);
+				put(parser, start + i * 64 + (uint32_t)__builtin_ctzll(bits),
+				    ++count);
 		}
 		start += BLOCK;
 	}
@@ -81,9 +84,9 @@ static void parse_array(struct parser *parser, const uint8_t *table, size_t byte
 		put(parser, ep_get_u32(table + (size_t)i * 4), i + 1);
 }
 
-int ruby_lines_parse(const struct ruby_body_layout *layout, uint32_t positions, const uint8_t *table,
-		     size_t table_bytes, const uint8_t *entries, uint32_t n_entries,
-		     struct ruby_lines *ret)
+int ruby_lines_parse(const struct ruby_body_layout *layout, uint32_t positions,
+		     const uint8_t *table, size_t table_bytes, const uint8_t *entries,
+		     uint32_t n_entries, struct ruby_lines *ret)
 {
 	struct parser parser = {layout, entries, n_entries, positions, ret};
 
@@ -128,7 +131,8 @@ int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layou
 	if (r == -EFAULT && bytes > RUBY_KEPT_LINES) {
 		n = RUBY_KEPT_LINES / at->entry_bytes;
 		table_bytes = at->succ ? table_bytes : (size_t)(n + 1) * 4; /* where its end is */
-		r = memory_read(memory, ep_get_u64(body + at->info), buf, (size_t)n * at->entry_bytes);
+		r = memory_read(memory, ep_get_u64(body + at->info), buf,
+				(size_t)n * at->entry_bytes);
 	}
 	if (r == 0 && n > 1)
 		r = memory_read(memory, table_addr, buf + bytes, table_bytes);

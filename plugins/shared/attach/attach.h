@@ -49,13 +49,14 @@ uint64_t attach_addr(const struct attach *process, uint64_t va);
 int attach_read(void *process, uint64_t addr, void *buf, size_t bytes);
 /* Eight bytes; 0 where they cannot be read. */
 uint64_t attach_word(const struct attach *process, uint64_t addr);
-/* Marks a file's code that runs the language. These are all ranges, and `more`, of which there are n_more. */
+/* Marks a file's code that runs the language. These are all ranges, and `more`, of which there are
+ * n_more. */
 int attach_mark(const struct attach *process, const struct ep_symbol *code, uint32_t n,
 		const struct ep_range *more, uint32_t n_more);
 
 /*
- * True where the process has executable memory that no file backs, other than the kernel's own: a JIT may
- * have put code there. Reads the mappings, so ask only until it is true.
+ * True where the process has executable memory that no file backs, other than the kernel's own: a
+ * JIT may have put code there. Reads the mappings, so ask only until it is true.
  */
 bool attach_has_anonymous_code(const struct attach *process);
 
@@ -66,7 +67,8 @@ bool attach_has_anonymous_code(const struct attach *process);
 int attach_refuse(const struct attach *process, const char *why, const char *what, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The path by a pthread key, whose number, an int, is at va in the file. -ENODATA: there is none yet. */
+/* The path by a pthread key, whose number, an int, is at va in the file. -ENODATA: there is none
+ * yet. */
 int attach_key(const struct attach *process, uint64_t va, struct ep_tls *ret);
 /*
  * Where *tls is not found yet: by the key at key_va (0: none), else by the variable (NULL, kind 0:

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The walk of a language that is marked (ebpf-profiler/bpf/unwinder.h): frame by frame, run by run, to
- * the outermost frame of the thread. A language that is entered as well, as most JITs are, says how
- * code of its JIT is left.
+ * The walk of a language that is marked (ebpf-profiler/bpf/unwinder.h): frame by frame, run by run,
+ * to the outermost frame of the thread. A language that is entered as well, as most JITs are, says
+ * how code of its JIT is left.
  *
- *	static __always_inline void mark(ctx, rec, state, s)	begins, then finish(rec, s, EP_MARK_STEPS(...))
+ *	static __always_inline void mark(ctx, rec, state, s)	begins, then finish(rec, s,
+ *								EP_MARK_STEPS(...))
  *	static __always_inline void enter(ctx, rec, state, s)	code of the JIT, once
  *
  *	SEC("perf_event")
@@ -28,8 +29,8 @@ enum ep_mark_step {
 };
 
 /*
- * What the step says that is not EP_MARK_AGAIN, the expression `step_`. Where the frames of this run are
- * used up, the next run goes on; EP_MARK_AGAIN: there is none. `most` is a constant, above
+ * What the step says that is not EP_MARK_AGAIN, the expression `step_`. Where the frames of this
+ * run are used up, the next run goes on; EP_MARK_AGAIN: there is none. `most` is a constant, above
  * max_frames_per_run.
  */
 #define EP_MARK_STEPS(ctx, rec, most, step_)                                                       \

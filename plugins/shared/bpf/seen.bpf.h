@@ -56,7 +56,8 @@ static __always_inline const struct ep_code *ep_range_at(const struct ep_record 
 static __always_inline bool ep_ranges_find(struct ep_seen_ranges *ranges,
 					   const struct ep_record *rec, const __u8 *chunk)
 {
-	const struct ep_code_index *index = (const void *)ep_range_at(rec, chunk, rec->walk.core.n_rows);
+	const struct ep_code_index *index =
+		(const void *)ep_range_at(rec, chunk, rec->walk.core.n_rows);
 
 	if (ranges->n)
 		return true;

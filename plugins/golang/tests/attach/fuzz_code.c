@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (go_code_g(&function, &g) == 0)
 		assert(g.kind == EP_VARIABLE_POINTER || g.kind == EP_VARIABLE_WORD);
 	if (go_code_offsets(&function, &offsets) == 0)
-		assert(offsets.g_m < GO_G_BYTES && offsets.g_sched_sp < GO_G_BYTES && offsets.m_curg % 8 == 0);
+		assert(offsets.g_m < GO_G_BYTES && offsets.g_sched_sp < GO_G_BYTES &&
+		       offsets.m_curg % 8 == 0);
 	if (go_code_bp(&function, &off) == 0)
 		assert(off < GO_G_BYTES && off % 8 == 0);
 	if (go_code_depth(&function, &off) == 0)

@@ -199,8 +199,8 @@ static inline struct made *made_program(uint32_t minor, bool threads)
 }
 
 /*
- * A block in the program's statement, whose first statement was taken out of the order of execution.
- * Returns the call in it; the op after that is 48 bytes further on.
+ * A block in the program's statement, whose first statement was taken out of the order of
+ * execution. Returns the call in it; the op after that is 48 bytes further on.
  *
  *	cop ─sibling─► null ─kids─► (ex-statement, line 18) ─► call ─next─► after
  */

@@ -187,7 +187,8 @@ EP_TEST_WITH(every_failing_read_is_passed_on, setup, teardown)
 	assert_in_range(n_reads, 4, 12);
 	for (size_t e = 0; e < EP_LEN(errors); e++) {
 		for (unsigned int at = 1; at <= n_reads; at++) {
-			bool object = at == 1 || at == n_reads, lines = at >= n_reads - 2 && !object;
+			bool object = at == 1 || at == n_reads,
+			     lines = at >= n_reads - 2 && !object;
 			int r;
 
 			teardown(state);

@@ -132,13 +132,15 @@ EP_TEST(memory_for_a_jit_is_executable_and_of_no_file)
 		struct ep_target_mapping mapping;
 		bool is_code;
 	} cases[] = {
-		{{.prot = PROT_EXEC | PROT_READ, .is_file = 1, .path = "/usr/lib/libtoy.so"}, false},
+		{{.prot = PROT_EXEC | PROT_READ, .is_file = 1, .path = "/usr/lib/libtoy.so"},
+		 false},
 		{{.prot = PROT_READ | PROT_WRITE, .path = ""}, false},
 		{{.prot = PROT_EXEC | PROT_READ, .path = "[vdso]"}, false},
 		{{.prot = PROT_EXEC | PROT_READ, .path = "[vsyscall]"}, false},
 		{{.prot = PROT_EXEC | PROT_READ, .path = ""}, true},
 		{{.prot = PROT_EXEC | PROT_READ, .path = "[anon:toy]"}, true},
-		{{.prot = PROT_EXEC | PROT_READ, .is_file = 1, .path = "/dev/zero (deleted)"}, true},
+		{{.prot = PROT_EXEC | PROT_READ, .is_file = 1, .path = "/dev/zero (deleted)"},
+		 true},
 	};
 	ep_autofree struct instance *inst = new_instance(true, 0, 0);
 
