@@ -103,7 +103,7 @@ static int set_ranges(const struct instance *inst)
 	return inst->exe->host->set_ranges(inst->process.target, ranges, n);
 }
 
-static int tell(struct instance *inst)
+static int publish(struct instance *inst)
 {
 	const struct hotspot_executable *exe = inst->exe;
 	const char *why = NULL;
@@ -238,7 +238,7 @@ int hotspot_attach(void *executable, struct ep_target *target, void **ret_instan
 	if (r == 0)
 		r = hotspot_names_new(&inst->memory, &inst->layout, &inst->names);
 	if (r == 0)
-		r = tell(inst);
+		r = publish(inst);
 	(void)attach_may_look(&inst->process);
 	return attach_give(r, inst, hotspot_detach, ret_instance);
 }
@@ -273,7 +273,7 @@ int hotspot_refresh(void *instance)
 		return r;
 	hotspot_stubs_free(inst->stubs);
 	inst->stubs = stubs;
-	return tell(inst);
+	return publish(inst);
 }
 
 /* Made since. */

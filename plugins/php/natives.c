@@ -343,7 +343,7 @@ static size_t write_names(const struct tables *tables, size_t at, char names[NAM
 	return (size_t)(function - first);
 }
 
-static int tell(const struct tables *tables,
+static int add_names(const struct tables *tables,
 		int (*add)(void *arg, const struct ep_symbol *symbol, const char *name), void *arg)
 {
 	const struct php_data *data = &tables->data;
@@ -395,7 +395,7 @@ int php_tables_names(const struct ep_unwinder_host *host, const struct ep_file *
 	if (r == 0)
 		r = find_all(&tables);
 	if (r == 0)
-		r = tell(&tables, add, arg);
+		r = add_names(&tables, add, arg);
 	php_data_fini(&tables.data);
 	free(tables.tables);
 	free(tables.functions);

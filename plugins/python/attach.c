@@ -305,11 +305,8 @@ int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 	}
 	if (frame->n_words < 1)
 		return -EBADMSG;
-	if (frame->words[0] == PY_FRAME_CLEANUP) {
-		struct ep_name name = {.size = sizeof(name), .function = "<frame cleanup>"};
-
-		return host->add_name(names, &name);
-	}
+	if (frame->words[0] == PY_FRAME_CLEANUP)
+		return names_add_text(host, names, "<frame cleanup>", EP_UNNAMED_NONE, 0);
 	r = py_names_add(inst->cache, host, inst->process.target, &inst->code_layout, code,
 			      frame->aux, instruction, names);
 	if (r == EP_FRAME_GONE)

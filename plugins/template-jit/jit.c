@@ -134,7 +134,7 @@ static int check_about(const struct jit_executable *executable, const struct ep_
 	return -ENOTSUP;
 }
 
-static int tell_state(const struct jit_executable *executable, struct ep_target *target,
+static int publish_state(const struct jit_executable *executable, struct ep_target *target,
 		      const struct jit_about *a)
 {
 	struct jit_state state = {
@@ -170,7 +170,7 @@ static int tell_state(const struct jit_executable *executable, struct ep_target 
  * The heaps as they are reserved: they grow, and functions move in them, and nobody needs to be
  * told. Pages anywhere are anonymous code, of which BPF finds out whether it is ours.
  */
-static int tell_ranges(const struct jit_executable *executable, struct ep_target *target,
+static int publish_ranges(const struct jit_executable *executable, struct ep_target *target,
 		       const struct jit_about *about)
 {
 	struct ep_range ranges[JIT_HEAPS + 1];
@@ -208,9 +208,9 @@ static int attach(void *arg, struct ep_target *target, void **ret_instance)
 		return EP_NOT_YET;
 	r = check_about(executable, target, &about);
 	if (r == 0)
-		r = tell_state(executable, target, &about);
+		r = publish_state(executable, target, &about);
 	if (r == 0)
-		r = tell_ranges(executable, target, &about);
+		r = publish_ranges(executable, target, &about);
 	if (r < 0)
 		return r == -ENODATA ? EP_NOT_YET : r; /* thread storage is not there yet */
 	instance = malloc(sizeof(*instance));

@@ -144,7 +144,7 @@ static int find_heap_builtins(struct instance *inst)
 	return 0;
 }
 
-static int tell(struct instance *inst)
+static int publish(struct instance *inst)
 {
 	int r = set_ranges(inst);
 
@@ -191,7 +191,7 @@ int v8_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (r == 0)
 		r = find_heap_builtins(inst);
 	if (r == 0)
-		r = tell(inst);
+		r = publish(inst);
 	if (r == 0)
 		r = v8_names_new(&(struct memory){.read = attach_read, .arg = inst},
 				 &exe->layout, &inst->state, &inst->names);
@@ -211,7 +211,7 @@ int v8_refresh(void *instance)
 
 	if (!inst->exe->builtins && attach_may_look(&inst->process))
 		r = find_heap_builtins(inst);
-	return r == 0 ? tell(inst) : r;
+	return r == 0 ? publish(inst) : r;
 }
 
 int v8_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)

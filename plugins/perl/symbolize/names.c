@@ -343,17 +343,9 @@ static int name_other(struct finding *f)
 static int add_text(const struct ep_unwinder_host *host, struct ep_names *names,
 		    const struct names_function *entry, enum ep_unnamed unnamed, uint32_t flags)
 {
-	struct ep_name name = {
-		.size = sizeof(name),
-		.function = entry->function,
-		.file = entry->file[0] ? entry->file : NULL,
-		.line = entry->line,
-		.start_line = entry->start_line,
-		.unnamed = unnamed,
-		.flags = flags,
-	};
+	struct ep_name more = {.line = entry->line, .unnamed = unnamed, .flags = flags};
 
-	return host->add_name(names, &name);
+	return names_add(host, names, entry, more);
 }
 
 static int add_name(const struct ep_unwinder_host *host, struct ep_names *names,

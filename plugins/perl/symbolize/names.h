@@ -14,7 +14,7 @@
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/perl/layout.h"
 #include "plugins/perl/symbolize/files.h"
-#include "plugins/shared/names/cache.h"
+#include "plugins/shared/names/add.h"
 
 #define PL_CACHE_MAX_BYTES ((size_t)2 << 20)
 

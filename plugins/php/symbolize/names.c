@@ -469,31 +469,15 @@ static struct names_function *find_known(const struct php_namer *namer, const st
 static int add_function(const struct php_namer *namer, const struct names_function *function,
 			uint32_t line, uint32_t flags, struct ep_names *names)
 {
-	const struct ep_name name = {
-		.size = sizeof(name),
-		.function = function->function,
-		.file = *function->file ? function->file : NULL,
-		.line = line,
-		.start_line = function->start_line,
-		.flags = flags,
-	};
-
-	return namer->host->add_name(names, &name);
-}
-
-static int add_plain(const struct php_namer *namer, const char *text, enum ep_unnamed unnamed,
-		     uint32_t flags, struct ep_names *names)
-{
-	const struct ep_name name = {
-		.size = sizeof(name), .function = text, .unnamed = unnamed, .flags = flags};
-
-	return namer->host->add_name(names, &name);
+	return names_add(namer->host, names, function,
+			 (struct ep_name){.line = line, .flags = flags});
 }
 
 static int add_freed(const struct php_namer *namer, struct ep_names *names)
 {
 	namer->host->count(namer->target, PHP_COUNT_GONE, 1);
-	return add_plain(namer, "(freed function)", EP_UNNAMED_GONE, EP_NAME_STANDS_IN, names);
+	return names_add_text(namer->host, names, "(freed function)", EP_UNNAMED_GONE,
+			      EP_NAME_STANDS_IN);
 }
 
 /* Code of files has its line, and what has no oplines none. */
@@ -572,7 +556,8 @@ int php_names_add(struct php_namer *namer, const struct ep_raw_frame *raw, struc
 
 	if (php_kind(raw->aux) == PHP_KIND_UNREADABLE ||
 	    (php_kind(raw->aux) == PHP_KIND_CODE && php_came(raw->flags) == PHP_CAME_UNKNOWN))
-		return add_plain(namer, "(unreadable function)", EP_UNNAMED_UNREADABLE, 0, names);
+		return names_add_text(namer->host, names, "(unreadable function)",
+				      EP_UNNAMED_UNREADABLE, 0);
 	if (!take_frame(raw, &frame))
 		return -EBADMSG;
 	known = find_known(namer, &frame);

@@ -21,7 +21,7 @@
 
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/php/layout.h"
-#include "plugins/shared/names/cache.h"
+#include "plugins/shared/names/add.h"
 #include "plugins/shared/read/memory.h"
 
 /* What naming needs of a process. Attach fills it; the target's memory is hostile. */

@@ -173,20 +173,15 @@ static int read_checked(struct reader *reader, struct names_function **ret)
 static int add_name(const struct ep_unwinder_host *host, const struct names_function *function,
 		    uint32_t instruction_off, struct ep_names *names)
 {
-	struct ep_name name = {
-		.size = sizeof(name),
-		.function = function->function,
-		.file = function->file,
-		.start_line = function->start_line,
-	};
-	const struct py_line_run *runs = (const void *)function->table;
+	struct ep_name more = {0};
+	const struct names_run *runs = (const void *)function->table;
 
 	if ((int32_t)instruction_off < 0)
-		name.line = function->start_line;
+		more.line = function->start_line;
 	else if (instruction_off != PY_INSTRUCTION_UNKNOWN)
-		name.line = py_lines_find(runs, function->table_bytes / sizeof(*runs),
+		more.line = names_find_line(runs, function->table_bytes / sizeof(*runs),
 					  instruction_off);
-	return host->add_name(names, &name);
+	return names_add(host, names, function, more);
 }
 
 /* A function of its own, for its large frame. */

@@ -27,7 +27,7 @@
 #define PY_NAMES_H
 
 #include "ebpf-profiler/unwinder.h"
-#include "plugins/shared/names/cache.h"
+#include "plugins/shared/names/add.h"
 #include "plugins/python/check.h"
 #include "plugins/python/symbolize/code_layout.h"
 

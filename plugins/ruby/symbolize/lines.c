@@ -3,7 +3,6 @@
 
 #include "core/base/util.h"
 #include "plugins/ruby/ruby_shared.h"
-#include "plugins/shared/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ struct parser {
 static void put(struct parser *parser, uint32_t position, uint32_t count)
 {
 	struct ruby_lines *lines = parser->lines;
-	struct ruby_run *last = lines->len ? &lines->runs[lines->len - 1] : NULL;
+	struct names_run *last = lines->len ? &lines->runs[lines->len - 1] : NULL;
 	int32_t line = 0;
 
 	if (!count || position >= parser->positions || (last && position <= last->start))
@@ -44,7 +43,7 @@ static void put(struct parser *parser, uint32_t position, uint32_t count)
 	/* No more runs than entries and an end, whatever the table says. */
 	if ((last && last->line == (uint32_t)line) || lines->len > parser->n_entries)
 		return;
-	lines->runs[lines->len++] = (struct ruby_run){position, (uint32_t)line};
+	lines->runs[lines->len++] = (struct names_run){position, (uint32_t)line};
 }
 
 static void parse_immediate(struct parser *parser, const uint8_t *table, size_t bytes)
@@ -111,9 +110,10 @@ size_t ruby_succ_bytes(uint32_t positions)
 	return IMMEDIATE_BYTES + (size_t)(positions - IMMEDIATE + BLOCK - 1) / BLOCK * BLOCK_BYTES;
 }
 
-int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layout, const void *body,
+int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layout, const void *body_bytes,
 		    struct ruby_lines *ret)
 {
+	const uint8_t *body = body_bytes;
 	const struct ruby_body_layout *at = &layout->body;
 	uint32_t positions = EP_MIN(ep_get_u32(body + 4), RUBY_MAX_POSITIONS);
 	uint32_t n = EP_MIN(ep_get_u32(body + at->info_size), RUBY_MAX_ENTRIES);
@@ -143,11 +143,4 @@ void ruby_lines_fini(struct ruby_lines *lines)
 {
 	free(lines->runs);
 	*lines = (struct ruby_lines){0};
-}
-
-uint32_t ruby_lines_find(const struct ruby_run *runs, size_t n, uint32_t position)
-{
-	size_t before = search_sorted(n, i, runs[i].start <= position);
-
-	return before ? runs[before - 1].line : 0;
 }

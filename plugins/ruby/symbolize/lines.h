@@ -13,6 +13,7 @@
 #define RUBY_LINES_H
 
 #include "plugins/ruby/layout.h"
+#include "plugins/shared/names/add.h"
 #include "plugins/shared/read/memory.h"
 
 #include <stddef.h>
@@ -21,13 +22,8 @@
 #define RUBY_MAX_POSITIONS (1u << 20) /* words of an iseq; instructions behind them have no line */
 #define RUBY_MAX_ENTRIES   (1u << 16)
 
-/* From this position on. */
-struct ruby_run {
-	uint32_t start, line;
-};
-
 struct ruby_lines {
-	struct ruby_run *runs; /* ascending; of two neighbours the line differs */
+	struct names_run *runs; /* ascending; of two neighbours the line differs */
 	size_t len;
 };
 
@@ -36,9 +32,6 @@ struct ruby_lines {
 int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layout, const void *body,
 		    struct ruby_lines *ret);
 void ruby_lines_fini(struct ruby_lines *lines);
-
-/* Of a position; 0: it is in none. */
-uint32_t ruby_lines_find(const struct ruby_run *runs, size_t n, uint32_t position);
 
 /* Bytes of the table of so many positions. */
 size_t ruby_succ_bytes(uint32_t positions);

@@ -42,7 +42,7 @@ enum { ENTRY_FLAGS = 0, ENTRY_DEF = 2, ENTRY_CALLED = 3, ENTRY_OWNER = 4, ENTRY_
 /* Of what is kept: names_function.table. */
 struct place {
 	uint32_t n_runs, label_bytes; /* with the NUL; 0: this release calls it so, too */
-	struct ruby_run runs[];	      /* then the label */
+	struct names_run runs[];	      /* then the label */
 };
 
 /* A frame that is being named. */
@@ -432,26 +432,13 @@ static int add_function(const struct ruby_namer *namer, const struct names_funct
 			uint32_t index, struct ep_names *names)
 {
 	const struct place *place = (const void *)function->table;
-	struct ep_name name = {
-		.size = sizeof(name),
-		.function = function->function,
-		.file = *function->file ? function->file : NULL,
-		.start_line = function->start_line,
-		.system_name =
-			place->label_bytes ? (const char *)(place->runs + place->n_runs) : NULL,
-	};
+	struct ep_name more = {.system_name = place->label_bytes ?
+						      (const char *)(place->runs + place->n_runs) :
+						      NULL};
 
 	if (index != RUBY_NO_INDEX)
-		name.line = ruby_lines_find(place->runs, place->n_runs, index ? index - 1 : 0);
-	return namer->host->add_name(names, &name);
-}
-
-static int add_plain(const struct ruby_namer *namer, const char *text, enum ep_unnamed unnamed,
-		     struct ep_names *names)
-{
-	const struct ep_name name = {.size = sizeof(name), .function = text, .unnamed = unnamed};
-
-	return namer->host->add_name(names, &name);
+		more.line = names_find_line(place->runs, place->n_runs, index ? index - 1 : 0);
+	return names_add(namer->host, names, function, more);
 }
 
 static int add_collector(const struct ruby_namer *namer, uint64_t mode, struct ep_names *names)
@@ -463,7 +450,8 @@ static int add_collector(const struct ruby_namer *namer, uint64_t mode, struct e
 		[RUBY_COMPACTING] = "(garbage collection: compacting)",
 	};
 
-	return add_plain(namer, texts[mode < EP_LEN(texts) ? mode : 0], EP_UNNAMED_NONE, names);
+	return names_add_text(namer->host, names, texts[mode < EP_LEN(texts) ? mode : 0],
+			      EP_UNNAMED_NONE, 0);
 }
 
 /* A function of its own, for its large frame. The key has no address of the entry, which moves
@@ -504,7 +492,7 @@ int ruby_names_add(struct ruby_namer *namer, const struct ep_raw_frame *frame,
 	if (kind == RUBY_KIND_COLLECTOR)
 		return add_collector(namer, frame->words[0], names);
 	if (kind == RUBY_KIND_UNREADABLE)
-		return add_plain(namer, "(unreadable)", EP_UNNAMED_UNREADABLE, names);
+		return names_add_text(namer->host, names, "(unreadable)", EP_UNNAMED_UNREADABLE, 0);
 	body = ruby_address(frame->words[0]);
 	entry = frame->n_words > 1 ? ruby_address(frame->words[1]) : 0;
 	if (kind > RUBY_KIND_CFUNC || frame->n_words < 2 ||

@@ -16,7 +16,7 @@
 
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/ruby/layout.h"
-#include "plugins/shared/names/cache.h"
+#include "plugins/shared/names/add.h"
 #include "plugins/shared/read/memory.h"
 
 /*

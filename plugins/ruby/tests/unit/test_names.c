@@ -287,9 +287,9 @@ EP_TEST_EACH(tables_of_lines, size_t, i, MADE_RELEASES)
 			 0);
 	for (uint32_t position = 0; position < positions; position++) {
 		at += at + 1 < n && starts[at + 1] == position;
-		assert_int_equal(ruby_lines_find(found.runs, found.len, position), lines[at]);
+		assert_int_equal(names_find_line(found.runs, found.len, position), lines[at]);
 	}
-	assert_int_equal(ruby_lines_find(found.runs, found.len, UINT32_MAX), lines[n - 1]);
+	assert_int_equal(names_find_line(found.runs, found.len, UINT32_MAX), lines[n - 1]);
 	ruby_lines_fini(&found);
 }
 
