@@ -216,14 +216,6 @@ static int check_ops(struct instance *inst)
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-static int refuse(void *instance)
-{
-	const struct instance *inst = instance;
-
-	return attach_refuse(&inst->process, NULL, "the structures of Perl 5.%u are",
-			     inst->layout.minor);
-}
-
 static int set_ranges(void *instance)
 {
 	const struct instance *inst = instance;
@@ -253,10 +245,10 @@ static int prove(void *instance)
 static const struct attach_language language = {
 	.plugin = "perl",
 	.frames = "Perl",
+	.runtime = "Perl",
 	.prove = prove,
 	.find_paths = find_path,
 	.set_ranges = set_ranges,
-	.refuse = refuse,
 	.state_off = offsetof(struct instance, state),
 	.state_bytes = sizeof(struct pl_state),
 };
@@ -283,6 +275,8 @@ int pl_attach(void *executable, struct ep_target *target, void **ret_instance)
 	inst->namer.host = exe->host;
 	inst->namer.target = target;
 	inst->namer.layout = &inst->layout;
+	inst->process.major = 5;
+	inst->process.minor = (uint16_t)inst->layout.minor;
 	inst->process.is_certain = inst->layout.minor <= NEWEST_KNOWN;
 	fill_state(inst);
 	r = pl_names_cache_new(&inst->namer.cache);
@@ -291,14 +285,6 @@ int pl_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (r == 0)
 		r = attach_arm(inst);
 	return attach_give(r, inst, pl_detach, ret_instance);
-}
-
-/* A process that has gone is still attached: what is remembered of it names frames. */
-int pl_refresh(void *instance)
-{
-	int r = attach_arm(instance);
-
-	return r == -ESRCH ? 0 : r;
 }
 
 int pl_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)

@@ -196,15 +196,6 @@ static int find_path(void *instance)
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-static int refuse(void *instance)
-{
-	const struct instance *inst = instance;
-	uint32_t release = inst->exe->layout.release;
-
-	return attach_refuse(&inst->process, NULL, "the structures of PHP %u.%u are", release / 100,
-			     release % 100);
-}
-
 /* The JIT's code is in opcache's memory, and in none of its own (8.5 on); to it PHP jumps from the
  * loop alone. */
 static int set_ranges(void *instance)
@@ -228,10 +219,10 @@ static int set_ranges(void *instance)
 static const struct attach_language language = {
 	.plugin = "php",
 	.frames = "PHP",
+	.runtime = "PHP",
 	.prove = prove,
 	.find_paths = find_path,
 	.set_ranges = set_ranges,
-	.refuse = refuse,
 	.state_off = offsetof(struct instance, state),
 	.state_bytes = sizeof(struct php_state),
 	.max_doubts = 64, /* a frame that is being made, on a slow machine */
@@ -263,6 +254,8 @@ int php_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (!inst)
 		return -ENOMEM;
 	inst->exe = exe;
+	inst->process.major = (uint16_t)(exe->layout.release / 100);
+	inst->process.minor = exe->layout.release % 100;
 	inst->process.is_certain = exe->layout.release <= PHP_NEWEST_KNOWN;
 	fill_state(inst);
 	fill_namer(inst);
@@ -270,14 +263,6 @@ int php_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (r == 0)
 		r = attach_arm(inst);
 	return attach_give(r, inst, php_detach, ret_instance);
-}
-
-/* A process that has gone is still attached: what is remembered of it names frames. */
-int php_refresh(void *instance)
-{
-	int r = attach_arm(instance);
-
-	return r == -ESRCH ? 0 : r;
 }
 
 int php_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)

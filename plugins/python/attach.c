@@ -240,23 +240,13 @@ static int set_ranges(void *instance)
 			   &anonymous, inst->state.jit != PY_JIT_NONE);
 }
 
-static int refuse(void *instance)
-{
-	const struct instance *inst = instance;
-	const struct py_layout *offsets = &inst->exe->layout;
-
-	return attach_refuse(&inst->process, NULL, "the structures of CPython %u.%u%s are",
-			     offsets->version >> 8, offsets->version & 0xff,
-			     offsets->free_threaded ? " (free-threaded)" : "");
-}
-
 static const struct attach_language language = {
 	.plugin = "python",
 	.frames = "Python",
+	.runtime = "CPython",
 	.prove = prove,
 	.find_paths = find_paths,
 	.set_ranges = set_ranges,
-	.refuse = refuse,
 	.state_off = offsetof(struct instance, state),
 	.state_bytes = sizeof(struct py_state),
 	.max_doubts = 3, /* one that is just being torn down is not refused for ever */
@@ -279,12 +269,15 @@ int py_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (!inst)
 		return -ENOMEM;
 	inst->exe = exe;
+	inst->process.major = (uint16_t)(exe->layout.version >> 8);
+	inst->process.minor = exe->layout.version & 0xff;
+	inst->process.variant = exe->layout.free_threaded ? " (free-threaded)" : NULL;
 	/* Versions that were seen are walked before anything runs in them. */
 	inst->process.is_certain =
 		exe->layout.version <= NEWEST_KNOWN && !exe->layout.free_threaded;
 	r = py_names_cache_new(&inst->cache);
 	if (r == 0 && fill_state(inst) < 0)
-		r = refuse(inst);
+		r = attach_refuse_release(&inst->process);
 	if (r == 0)
 		r = attach_arm(inst);
 	return attach_give(r, inst, py_detach, ret_instance);

@@ -194,15 +194,6 @@ static int prove(void *instance)
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-static int refuse(void *instance)
-{
-	const struct instance *inst = instance;
-	uint32_t release = inst->exe->layout.release;
-
-	return attach_refuse(&inst->process, NULL, "the structures of Ruby %u.%u are",
-			     release / 100, release % 100);
-}
-
 /*
  * A JIT's code. That of MJIT (to 3.2) is in libraries with unwind rules. While there is no memory
  * for it, code that nobody knows yet is that of a library, which is about to be known.
@@ -221,10 +212,10 @@ static int set_ranges(void *instance)
 static const struct attach_language language = {
 	.plugin = "ruby",
 	.frames = "Ruby",
+	.runtime = "Ruby",
 	.prove = prove,
 	.find_paths = find_path,
 	.set_ranges = set_ranges,
-	.refuse = refuse,
 	.state_off = offsetof(struct instance, state),
 	.state_bytes = sizeof(struct ruby_state),
 	.max_doubts = 64, /* a frame that is being made, on a slow machine */
@@ -247,6 +238,8 @@ int ruby_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (!inst)
 		return -ENOMEM;
 	inst->exe = exe;
+	inst->process.major = (uint16_t)(exe->layout.release / 100);
+	inst->process.minor = exe->layout.release % 100;
 	inst->process.is_certain = exe->layout.release <= RUBY_NEWEST_KNOWN;
 	fill_state(inst);
 	fill_namer(inst);

@@ -231,15 +231,15 @@ EP_TEST(processes_are_armed_before_they_run)
 	assert_int_equal(made->host.n_ranges, 2);
 	made->host.n_ranges = 0;
 	put_word(made, BIAS + CURINTERP_VA, interp);
-	assert_int_equal(pl_refresh(instance), EP_NOT_YET);
+	assert_int_equal(attach_refresh(instance), EP_NOT_YET);
 	assert_int_equal(made->state.unproven, 1);
 	put_word(made, stack, make_stackinfo(made, 0, 0));
-	assert_int_equal(pl_refresh(instance), 0);
+	assert_int_equal(attach_refresh(instance), 0);
 	assert_int_equal(made->state.unproven, 0);
 	assert_int_equal(made->state.interp.steps, 1);
 	assert_int_equal(made->host.n_ranges, 0);
 	made->host.n_states = 0;
-	assert_int_equal(pl_refresh(instance), 0);
+	assert_int_equal(attach_refresh(instance), 0);
 	assert_int_equal(made->host.n_states, 0);
 	assert_int_equal(made->host.n_warnings, 0);
 	pl_detach(instance);
@@ -256,7 +256,7 @@ EP_TEST(processes_that_have_gone_stay_attached)
 	assert_int_equal(pl_attach(&made->exe, &made->host.target, &instance), 0);
 	made->host.memory.fail_at = made->host.memory.n_reads + 1;
 	made->host.memory.fail_with = -ESRCH;
-	assert_int_equal(pl_refresh(instance), 0);
+	assert_int_equal(attach_refresh(instance), 0);
 	pl_detach(instance);
 	made->host.memory.fail_at = made->host.memory.n_reads + 1;
 	assert_int_equal(attach(made), -ESRCH);
