@@ -63,7 +63,7 @@ static uint32_t version_of(const struct ep_unwinder_host *host, const struct ep_
 }
 
 static int read_function(const struct ep_unwinder_host *host, const struct ep_file *file,
-			 const char *name, struct go_function *ret)
+			 const char *name, struct x86_code *ret)
 {
 	struct ep_symbol symbol;
 	int r = host->file_named(file, name, &symbol);
@@ -71,11 +71,11 @@ static int read_function(const struct ep_unwinder_host *host, const struct ep_fi
 	if (r < 0)
 		return r;
 	ret->va = symbol.va;
-	ret->bytes = EP_MIN(symbol.bytes, sizeof(ret->code));
-	return host->file_read(file, ret->va, ret->code, ret->bytes);
+	ret->n = EP_MIN(symbol.bytes, sizeof(ret->bytes));
+	return host->file_read(file, ret->va, ret->bytes, ret->n);
 }
 
-static void add_switched(struct go_executable *exe, const struct go_function *function,
+static void add_switched(struct go_executable *exe, const struct x86_code *function,
 			 uint32_t kind)
 {
 	exe->n_codes += go_code_switched(function, kind, exe->codes + exe->n_codes,
@@ -106,7 +106,7 @@ static int choose_offsets(struct go_executable *exe, const struct ep_file *file,
 }
 
 static int read_systemstack(struct go_executable *exe, const struct ep_file *file,
-			    struct go_function *function, bool *decoded)
+			    struct x86_code *function, bool *decoded)
 {
 	int r = read_function(exe->host, file, "runtime.systemstack", function);
 
@@ -122,7 +122,7 @@ static int read_systemstack(struct go_executable *exe, const struct ep_file *fil
 
 /* Files without C have some of them, but never use them. */
 static int read_others(struct go_executable *exe, const struct ep_file *file,
-		       struct go_function *function, bool *decoded)
+		       struct x86_code *function, bool *decoded)
 {
 	int r = read_function(exe->host, file, "runtime.morestack", function);
 
@@ -145,7 +145,7 @@ static int read_others(struct go_executable *exe, const struct ep_file *file,
 static int probe(void *executable, const struct ep_file *file)
 {
 	struct go_executable *exe = executable;
-	struct go_function function;
+	struct x86_code function;
 	bool decoded = false;
 	int r;
 

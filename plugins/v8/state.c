@@ -222,8 +222,7 @@ static void fill_isolate(struct v8_state *state, const struct v8_executable *exe
 		state->vm_state = (__u32)(offsets.js_entry_sp - offsets.isolate + 2 * WORD);
 }
 
-/* --- names of programs that end at once: what v8_keep.bpf.c knows, a byte for each member
- * ------- */
+/* --- names of programs that end at once: what v8_keep.bpf.c knows, a byte for each member ----- */
 
 #define MAX_SLOT   64 /* the last of the words that v8_keep.bpf.c looks at */
 #define MAX_OFFSET 255

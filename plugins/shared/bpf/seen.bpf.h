@@ -12,8 +12,7 @@
 
 #include "plugins/shared/bpf/step.bpf.h"
 
-/* --- tables
- * --------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 /* First fields of an entry. */
 struct ep_seen {
@@ -36,8 +35,7 @@ static __always_inline bool ep_is_seen(const struct ep_seen *seen, __u64 sequenc
 	return !differ;
 }
 
-/* --- ranges
- * --------------------------------------------------------------------------------------- */
+/* --- ranges ----------------------------------------------------------------------------------- */
 
 /* The ranges that user space told of this process (set_ranges). */
 struct ep_seen_ranges {

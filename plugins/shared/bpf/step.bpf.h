@@ -62,8 +62,7 @@ static __always_inline bool ep_read_word(__u64 addr, __u64 *value)
 	return bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0;
 }
 
-/* --- a walk that is entered: enter.bpf.h
- * ------------------------------------------------------------- */
+/* --- a walk that is entered: enter.bpf.h ------------------------------------------------------ */
 
 /* First in the scratch. */
 #define EP_ENTER_SCRATCH                                                                           \

@@ -83,8 +83,7 @@ static inline uint64_t put_text(struct made *made, const char *text)
 	return addr;
 }
 
-/* --- Perl's structures
- * ----------------------------------------------------------------------------- */
+/* --- Perl's structures ------------------------------------------------------------------------ */
 
 static inline uint64_t make_sv(struct made *made, uint32_t flags, uint64_t body, uint64_t u)
 {

@@ -4,6 +4,7 @@
  * does not hold, what is not there yet, ops with other numbers.
  */
 #include "plugins/perl/tests/unit/made_perl.h"
+#include "plugins/shared/attach/attach.h"
 
 #define CURINTERP_VA 0x100u
 #define KEY_VA	     0x108u
@@ -11,8 +12,7 @@
 #define RUNOPS_VA    0x4000u
 #define N_OPS	     420u
 
-/* --- a file
- * ---------------------------------------------------------------------------------------- */
+/* --- a file ----------------------------------------------------------------------------------- */
 
 static const struct fake_symbol symbols[] = {
 	{"PL_revision", {.va = 1, .bytes = 1}},
@@ -98,8 +98,7 @@ EP_TEST(releases_differ)
 	}
 }
 
-/* --- a process
- * --------------------------------------------------------------------------------------- */
+/* --- a process -------------------------------------------------------------------------------- */
 
 static const char *op_name(const struct pl_ops *ops, uint32_t number)
 {
