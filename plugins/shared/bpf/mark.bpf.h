@@ -19,13 +19,16 @@
 
 #include "ebpf-profiler/bpf/unwinder.h"
 
-/* What a step says. A language may have more outcomes, from EP_MARK_OWN on. */
+/*
+ * What a step says. A language may have one more outcome, EP_MARK_OWN: 1, so that what says nothing
+ * but whether it is that is a number without a branch.
+ */
 enum ep_mark_step {
 	EP_MARK_AGAIN = 0, /* there is another frame */
-	EP_MARK_END,	   /* that was the outermost frame */
-	EP_MARK_ERROR,	   /* a frame cannot be read */
-	EP_MARK_FULL,	   /* the record is full */
 	EP_MARK_OWN,
+	EP_MARK_END,   /* that was the outermost frame */
+	EP_MARK_ERROR, /* a frame cannot be read */
+	EP_MARK_FULL,  /* the record is full */
 };
 
 /*
