@@ -71,15 +71,18 @@ static bool keep(void)
 /* By what was kept of the process. */
 static int name(uint64_t code)
 {
-	struct names_cache *cache = NULL;
+	struct py_namer namer = {.memory = {.read = kept_read}, .layout = layout};
 	int r;
 
 	fake_host_init(&host, NULL, 0);
-	host.ops.read = kept_read;
-	assert_int_equal(py_names_cache_new(&cache), 0);
-	r = py_names_add(cache, fake_host_services(&host), &host.target, &layout, code,
-			      heap_check(&layout, code), 4, &host.names);
-	names_cache_free(cache);
+	namer.host = fake_host_services(&host);
+	assert_int_equal(py_namer_init(&namer), 0);
+	r = py_names_add(&namer,
+			 &(struct ep_raw_frame){.aux = heap_check(&layout, code),
+						.n_words = 2,
+						.words = {code, 4}},
+			 &host.names);
+	py_namer_fini(&namer);
 	return r;
 }
 
