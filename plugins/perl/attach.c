@@ -154,7 +154,6 @@ static int look_at_stacks(struct instance *inst, uint64_t stack)
 static int look_at_members(void *instance)
 {
 	struct instance *inst = instance;
-	const struct pl_executable *exe = inst->exe;
 	uint64_t stack_addr = inst->interp_addr + inst->state.stack_off, stash, stack;
 	char name[32];
 	int r;
@@ -166,8 +165,7 @@ static int look_at_members(void *instance)
 		return r;
 	if (!stash)
 		return EP_NOT_YET; /* not constructed yet, or destructed */
-	r = pl_stash_name(exe->host, inst->process.target, &inst->layout, stash, name,
-			  sizeof(name));
+	r = pl_stash_name(&inst->namer, stash, name, sizeof(name));
 	if (r < 0)
 		return r == -ESRCH ? r : -ENOTSUP;
 	return strcmp(name, "main") == 0 ? look_at_stacks(inst, stack) : -ENOTSUP;
@@ -257,8 +255,7 @@ void pl_detach(void *instance)
 {
 	struct instance *inst = instance;
 
-	names_cache_free(inst->namer.cache);
-	pl_files_free(inst->namer.files);
+	pl_namer_fini(&inst->namer);
 	free(inst);
 }
 
@@ -274,14 +271,13 @@ int pl_attach(void *executable, struct ep_target *target, void **ret_instance)
 	inst->layout = exe->layout;
 	inst->namer.host = exe->host;
 	inst->namer.target = target;
+	inst->namer.memory = (struct memory){.read = attach_read, .arg = inst};
 	inst->namer.layout = &inst->layout;
 	inst->process.major = 5;
 	inst->process.minor = (uint16_t)inst->layout.minor;
 	inst->process.is_certain = inst->layout.minor <= NEWEST_KNOWN;
 	fill_state(inst);
-	r = pl_names_cache_new(&inst->namer.cache);
-	if (r == 0)
-		r = pl_files_new(&inst->namer.files);
+	r = pl_namer_init(&inst->namer);
 	if (r == 0)
 		r = attach_arm(inst);
 	return attach_give(r, inst, pl_detach, ret_instance);

@@ -217,9 +217,20 @@ struct key {
 	uint64_t place; /* op and which one it is */
 };
 
-int pl_names_cache_new(struct names_cache **ret_cache)
+int pl_namer_init(struct pl_namer *namer)
 {
-	return names_cache_new(&(struct names_budget){.classes = {PL_CACHE_MAX_BYTES}}, ret_cache);
+	int r = names_cache_new(&(struct names_budget){.classes = {PL_CACHE_MAX_BYTES}},
+				&namer->cache);
+
+	return r == 0 ? pl_files_new(&namer->files) : r;
+}
+
+void pl_namer_fini(struct pl_namer *namer)
+{
+	names_cache_free(namer->cache);
+	pl_files_free(namer->files);
+	namer->cache = NULL;
+	namer->files = NULL;
 }
 
 static const struct names_function *find_known(struct names_cache *cache, const struct key *key)
@@ -481,7 +492,7 @@ static __attribute__((noinline)) int add_new(const struct pl_namer *namer,
 					     const struct pl_frame *frame, struct ep_names *names)
 {
 	struct finding f = {
-		.reader = {.host = namer->host, .target = namer->target, .layout = namer->layout},
+		.reader = {.memory = &namer->memory, .layout = namer->layout},
 		.frame = *frame,
 		.own_name = true,
 	};
@@ -519,7 +530,7 @@ static int add_anonymous(const struct pl_namer *namer, const struct pl_frame *fr
 			 struct ep_names *names)
 {
 	struct finding f = {
-		.reader = {.host = namer->host, .target = namer->target, .layout = namer->layout},
+		.reader = {.memory = &namer->memory, .layout = namer->layout},
 		.frame = *frame,
 	};
 	struct names_function entry = {
@@ -541,7 +552,7 @@ static bool has_name(const struct pl_namer *namer, const struct pl_frame *frame,
 		     const char *function)
 {
 	struct finding f = {
-		.reader = {.host = namer->host, .target = namer->target, .layout = namer->layout},
+		.reader = {.memory = &namer->memory, .layout = namer->layout},
 		.frame = *frame,
 	};
 	char package[PACKAGE_BYTES], name[NAME_BYTES];
@@ -655,10 +666,9 @@ int pl_names_add(const struct pl_namer *namer, const struct ep_raw_frame *raw,
 	return add_known(namer, &frame, &code, names);
 }
 
-int pl_stash_name(const struct ep_unwinder_host *host, const struct ep_target *target,
-		  const struct pl_layout *layout, uint64_t stash, char *buf, size_t size)
+int pl_stash_name(const struct pl_namer *namer, uint64_t stash, char *buf, size_t size)
 {
-	struct pl_reader reader = {.host = host, .target = target, .layout = layout};
+	struct pl_reader reader = {.memory = &namer->memory, .layout = namer->layout};
 
 	return pl_read_stash_name(&reader, stash, buf, size);
 }

@@ -7,17 +7,16 @@
 #ifndef PL_OBJECTS_H
 #define PL_OBJECTS_H
 
-#include "ebpf-profiler/unwinder.h"
 #include "plugins/perl/check.h"
 #include "plugins/perl/layout.h"
+#include "plugins/shared/read/memory.h"
 
 #include <stddef.h>
 
 #define PL_WINDOW_BYTES 1024
 
 struct pl_reader {
-	const struct ep_unwinder_host *host;
-	const struct ep_target *target;
+	const struct memory *memory;
 	const struct pl_layout *layout;
 	/* Ops lie beside each other: what was read last. */
 	uint64_t window_addr;
@@ -44,7 +43,11 @@ enum pl_sv_type {
 	PL_SVT_PVFM = 14,
 };
 
-int pl_read(const struct pl_reader *reader, uint64_t addr, void *buf, size_t bytes);
+static inline int pl_read(const struct pl_reader *reader, uint64_t addr, void *buf, size_t bytes)
+{
+	return memory_read(reader->memory, addr, buf, bytes);
+}
+
 /* The same through the window: what is read may be as old as the first read. */
 int pl_read_near(struct pl_reader *reader, uint64_t addr, void *buf, size_t bytes);
 

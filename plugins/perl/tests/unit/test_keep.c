@@ -42,20 +42,22 @@ static bool keep(void)
 static bool name(const struct ep_raw_frame *frame)
 {
 	struct pl_namer namer = {
-		.host = made->exe.host, .target = &made->host.target, .layout = &made->layout};
+		.host = made->exe.host,
+		.target = &made->host.target,
+		.memory = {.read = kept_read},
+		.layout = &made->layout,
+	};
 	bool placed;
 	int r;
 
-	assert_int_equal(pl_names_cache_new(&namer.cache), 0);
-	assert_int_equal(pl_files_new(&namer.files), 0);
+	assert_int_equal(pl_namer_init(&namer), 0);
 	ep_kept_memory_see_all(&kept);
 	do {
 		made->host.name_flags = 0;
 		r = pl_names_add(&namer, frame, &made->host.names, &placed);
 	} while ((r != 0 || made->host.name_flags & EP_NAME_STANDS_IN) &&
 		 ep_kept_memory_look_back(&kept));
-	names_cache_free(namer.cache);
-	pl_files_free(namer.files);
+	pl_namer_fini(&namer);
 	return r == 0 && !(made->host.name_flags & EP_NAME_STANDS_IN);
 }
 
