@@ -2,7 +2,6 @@
 #include "plugins/golang/golang.h"
 
 #include "core/base/util.h"
-#include "plugins/shared/x86/decode.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -10,32 +9,14 @@
 
 #define FS 0x64
 
-/* A walk over a function's instructions. */
-struct cursor {
-	const struct go_function *function;
-	const uint8_t *bytes; /* of the instruction */
-	size_t off, next;
-	struct x86_insn insn;
-};
-
-static bool next(struct cursor *c)
-{
-	c->off = c->next;
-	c->bytes = c->function->code + c->off;
-	if (c->off >= c->function->bytes ||
-	    x86_decode(c->bytes, c->function->bytes - c->off, &c->insn) < 0)
-		return false;
-	c->next = c->off + c->insn.bytes;
-	return true;
-}
-
 /* mov %fs:..., REG: 64, REX.W, 8b */
-static bool loads_from_fs(const struct cursor *c)
+static bool loads_from_fs(const struct x86_reading *c)
 {
-	return c->insn.bytes >= 4 && c->bytes[0] == FS && (c->bytes[1] & 0xf8) == 0x48 && c->bytes[2] == 0x8b;
+	return c->insn.bytes >= 4 && c->bytes[0] == FS && (c->bytes[1] & 0xf8) == 0x48 &&
+	       c->bytes[2] == 0x8b;
 }
 
-static uint8_t to_register(const struct cursor *c)
+static uint8_t to_register(const struct x86_reading *c)
 {
 	return (uint8_t)((c->bytes[3] >> 3 & 7) | (c->bytes[1] & 4) << 1);
 }
@@ -47,36 +28,39 @@ static uint8_t to_register(const struct cursor *c)
  *	mov $-8,%rcx		48 c7 c1	the linker knows
  *	mov x(%rip),%rcx	48 8b 0d	the loader does
  */
-static int from_register(const struct go_function *function, size_t off, struct ep_variable *ret)
+static int from_register(const struct x86_code *function, size_t off, struct ep_variable *ret)
 {
-	const uint8_t *insn = function->code + off;
+	const uint8_t *insn = function->bytes + off;
 
-	if (off + 7 > function->bytes)
+	if (off + 7 > function->n)
 		return -ENODATA;
 	if ((insn[0] & 0xfe) == 0x48 && insn[1] == 0xc7 && (insn[2] & 0xf8) == 0xc0) {
-		*ret = (struct ep_variable){.kind = EP_VARIABLE_POINTER, .value = (uint64_t)(int64_t)(int32_t)ep_get_u32(insn + 3)};
+		*ret = (struct ep_variable){.kind = EP_VARIABLE_POINTER,
+					    .value = (uint64_t)(int32_t)ep_get_u32(insn + 3)};
 		return 0;
 	}
 	if ((insn[0] & 0xfb) == 0x48 && insn[1] == 0x8b && (insn[2] & 0xc7) == 0x05) {
 		*ret = (struct ep_variable){.kind = EP_VARIABLE_WORD,
-					    .value = function->va + off + 7 + (uint64_t)(int64_t)(int32_t)ep_get_u32(insn + 3)};
+					    .value = function->va + off + 7 +
+						     (uint64_t)(int32_t)ep_get_u32(insn + 3)};
 		return 0;
 	}
 	return -ENODATA;
 }
 
-int go_code_g(const struct go_function *function, struct ep_variable *ret)
+int go_code_g(const struct x86_code *function, struct ep_variable *ret)
 {
-	struct cursor c = {.function = function};
+	struct x86_reading c = {.code = function};
 	size_t before = 0;
 
-	for (; next(&c); before = c.off) {
+	for (; x86_reading_next(&c); before = c.at - c.insn.bytes) {
 		if (!loads_from_fs(&c))
 			continue;
 		/* mov %fs:N,REG: no base, no index */
 		if (c.insn.bytes == 9 && (c.bytes[3] & 0xc7) == 0x04 && c.bytes[4] == 0x25) {
-			*ret = (struct ep_variable){.kind = EP_VARIABLE_POINTER,
-						    .value = (uint64_t)(int64_t)(int32_t)ep_get_u32(c.bytes + 5)};
+			*ret = (struct ep_variable){
+				.kind = EP_VARIABLE_POINTER,
+				.value = (uint64_t)(int32_t)ep_get_u32(c.bytes + 5)};
 			return 0;
 		}
 		return from_register(function, before, ret);
@@ -91,7 +75,7 @@ static bool is_offset(int64_t value, int64_t below)
 	return value > 0 && value < below && value % 8 == 0;
 }
 
-static bool loads(const struct cursor *c, uint8_t from)
+static bool loads(const struct x86_reading *c, uint8_t from)
 {
 	return c->insn.kind == X86_LOAD && c->bytes[0] != FS && c->insn.from == from;
 }
@@ -103,13 +87,13 @@ static bool loads(const struct cursor *c, uint8_t from)
  *	mov %rax,%fs:-8
  *	mov 0x38(%rax),%rsp	curg.sched.sp
  */
-int go_code_offsets(const struct go_function *systemstack, struct go_offsets *ret)
+int go_code_offsets(const struct x86_code *systemstack, struct go_offsets *ret)
 {
 	uint8_t g = X86_NO_REGISTER, m = X86_NO_REGISTER, curg = X86_NO_REGISTER;
-	struct cursor c = {.function = systemstack};
+	struct x86_reading c = {.code = systemstack};
 	struct go_offsets found = {0};
 
-	while (next(&c)) {
+	while (x86_reading_next(&c)) {
 		if (loads_from_fs(&c)) {
 			g = to_register(&c);
 			m = curg = X86_NO_REGISTER;
@@ -121,7 +105,8 @@ int go_code_offsets(const struct go_function *systemstack, struct go_offsets *re
 		} else if (m != X86_NO_REGISTER && loads(&c, m) && is_offset(c.insn.value, 1024)) {
 			curg = c.insn.to;
 			found.m_curg = (uint32_t)c.insn.value;
-		} else if (g != X86_NO_REGISTER && loads(&c, g) && is_offset(c.insn.value, GO_G_BYTES)) {
+		} else if (g != X86_NO_REGISTER && loads(&c, g) &&
+			   is_offset(c.insn.value, GO_G_BYTES)) {
 			m = c.insn.to;
 			g = X86_NO_REGISTER;
 			found.g_m = (uint32_t)c.insn.value;
@@ -131,11 +116,11 @@ int go_code_offsets(const struct go_function *systemstack, struct go_offsets *re
 }
 
 /* mov %rbp,0x60(%rdi) */
-int go_code_bp(const struct go_function *morestack, uint32_t *ret_off)
+int go_code_bp(const struct x86_code *morestack, uint32_t *ret_off)
 {
-	struct cursor c = {.function = morestack};
+	struct x86_reading c = {.code = morestack};
 
-	while (next(&c)) {
+	while (x86_reading_next(&c)) {
 		if (c.insn.kind != X86_STORE || c.insn.to != X86_RBP || c.insn.from == X86_RSP ||
 		    !is_offset(c.insn.value, GO_G_BYTES))
 			continue;
@@ -146,13 +131,13 @@ int go_code_bp(const struct go_function *morestack, uint32_t *ret_off)
 }
 
 /* and $-16,%rsp; mov %rdi,8(%rsp); mov 8(%rdi),%rdi; sub %rdx,%rdi; mov %rdi,(%rsp) */
-int go_code_depth(const struct go_function *asmcgocall, uint32_t *ret_off)
+int go_code_depth(const struct x86_code *asmcgocall, uint32_t *ret_off)
 {
-	struct cursor c = {.function = asmcgocall};
+	struct x86_reading c = {.code = asmcgocall};
 	int64_t off = -1;
 	bool aligned = false;
 
-	while (next(&c)) {
+	while (x86_reading_next(&c)) {
 		if (c.insn.kind == X86_ALIGN && c.insn.to == X86_RSP)
 			aligned = true;
 		if (!aligned || c.insn.kind != X86_STORE || c.insn.from != X86_RSP)
@@ -167,9 +152,9 @@ int go_code_depth(const struct go_function *asmcgocall, uint32_t *ret_off)
 	return -ENODATA;
 }
 
-bool go_code_has_frame(const struct go_function *function)
+bool go_code_has_frame(const struct x86_code *function)
 {
-	return function->bytes > 0 && function->code[0] == 0x55;
+	return function->n > 0 && function->bytes[0] == 0x55;
 }
 
 /* ---- where stacks change ---- */
@@ -183,33 +168,37 @@ static bool goes_to_another(const struct x86_insn *insn)
 /* asmcgocall that is on the system stack already: sub $16,%rsp */
 static bool makes_room(const struct x86_insn *insn, uint32_t kind)
 {
-	return kind == GO_CODE_ASMCGOCALL && insn->kind == X86_SET && insn->to == X86_RSP && insn->value < 0;
+	return kind == GO_CODE_ASMCGOCALL && insn->kind == X86_SET && insn->to == X86_RSP &&
+	       insn->value < 0;
 }
 
 /*
- * From behind the instruction that leaves a stack, up to the one behind a call that comes back; that
- * one is within, since rsp changes behind it. morestack never comes back.
+ * From behind the instruction that leaves a stack, up to the one behind a call that comes back;
+ * that one is within, since rsp changes behind it. morestack never comes back.
  */
-uint32_t go_code_switched(const struct go_function *function, uint32_t kind, struct go_code *codes, uint32_t max)
+uint32_t go_code_switched(const struct x86_code *function, uint32_t kind, struct go_code *codes,
+			  uint32_t max)
 {
-	struct cursor c = {.function = function};
+	struct x86_reading c = {.code = function};
 	bool away = false, called = false;
 	size_t start = 0;
 	uint32_t n = 0;
 
-	while (n < max && next(&c)) {
+	while (n < max && x86_reading_next(&c)) {
 		if (c.insn.kind == X86_CALL) {
 			called = true;
 		} else if (!away && (goes_to_another(&c.insn) || makes_room(&c.insn, kind))) {
 			away = true;
 			called = false;
-			start = c.next;
+			start = c.at;
 		} else if (away && called && goes_to_another(&c.insn)) {
-			codes[n++] = (struct go_code){function->va + start, (uint32_t)(c.next - start), kind};
+			codes[n++] = (struct go_code){function->va + start,
+						      (uint32_t)(c.at - start), kind};
 			away = false;
 		}
 	}
 	if (away && n < max)
-		codes[n++] = (struct go_code){function->va + start, (uint32_t)(function->bytes - start), kind};
+		codes[n++] = (struct go_code){function->va + start,
+					      (uint32_t)(function->n - start), kind};
 	return n;
 }

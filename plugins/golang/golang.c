@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/golang/golang.h"
-#include "plugins/shared/descriptor.h"
 
 #include "golang_bpf.inc.h"
 
@@ -16,7 +15,7 @@ static const char *const counters[] = {
 DESCRIPTOR_UNWINDER(golang, 16);
 
 /* Its BPF program pushes native frames only. */
-static int go_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
+int go_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	(void)instance, (void)frame, (void)names;
 	return EP_FRAME_GONE;

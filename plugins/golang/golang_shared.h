@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * What user space tells BPF of a process that runs Go. A thread (m) has a system stack (that of g0) beside
- * the stack of the goroutine that it runs (curg), and calls lead from one to the other:
+ * What user space tells BPF of a process that runs Go. A thread (m) has a system stack (that of g0)
+ * beside the stack of the goroutine that it runs (curg), and calls lead from one to the other:
  *
  *	goroutine                       system stack
  *	f
- *	runtime.systemstack ──────────► runtime.systemstack, behind its write of rsp ─► a Go function
+ *	runtime.systemstack ──────────► runtime.systemstack, after its write of rsp ─► Go
  *	runtime.asmcgocall ───────────► runtime.asmcgocall ─► C
  *	runtime.cgocallback ◄────────── runtime.cgocallback ◄─ crosscall2 ◄─ C
  *	f's prologue ─────────────────► runtime.morestack ─► runtime.newstack
@@ -35,7 +35,8 @@ struct go_code {
 
 #define GO_MAX_CODES 6
 
-/* Offsets in struct g (gobuf is a part of it) and struct m; the stack's bounds are g's first two words. */
+/* Offsets in struct g (gobuf is a part of it) and struct m; the stack's bounds are g's first two
+ * words. */
 #define GO_G_BYTES 128
 
 struct go_offsets {
@@ -46,8 +47,9 @@ struct go_offsets {
 struct go_state {
 	struct ep_tls g; /* of a thread: the g that it runs */
 	struct go_offsets offsets;
-	__u32 frame_bytes; /* of systemstack and asmcgocall: 8 where they push rbp (1.21 on), else 0 */
-	__u32 depth_off;   /* from asmcgocall's rsp: depth of the goroutine's stack, and behind it its g */
+	__u32 frame_bytes; /* of systemstack and asmcgocall: 8 where they push rbp (1.21 on) */
+	__u32 depth_off; /* from asmcgocall's rsp: depth of the goroutine's stack, and behind it its
+			    g */
 	struct go_code codes[GO_MAX_CODES];
 };
 _Static_assert(sizeof(struct go_state) == 40 + 16 * GO_MAX_CODES, "go_state is shared with BPF");

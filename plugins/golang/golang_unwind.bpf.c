@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Where a call led from one of a thread's stacks to the other (golang_shared.h), this finds the caller. What
- * is read is checked, else the native unwinder goes by its own rule. Each m runs its curg:
- * curg.m is the m that says so, and what curg.sched says is on curg's stack.
+ * Where a call led from one of a thread's stacks to the other (golang_shared.h), this finds the
+ * caller. What is read is checked, else the native unwinder goes by its own rule. Each m runs its
+ * curg: curg.m is the m that says so, and what curg.sched says is on curg's stack.
  */
 #include "plugins/golang/golang_shared.h"
 
@@ -11,7 +11,8 @@
 EP_UNWINDER();
 
 #define GO_MAX_FRAMES_PER_RUN 16
-#define MAX_STACK	      (1ULL << 30) /* runtime.maxstacksize on 64 bits, rounded up (proc.go: main) */
+/* runtime.maxstacksize on 64 bits, rounded up (proc.go: main) */
+#define MAX_STACK	      (1ULL << 30)
 #define MAX_ROOM	      128	   /* what asmcgocall takes of a stack that it stays on */
 
 enum go_thread {
@@ -46,7 +47,8 @@ static __always_inline bool is_on_stack(const struct go_scratch *s, __u64 addr)
 }
 
 /* The registers in curg.sched are as they were when it left its stack. pc is behind sp: gobuf. */
-static __always_inline __u64 check_goroutine(const struct go_state *state, struct go_scratch *s, __u64 m)
+static __always_inline __u64 check_goroutine(const struct go_state *state, struct go_scratch *s,
+					     __u64 m)
 {
 	if (word_of(s, state->offsets.g_m) != m)
 		return GO_LEFT;
@@ -83,8 +85,8 @@ static __always_inline __u64 thread_of(const struct go_state *state, struct go_s
 }
 
 /* The caller of systemstack or asmcgocall, whose rsp on the goroutine's stack was `sp`. */
-static __always_inline bool read_frame(struct ep_walk *walk, const struct go_state *state, struct go_scratch *s,
-				       __u64 sp, __u64 fp)
+static __always_inline bool read_frame(struct ep_walk *walk, const struct go_state *state,
+				       struct go_scratch *s, __u64 sp, __u64 fp)
 {
 	walk->next_sp = sp + state->frame_bytes + 8;
 	walk->next_fp = fp;
@@ -100,13 +102,14 @@ static __always_inline bool read_frame(struct ep_walk *walk, const struct go_sta
 static __always_inline bool leave_systemstack(struct ep_walk *walk, const struct go_state *state,
 					      struct go_scratch *s)
 {
-	return thread_of(state, s) == GO_RUNS && is_on_stack(s, s->sp) && read_frame(walk, state, s, s->sp, s->bp);
+	return thread_of(state, s) == GO_RUNS && is_on_stack(s, s->sp) &&
+	       read_frame(walk, state, s, s->sp, s->bp);
 }
 
 /*
- * At its rsp are the depth of the goroutine's stack, and g: the stack itself may have moved while C called
- * back. Without a g it has not left its stack, and the first is where it was there. Before the
- * two are written, curg.sched was.
+ * At its rsp are the depth of the goroutine's stack, and g: the stack itself may have moved while C
+ * called back. Without a g it has not left its stack, and the first is where it was there. Before
+ * the two are written, curg.sched was.
  */
 static __always_inline bool leave_asmcgocall(struct ep_walk *walk, const struct go_state *state,
 					     struct go_scratch *s)
@@ -139,8 +142,9 @@ static __always_inline bool leave_morestack(struct ep_walk *walk, const struct g
 }
 
 /*
- * The return address on the goroutine's stack is that of the Go code that called C, which leaves C out. But rbp
- * is never changed on the way, so it is that of the frame on the system stack, which does not move.
+ * The return address on the goroutine's stack is that of the Go code that called C, which leaves C
+ * out. But rbp is never changed on the way, so it is that of the frame on the system stack, which
+ * does not move.
  */
 static __always_inline bool leave_cgocallback(struct ep_walk *walk, const struct go_state *state,
 					      struct go_scratch *s)
@@ -156,8 +160,8 @@ static __always_inline bool leave_cgocallback(struct ep_walk *walk, const struct
 	return true;
 }
 
-static __always_inline bool read_caller(struct ep_walk *walk, const struct go_state *state, struct go_scratch *s,
-					__u32 kind)
+static __always_inline bool read_caller(struct ep_walk *walk, const struct go_state *state,
+					struct go_scratch *s, __u32 kind)
 {
 	if (kind == GO_CODE_SYSTEMSTACK)
 		return leave_systemstack(walk, state, s);
@@ -168,7 +172,8 @@ static __always_inline bool read_caller(struct ep_walk *walk, const struct go_st
 	return leave_cgocallback(walk, state, s);
 }
 
-/* All that changes stacks is in one mapping, as linkers make them: it is looked for once in a run. */
+/* All that changes stacks is in one mapping, as linkers make them: it is looked for once in a
+ * run. */
 static __always_inline bool find_mapping(const struct ep_record *rec, struct go_scratch *s)
 {
 	const struct ep_row *row = ep_find_row(rec, rec->walk.pc - rec->walk.return_address);
@@ -182,7 +187,8 @@ static __always_inline bool find_mapping(const struct ep_record *rec, struct go_
 	return s->executable;
 }
 
-static __always_inline __u32 kind_at(const struct go_state *state, const struct go_scratch *s, __u64 addr)
+static __always_inline __u32 kind_at(const struct go_state *state, const struct go_scratch *s,
+				     __u64 addr)
 {
 	__u64 kind = GO_CODE_NONE;
 
@@ -190,7 +196,8 @@ static __always_inline __u32 kind_at(const struct go_state *state, const struct 
 		return GO_CODE_NONE;
 	/* No branches, of which a verifier would follow each. */
 	for (__u32 i = 0; i < GO_MAX_CODES; i++) {
-		__u64 off = addr - state->codes[i].start, is_in = (off - state->codes[i].bytes) & ~off;
+		__u64 off = addr - state->codes[i].start,
+		      is_in = (off - state->codes[i].bytes) & ~off;
 
 		EP_OPAQUE(is_in);
 		kind |= state->codes[i].kind & -(is_in >> 63);
@@ -220,15 +227,16 @@ static __always_inline __u32 change_stack(struct ep_record *rec, const struct go
 	return EP_STEP_CALLER;
 }
 
-static __always_inline __u32 step(struct ep_record *rec, const struct go_state *state, struct go_scratch *s)
+static __always_inline __u32 step(struct ep_record *rec, const struct go_state *state,
+				  struct go_scratch *s)
 {
 	__u32 kind = kind_at(state, s, rec->walk.pc - rec->walk.return_address);
 
 	return kind ? change_stack(rec, state, s, kind) : ep_step_native(rec);
 }
 
-static __always_inline void walk_frames(void *ctx, struct ep_record *rec, const struct go_state *state,
-					struct go_scratch *s)
+static __always_inline void walk_frames(void *ctx, struct ep_record *rec,
+					const struct go_state *state, struct go_scratch *s)
 {
 	__u32 done = EP_STEP_CALLER, frames = 0;
 

@@ -12,7 +12,8 @@
 
 #define OLDEST 15 /* 1.15 */
 
-/* g.m and g.sched are where they always were (runtime2.go at go1.12 to go1.27); gobuf lost `ret` in 1.25. */
+/* g.m and g.sched are where they always were (runtime2.go at go1.12 to go1.27); gobuf lost `ret` in
+ * 1.25. */
 void go_offsets_of(uint32_t minor, struct go_offsets *ret)
 {
 	*ret = (struct go_offsets){
@@ -24,12 +25,13 @@ void go_offsets_of(uint32_t minor, struct go_offsets *ret)
 }
 
 /*
- * Nearly every file has none of Go's sections. In one without any section the host looks for the note that
- * Go's linker leaves, before it looks for a table.
+ * Nearly every file has none of Go's sections. In one without any section the host looks for the
+ * note that Go's linker leaves, before it looks for a table.
  */
 static bool may_be_go(const struct ep_unwinder_host *host, const struct ep_file *file)
 {
-	static const char *const sections[] = {".gopclntab", ".data.rel.ro.gopclntab", ".go.buildinfo"};
+	static const char *const sections[] = {".gopclntab", ".data.rel.ro.gopclntab",
+					       ".go.buildinfo"};
 	struct ep_symbol found;
 
 	for (size_t i = 0; i < EP_LEN(sections); i++) {
@@ -40,8 +42,8 @@ static bool may_be_go(const struct ep_unwinder_host *host, const struct ep_file 
 }
 
 /*
- * The 1.N of Go that made the file; 0: not known. debug/buildinfo: magic, bytes of a pointer, flags; from
- * 1.18 on with 2 in the flags, and at 32 the version with its length.
+ * The 1.N of Go that made the file; 0: not known. debug/buildinfo: magic, bytes of a pointer,
+ * flags; from 1.18 on with 2 in the flags, and at 32 the version with its length.
  */
 static uint32_t version_of(const struct ep_unwinder_host *host, const struct ep_file *file)
 {
@@ -60,8 +62,8 @@ static uint32_t version_of(const struct ep_unwinder_host *host, const struct ep_
 	return minor;
 }
 
-static int read_function(const struct ep_unwinder_host *host, const struct ep_file *file, const char *name,
-			 struct go_function *ret)
+static int read_function(const struct ep_unwinder_host *host, const struct ep_file *file,
+			 const char *name, struct x86_code *ret)
 {
 	struct ep_symbol symbol;
 	int r = host->file_named(file, name, &symbol);
@@ -69,13 +71,15 @@ static int read_function(const struct ep_unwinder_host *host, const struct ep_fi
 	if (r < 0)
 		return r;
 	ret->va = symbol.va;
-	ret->bytes = EP_MIN(symbol.bytes, sizeof(ret->code));
-	return host->file_read(file, ret->va, ret->code, ret->bytes);
+	ret->n = EP_MIN(symbol.bytes, sizeof(ret->bytes));
+	return host->file_read(file, ret->va, ret->bytes, ret->n);
 }
 
-static void add_switched(struct go_executable *exe, const struct go_function *function, uint32_t kind)
+static void add_switched(struct go_executable *exe, const struct x86_code *function,
+			 uint32_t kind)
 {
-	exe->n_codes += go_code_switched(function, kind, exe->codes + exe->n_codes, GO_MAX_CODES - exe->n_codes);
+	exe->n_codes += go_code_switched(function, kind, exe->codes + exe->n_codes,
+					 GO_MAX_CODES - exe->n_codes);
 }
 
 /* What the code says goes before what its version should have. */
@@ -93,14 +97,16 @@ static int choose_offsets(struct go_executable *exe, const struct ep_file *file,
 		return 0;
 	}
 	if (memcmp(&known, &exe->offsets, sizeof(known)) != 0)
-		host->host->log(EP_HOST_DEBUG, "golang: the code has other offsets than Go 1.%u had: "
-				"m %u, sched.sp %u, sched.bp %u, curg %u", minor, exe->offsets.g_m,
-				exe->offsets.g_sched_sp, exe->offsets.g_sched_bp, exe->offsets.m_curg);
+		host->host->log(EP_HOST_DEBUG,
+				"golang: the code has other offsets than Go 1.%u had: "
+				"m %u, sched.sp %u, sched.bp %u, curg %u",
+				minor, exe->offsets.g_m, exe->offsets.g_sched_sp,
+				exe->offsets.g_sched_bp, exe->offsets.m_curg);
 	return 0;
 }
 
-static int read_systemstack(struct go_executable *exe, const struct ep_file *file, struct go_function *function,
-			    bool *decoded)
+static int read_systemstack(struct go_executable *exe, const struct ep_file *file,
+			    struct x86_code *function, bool *decoded)
 {
 	int r = read_function(exe->host, file, "runtime.systemstack", function);
 
@@ -115,8 +121,8 @@ static int read_systemstack(struct go_executable *exe, const struct ep_file *fil
 }
 
 /* Files without C have some of them, but never use them. */
-static int read_others(struct go_executable *exe, const struct ep_file *file, struct go_function *function,
-		       bool *decoded)
+static int read_others(struct go_executable *exe, const struct ep_file *file,
+		       struct x86_code *function, bool *decoded)
 {
 	int r = read_function(exe->host, file, "runtime.morestack", function);
 
@@ -139,7 +145,7 @@ static int read_others(struct go_executable *exe, const struct ep_file *file, st
 static int probe(void *executable, const struct ep_file *file)
 {
 	struct go_executable *exe = executable;
-	struct go_function function;
+	struct x86_code function;
 	bool decoded = false;
 	int r;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process. The library's tables are there as soon as it is relocated, its heaps of code and the
- * interpreter a few ten milliseconds later: until then EP_NOT_YET. Stubs come later too, when compilers
- * start or are first needed, so they are looked for again, after 50 ms, 200 ms and so on: 4 ms of CPU time
- * each.
+ * interpreter a few ten milliseconds later: until then EP_NOT_YET. Stubs come later too, when
+ * compilers start or are first needed, so they are looked for again, after 50 ms, 200 ms and so on:
+ * 4 ms of CPU time each.
  */
 #include "core/base/util.h"
 #include "plugins/hotspot/code/heaps.h"
@@ -36,8 +36,8 @@ struct instance {
 };
 
 /*
- * The Zero VM interprets in C++ and compiles nothing. Its internal_vm_info_string begins with "OpenJDK
- * 64-Bit Zero VM" (VMNAME: src/share/vm/runtime/vm_version.cpp, 8;
+ * The Zero VM interprets in C++ and compiles nothing. Its internal_vm_info_string begins with
+ * "OpenJDK 64-Bit Zero VM" (VMNAME: src/share/vm/runtime/vm_version.cpp, 8;
  * src/hotspot/share/runtime/abstract_vm_version.cpp, 11 to 27).
  */
 static int refuse_zero(const struct instance *inst)
@@ -65,7 +65,8 @@ static int compare_named(const void *a, const void *b)
 	return x->addr < y->addr ? -1 : x->addr > y->addr;
 }
 
-/* The variables lie close together: one read. What cannot be read has no names, which is no error. */
+/* The variables lie close together: one read. What cannot be read has no names, which is no
+ * error. */
 static int read_stubs(struct instance *inst, struct hotspot_stubs **ret)
 {
 	const struct hotspot_executable *exe = inst->exe;
@@ -102,7 +103,7 @@ static int set_ranges(const struct instance *inst)
 	return inst->exe->host->set_ranges(inst->process.target, ranges, n);
 }
 
-static int tell(struct instance *inst)
+static int publish(struct instance *inst)
 {
 	const struct hotspot_executable *exe = inst->exe;
 	const char *why = NULL;
@@ -135,8 +136,8 @@ static uint64_t find_interpreter_end(struct instance *inst)
 }
 
 /*
- * The interpreter is made when the heaps are: what does not hold before that is not made yet, or not even
- * relocated (rows of the tables are then missing), and proves nothing.
+ * The interpreter is made when the heaps are: what does not hold before that is not made yet, or
+ * not even relocated (rows of the tables are then missing), and proves nothing.
  */
 static int read_layout(struct instance *inst, uint64_t *ret_interpreter)
 {
@@ -188,11 +189,12 @@ static int read_code(struct instance *inst, uint64_t interpreter)
 }
 
 /*
- * An agent that takes CompiledMethodLoad events leaves the flag as it is: what is compiled from then on has
- * the records all the same, unless the flag was set by hand (DebugInformationRecorder::
+ * An agent that takes CompiledMethodLoad events leaves the flag as it is: what is compiled from
+ * then on has the records all the same, unless the flag was set by hand (DebugInformationRecorder::
  * recording_non_safepoints, share/code/debugInfoRec.cpp, 8 to 27).
  */
-int hotspot_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg)
+int hotspot_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix),
+		   void *arg)
 {
 	const struct instance *inst = instance;
 	bool on = true;
@@ -201,9 +203,11 @@ int hotspot_advise(void *instance, void (*say)(void *arg, const char *found, con
 				"DebugNonSafepoints", &on) == 0 &&
 	    !on)
 		say(arg,
-		    "DebugNonSafepoints is off: which inlined method a sample hit is guessed from the next "
+		    "DebugNonSafepoints is off: which inlined method a sample hit is guessed from "
+		    "the next "
 		    "place that the compiler recorded",
-		    "java -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints: then it is exact; an "
+		    "java -XX:+UnlockDiagnosticVMOptions -XX:+DebugNonSafepoints: then it is "
+		    "exact; an "
 		    "agent with CompiledMethodLoad turns it on, too");
 	return 0;
 }
@@ -234,7 +238,7 @@ int hotspot_attach(void *executable, struct ep_target *target, void **ret_instan
 	if (r == 0)
 		r = hotspot_names_new(&inst->memory, &inst->layout, &inst->names);
 	if (r == 0)
-		r = tell(inst);
+		r = publish(inst);
 	(void)attach_may_look(&inst->process);
 	return attach_give(r, inst, hotspot_detach, ret_instance);
 }
@@ -269,7 +273,7 @@ int hotspot_refresh(void *instance)
 		return r;
 	hotspot_stubs_free(inst->stubs);
 	inst->stubs = stubs;
-	return tell(inst);
+	return publish(inst);
 }
 
 /* Made since. */

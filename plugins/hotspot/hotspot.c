@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/hotspot/hotspot.h"
-#include "plugins/shared/descriptor.h"
 
 #include "hotspot_bpf.inc.h"
 #include "hotspot_keep_bpf.inc.h"

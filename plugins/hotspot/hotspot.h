@@ -2,10 +2,13 @@
 /*
  * The parts of the plugin that belong to a process and to an executable.
  *
- *	probe.c		an ELF file: is it a HotSpot VM? where are its tables, which names do they hold
- *	layout_tables.c	a process: its tables, read once ──► layout.h (layout_strings.c: where names are in the file)
+ *	probe.c		an ELF file: is it a HotSpot VM? where are its tables, which names do they
+ *			hold
+ *	layout_tables.c	a process: its tables, read once ──► layout.h
+ *			(layout_strings.c: where names are in the file)
  *	code/heaps.c	its heaps of code ──► ranges
- *	code/		code at fixed places: interpreter and stubs ──► names, and rules of each instruction
+ *	code/		code at fixed places: interpreter and stubs ──► names, and a rule for each
+ *			instruction
  *	state.c		the layout, and what else a process tells ──► state for BPF
  *	attach.c	state and ranges for BPF; looks again when heaps or stubs have come
  *	symbolize/	names of frames
@@ -19,6 +22,7 @@
 #include "plugins/hotspot/hotspot_shared.h"
 #include "plugins/hotspot/layout.h"
 #include "plugins/hotspot/layout_tables.h"
+#include "plugins/shared/descriptor.h"
 
 /* A variable of the file that points to code: StubRoutines::_call_stub_entry and its like. */
 struct hotspot_pointer {
@@ -40,23 +44,14 @@ struct hotspot_executable {
 	size_t n_pointers;
 };
 
-int hotspot_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
-		  void **ret_executable);
-void hotspot_unload(void *executable);
-
 /*
- * What BPF has to know of a VM, but for the path to a thread. 0; -ENOTSUP: members are missing, or what
- * is there does not fit, and *ret_why says which; or what a read says.
+ * What BPF has to know of a VM, but for the path to a thread. 0; -ENOTSUP: members are missing, or
+ * what is there does not fit, and *ret_why says which; or what a read says.
  */
 int hotspot_state_fill(const struct hotspot_executable *exe, const struct memory *memory,
 		       uint64_t bias, const struct hotspot_layout *layout,
 		       struct hotspot_state *state, const char **ret_why);
 
-int hotspot_attach(void *executable, struct ep_target *target, void **ret_instance);
-int hotspot_refresh(void *instance);
-int hotspot_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
-int hotspot_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix),
-		   void *arg);
-void hotspot_detach(void *instance);
+DESCRIPTOR_FUNCTIONS(hotspot);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the names of a young JVM's interpreted methods are made of, as symbolize/methods.c reads it; in the
- * first second nearly all frames are interpreted, and what is compiled is named while the process is there.
+ * What the names of a young JVM's interpreted methods are made of, as symbolize/methods.c reads it;
+ * in the first second nearly all frames are interpreted, and what is compiled is named while the
+ * process is there.
  *
- *	Method ─► ConstMethod (and its lines, where all of it fits) ─► ConstantPool ─► class ─► Symbol
+ *	Method ─► ConstMethod (and its lines, if all of it fits) ─► ConstantPool ─► class ─► Symbol
  *						entries: name, signature, file ─► Symbols
  *
  * A class's own part is sent once.
@@ -29,7 +30,8 @@ static __always_inline __u64 half_at(const __u8 *piece, __u32 off)
 	return word_at(piece, off) >> (8 * (off & 6)) & 0xffff;
 }
 
-static __always_inline void keep_symbol(const struct hotspot_state *state, struct ep_keep *keep, __u64 addr)
+static __always_inline void keep_symbol(const struct hotspot_state *state, struct ep_keep *keep,
+					__u64 addr)
 {
 	const __u8 *symbol = ep_keep_memory(keep, addr, SYMBOL_BYTES);
 	__u64 bytes;
@@ -38,12 +40,13 @@ static __always_inline void keep_symbol(const struct hotspot_state *state, struc
 		return;
 	bytes = state->symbol_body + half_at(symbol, state->symbol_length);
 	if (bytes > SYMBOL_BYTES)
-		ep_keep_longer(keep, addr, SYMBOL_BYTES, bytes < SYMBOL_MAX_BYTES ? bytes : SYMBOL_MAX_BYTES);
+		ep_keep_longer(keep, addr, SYMBOL_BYTES,
+			       bytes < SYMBOL_MAX_BYTES ? bytes : SYMBOL_MAX_BYTES);
 }
 
 /* An entry of the pool, and the Symbol that it leads to. */
-static __always_inline void keep_entry(const struct hotspot_state *state, struct ep_keep *keep, __u64 pool,
-				       __u64 number)
+static __always_inline void keep_entry(const struct hotspot_state *state, struct ep_keep *keep,
+				       __u64 pool, __u64 number)
 {
 	const __u8 *entry = ep_keep_memory(keep, pool + state->pool_bytes + 8 * number, 8);
 
@@ -51,7 +54,8 @@ static __always_inline void keep_entry(const struct hotspot_state *state, struct
 		keep_symbol(state, keep, *(const __u64 *)entry);
 }
 
-static __always_inline void keep_class(const struct hotspot_state *state, struct ep_keep *keep, __u64 pool)
+static __always_inline void keep_class(const struct hotspot_state *state, struct ep_keep *keep,
+				       __u64 pool)
 {
 	const __u8 *head = ep_keep_memory(keep, pool, state->pool_bytes), *class;
 	__u64 file, name, at;
@@ -71,8 +75,9 @@ static __always_inline void keep_class(const struct hotspot_state *state, struct
 		keep_entry(state, keep, pool, file);
 }
 
-static __always_inline void keep_method(const struct hotspot_state *state, const struct ep_record *rec,
-					struct ep_keep *keep, __u64 method)
+static __always_inline void keep_method(const struct hotspot_state *state,
+					const struct ep_record *rec, struct ep_keep *keep,
+					__u64 method)
 {
 	const __u8 *head = ep_keep_memory(keep, method + state->method_const, 8);
 	__u64 at, bytes, pool, name, signature;

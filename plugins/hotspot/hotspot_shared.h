@@ -20,10 +20,11 @@
  *	| code   | shift   | segment map               |	HOTSPOT_CODE_HEAP
  *	| code   |         | rule                      |	HOTSPOT_CODE_INTERPRETER, _STUB
  *
- * A segment's byte is at segment map + (address >> shift): the map as if it began with address 0, since a
- * heap is more than one range where fixed code is cut out of it.
+ * A segment's byte is at segment map + (address >> shift): the map as if it began with address 0,
+ * since a heap is more than one range where fixed code is cut out of it.
  *
- * Ranges are disjoint: what is not under a rule of the code at fixed places in a heap is the heap's.
+ * Ranges are disjoint: what is not under a rule of the code at fixed places in a heap is the
+ * heap's.
  */
 #define HOTSPOT_CODE_SHIFT    60
 #define HOTSPOT_CODE(data)    ((data) >> HOTSPOT_CODE_SHIFT)
@@ -40,7 +41,8 @@ enum hotspot_code {
  * How a frame of fixed code is left, at every instruction of the range (what the code itself tells:
  * rules.h):
  *
- *	CFA = base register + offset; return address at CFA - 8, or in a register; the caller's sp is CFA
+ *	CFA = base register + offset; return address at CFA - 8, or in a register; the caller's sp
+ *	is CFA
  *
  *	47        36 35     31 30        26 25         21 20  16 15        0
  *	|   0       | method  | return in   | fp at       | base | offset    |
@@ -50,18 +52,20 @@ enum hotspot_code {
 	 (__u64)(return_in) << 26 | (__u64)(method) << 31)
 #define HOTSPOT_RULE_OFFSET(rule)    ((__s64)(__s16)(rule) * 8)	  /* bytes, signed */
 #define HOTSPOT_RULE_BASE(rule)	     ((__u32)((rule) >> 16 & 31)) /* a DWARF register number */
-#define HOTSPOT_RULE_FP_AT(rule)     ((__u32)((rule) >> 21 & 31)) /* words below CFA; 0: unchanged */
+/* words below CFA; 0: unchanged */
+#define HOTSPOT_RULE_FP_AT(rule)     ((__u32)((rule) >> 21 & 31))
 #define HOTSPOT_RULE_RETURN_IN(rule) ((__u32)((rule) >> 26 & 31)) /* a DWARF register number... */
 #define HOTSPOT_RULE_ON_STACK	     16u			  /* ...this one: at CFA - 8 */
 #define HOTSPOT_RULE_AT_SP	     7u /* ...sp's: where it points to; CFA is elsewhere */
 #define HOTSPOT_RULE_METHOD(rule)    ((__u32)((rule) >> 31 & 31)) /* enum hotspot_rule_method */
 /* Base of code whose rule is not known: search. */
 #define HOTSPOT_RULE_UNKNOWN 31u
-/* Base of code that a virtual thread's frames come from or go to: on at the continuation's entry. */
+/* Base of code that a virtual thread's frames come from or go to: on at the continuation's
+ * entry. */
 #define HOTSPOT_RULE_CONTINUATION 30u
 /*
- * Base of code that has aligned sp and keeps the old one in memory: CFA = word at [sp + offset] + return_in
- * words; the return address is at CFA - 8.
+ * Base of code that has aligned sp and keeps the old one in memory: CFA = word at [sp + offset] +
+ * return_in words; the return address is at CFA - 8.
  */
 #define HOTSPOT_RULE_SAVED_SP 29u
 
@@ -70,11 +74,12 @@ enum hotspot_rule_method {
 	HOTSPOT_METHOD_NONE = 0,  /* none: a stub */
 	HOTSPOT_METHOD_FRAME = 1, /* that of the interpreter's frame at fp */
 	/*
-	 * rbx has it: the frame is not made yet; bci 0. The caller's sp is in r13; in the frame's slot
-	 * where the base is fp.
+	 * rbx has it: the frame is not made yet; bci 0. The caller's sp is in r13; in the frame's
+	 * slot where the base is fp.
 	 */
 	HOTSPOT_METHOD_ENTRY = 2,
-	HOTSPOT_METHOD_INNER = 3, /* as FRAME; that fp is where fp points to: a frame within the frame */
+	HOTSPOT_METHOD_INNER =
+		3, /* as FRAME; that fp is where fp points to: a frame within the frame */
 };
 
 /* What a block of a heap is, as far as the walk has to know. */
@@ -90,8 +95,8 @@ enum hotspot_blob {
 /*
  * Frames, in the flags of their own. aux and words:
  *
- *	COMPILED	aux: pc - block's struct CodeBlob; word 0: CodeBlob; word 1: compile id, and above
- *			it bits 3 to 34 of the Method
+ *	COMPILED	aux: pc - block's struct CodeBlob; word 0: CodeBlob; word 1: compile id, and
+ *			above it bits 3 to 34 of the Method
  *	INTERPRETED	aux: bci, HOTSPOT_BCI_NATIVE where there is none; word 0: Method;
  *			word 1: hotspot_interpreted_word
  *	STUB		aux: enum hotspot_blob; word 0: pc
@@ -99,7 +104,8 @@ enum hotspot_blob {
  */
 #define HOTSPOT_FRAME_SHIFT    2
 #define HOTSPOT_FRAME(flags)   ((flags) >> HOTSPOT_FRAME_SHIFT & 7)
-#define HOTSPOT_FRAME_SEARCHED (1u << 5) /* its caller, behind it, was searched: some may be missing */
+/* its caller, behind it, was searched: some may be missing */
+#define HOTSPOT_FRAME_SEARCHED (1u << 5)
 enum hotspot_frame {
 	HOTSPOT_FRAME_COMPILED = 0,
 	HOTSPOT_FRAME_INTERPRETED = 1,
@@ -108,29 +114,31 @@ enum hotspot_frame {
 };
 #define HOTSPOT_BCI_NATIVE 0xffffffffu
 /*
- * What tells a method from another that is later at its address: classes that a program makes by one
- * pattern and that are unloaded take each other's, versions of a class that is redefined too. All that is on
- * the way from a Method to its own name and to its class's. The symbols both count, since either may be in use
- * elsewhere longer than the class.
+ * What tells a method from another that is later at its address: classes that a program makes by
+ * one pattern and that are unloaded take each other's, versions of a class that is redefined too.
+ * All that is on the way from a Method to its own name and to its class's. The symbols both count,
+ * since either may be in use elsewhere longer than the class.
  */
 struct hotspot_way {
 	__u64 const_method;
 	__u64 quad; /* of that: four u2 in a row: size of its code, name, signature, number */
 	__u64 pool, class, class_name, name; /* addresses */
 	/*
-	 * The pool's length, and behind it the number of its version, one more with each redefinition, by which
-	 * the VM itself tells versions apart in backtraces (ConstantPool::_length, ::_saved._version:
-	 * share/oops/constantPool.hpp, 8 to 27; share/prims/jvmtiRedefineClasses.cpp, merge_cp_and_rewrite).
+	 * The pool's length, and behind it the number of its version, one more with each
+	 * redefinition, by which the VM itself tells versions apart in backtraces
+	 * (ConstantPool::_length, ::_saved._version: share/oops/constantPool.hpp, 8 to 27;
+	 * share/prims/jvmtiRedefineClasses.cpp, merge_cp_and_rewrite).
 	 */
 	__u64 version;
 	/*
-	 * The first 8 bytes of the names' Symbols, without their count of references: its length and a random
-	 * number of its own (share/oops/symbol.cpp, Symbol::Symbol: os::random(), 8 to 27).
+	 * The first 8 bytes of the names' Symbols, without their count of references: its length
+	 * and a random number of its own (share/oops/symbol.cpp, Symbol::Symbol: os::random(), 8 to
+	 * 27).
 	 */
 	__u64 class_symbol, symbol;
 };
 #define HOTSPOT_SYMBOL_MASK(shift) (~(0xffffull << (shift))) /* shift: of the count, a u2 */
-#define HOTSPOT_NAME_INDEX(quad)   ((quad) >> 16 & 0xffff)   /* of the pool's entries, a word each */
+#define HOTSPOT_NAME_INDEX(quad)   ((quad) >> 16 & 0xffff) /* of the pool's entries, a word each */
 
 static inline __attribute__((always_inline)) __u64 hotspot_mix(__u64 hash, __u64 value)
 {
@@ -182,7 +190,7 @@ struct hotspot_state {
 	__u8 relative;	/* code_begin and code_end are offsets from CodeBlob */
 	__u8 verified_relative; /* verified_entry: an offset from code_begin */
 	__u8 deopt_relative; /* 0: addresses, 1: offsets from CodeBlob, 2: from code_begin */
-	__u16 block_bytes; /* that are read at once: header, and all that is wanted of the CodeBlob */
+	__u16 block_bytes; /* that are read at once: header, and what is wanted of the CodeBlob */
 	__u8 block_header_bytes; /* of HeapBlock, before the CodeBlob */
 	__u8 block_length_shift; /* 64 - 8 * bytes of its _length, which is at 0 */
 	__u8 block_used_off;
@@ -204,7 +212,8 @@ struct hotspot_state {
 	__u16 const_pool, pool_holder, class_name; /* from a ConstMethod to the name of its class */
 	__u16 pool_bytes; /* of ConstantPool: its entries follow */
 	__u16 pool_len; /* its length, an int; then its version */
-	/* For names (hotspot_keep.bpf.c); a file's number is in one of two places, the other one is 0. */
+	/* For names (hotspot_keep.bpf.c); a file's number is in one of two places, the other one is
+	 * 0. */
 	__u16 const_words, pool_file, class_file, class_bytes;
 	__u8 symbol_length, symbol_body;
 	__u8 safepoints_shift; /* 64 - 8 * bytes of the counter */
@@ -225,7 +234,7 @@ enum hotspot_counter {
 	HOTSPOT_COUNT_SEARCHED = 0, /* return addresses that were searched */
 	HOTSPOT_COUNT_ANCHORS,	    /* walks resumed at an anchor */
 	HOTSPOT_COUNT_GONE,	    /* frames whose code was gone when they were named */
-	HOTSPOT_COUNT_APPROXIMATE,  /* names of inlined methods that are a guess: symbolize/names.h */
+	HOTSPOT_COUNT_APPROXIMATE,  /* inlined methods that are a guess: symbolize/names.h */
 };
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Walks frames of Java on HotSpot. It is entered at the first frame in code that the VM made, and goes
- * on as long as it can without the native unwinder, through native frames that are remembered.
+ * Walks frames of Java on HotSpot. It is entered at the first frame in code that the VM made, and
+ * goes on as long as it can without the native unwinder, through native frames that are remembered.
  *
- *	pc ──► its range ──► heap: block ──► method, adapter, other ─┐     frame.bpf.h: push, caller ─┐
- *	 ▲  │          └───► interpreter, stub: by rule ─────────────┴──►                             │
- *	 │  └ none: a frame of Java has called? ── search.bpf.h ─────────────────────────────────────►│
- *	 │          else a remembered native frame? ── no ──► ep_go_native                            │
- *	 └────────────────────────────────────────────────────────────────────────────────────────────┘
+ *	pc ──► its range ──► heap: block ──► method, adapter, other ─┐  frame.bpf.h: push, caller ─┐
+ *	 ▲  │          └───► interpreter, stub: by rule ─────────────┴──►                          │
+ *	 │  └ none: a frame of Java has called? ── search.bpf.h ──────────────────────────────────►│
+ *	 │          else a remembered native frame? ── no ──► ep_go_native                         │
+ *	 └─────────────────────────────────────────────────────────────────────────────────────────┘
  *	return barrier ─► frames in the heap, then those of the carrier         thread.bpf.h
  *	no rules ─► where Java called native code: the anchor ──► ep_resume     thread.bpf.h
  */
@@ -16,8 +16,8 @@
 EP_UNWINDER();
 
 /*
- * The pc itself tells the range: the interpreter's return addresses are entries of their own, behind no
- * call. In a heap the call counts, which is before it.
+ * The pc itself tells the range: the interpreter's return addresses are entries of their own,
+ * behind no call. In a heap the call counts, which is before it.
  */
 static __always_inline __u64 find_kind(const struct hotspot_walk *w)
 {

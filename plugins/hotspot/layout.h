@@ -63,8 +63,8 @@ static inline uint32_t hotspot_off(const struct hotspot_layout *layout, enum hot
 }
 
 /*
- * The value of a field in `bytes` bytes read from where its struct begins, extended as its type says.
- * 0 where it is absent or not within.
+ * The value of a field in `bytes` bytes read from where its struct begins, extended as its type
+ * says. 0 where it is absent or not within.
  */
 static inline uint64_t hotspot_get(const struct hotspot_layout *layout, enum hotspot_field_id id,
 				   const void *from, size_t bytes)
@@ -83,8 +83,8 @@ static inline uint64_t hotspot_get(const struct hotspot_layout *layout, enum hot
 }
 
 /*
- * Where a Symbol's first 8 bytes have its count of references, a u2: behind the length where that is the
- * first (8 to 12), else it is the lower half of _hash_and_refcount (share/oops/symbol.hpp).
+ * Where a Symbol's first 8 bytes have its count of references, a u2: behind the length where that
+ * is the first (8 to 12), else it is the lower half of _hash_and_refcount (share/oops/symbol.hpp).
  */
 static inline uint8_t hotspot_symbol_shift(const struct hotspot_layout *layout)
 {
@@ -94,8 +94,9 @@ static inline uint8_t hotspot_symbol_shift(const struct hotspot_layout *layout)
 /* What names need of a class is in so many bytes from its address on. */
 static inline size_t hotspot_class_bytes(const struct hotspot_layout *layout)
 {
-	static const enum hotspot_field_id ids[] = {HOTSPOT_F_names_class_name, HOTSPOT_F_names_class_pool,
-						    HOTSPOT_F_names_class_file, HOTSPOT_F_names_class_debug};
+	static const enum hotspot_field_id ids[] = {
+		HOTSPOT_F_names_class_name, HOTSPOT_F_names_class_pool, HOTSPOT_F_names_class_file,
+		HOTSPOT_F_names_class_debug};
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < EP_LEN(ids); i++) {

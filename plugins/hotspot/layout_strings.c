@@ -32,7 +32,8 @@ static uint32_t tail_bucket(const char *end)
 }
 _Static_assert(N_BUCKETS == 1u << 10, "ten bits");
 
-static struct finder *finder_new(const char *const *names, size_t n_names, struct hotspot_places *places)
+static struct finder *finder_new(const char *const *names, size_t n_names,
+				 struct hotspot_places *places)
 {
 	struct finder *finder = calloc(1, sizeof(*finder) + n_names * sizeof(*finder->chains));
 

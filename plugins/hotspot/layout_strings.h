@@ -25,12 +25,14 @@ struct hotspot_places {
 	size_t n;
 };
 
-/* Looks for n_names names, each once. Where it fails nothing is known: all names are read then, which is slower. */
+/* Looks for n_names names, each once. Where it fails nothing is known: all names are read then,
+ * which is slower. */
 void hotspot_places_find(const struct ep_unwinder_host *host, const struct ep_file *file,
 			 const char *const *names, size_t n_names, struct hotspot_places *ret);
 void hotspot_places_fini(struct hotspot_places *places);
 
-/* Is it known what is at this address of the file? Then *ret: which of the names, or HOTSPOT_NO_NAME. */
+/* Is it known what is at this address of the file? Then *ret: which of the names, or
+ * HOTSPOT_NO_NAME. */
 bool hotspot_places_know(const struct hotspot_places *places, uint64_t va, uint16_t *ret);
 
 #endif

@@ -39,7 +39,8 @@ static const char *const flag_names[] = {"DebugNonSafepoints"};
 
 #define MAX_NAMES (2 * N_WANTS + EP_LEN(flag_names))
 
-/* The file's variables that say how tables are laid out, each a uint64_t: "gHotSpotVM" and a name. */
+/* The file's variables that say how tables are laid out, each a uint64_t: "gHotSpotVM" and a
+ * name. */
 #define VARIABLES(X)                                                                               \
 	X(STRUCTS, "Structs")                                                                      \
 	X(STRUCT_TYPE, "StructEntryTypeNameOffset")                                                \
@@ -99,7 +100,8 @@ static uint16_t find_name(const struct hotspot_tables *tables, const char *name)
 
 	if (!name)
 		return HOTSPOT_NO_NAME;
-	found = bsearch(&name, tables->names, tables->n_names, sizeof(*tables->names), compare_names);
+	found = bsearch(&name, tables->names, tables->n_names, sizeof(*tables->names),
+			compare_names);
 	return found ? (uint16_t)(found - tables->names) : HOTSPOT_NO_NAME;
 }
 
@@ -158,11 +160,6 @@ void hotspot_tables_free(struct hotspot_tables *tables)
 		return;
 	hotspot_places_fini(&tables->places);
 	free(tables);
-}
-
-size_t hotspot_tables_places(const struct hotspot_tables *tables)
-{
-	return tables->places.n;
 }
 
 /* --- a process -------------------------------------------------------------------------------- */
@@ -306,7 +303,8 @@ static void visit_struct(struct reader *reader, const uint8_t *row)
 			continue;
 		answer->found = true;
 		answer->type_string = word_at(reader, row, V_STRUCT_STRING);
-		answer->value = word_at(reader, row, is_static ? V_STRUCT_ADDRESS : V_STRUCT_OFFSET);
+		answer->value =
+			word_at(reader, row, is_static ? V_STRUCT_ADDRESS : V_STRUCT_OFFSET);
 	}
 }
 
@@ -397,7 +395,8 @@ static bool is_width(uint32_t bytes)
 	return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
 }
 
-/* In the order of fields.def: where there are several places of a member, the first that is there. */
+/* In the order of fields.def: where there are several places of a member, the first that is
+ * there. */
 static void fill_layout(struct reader *reader)
 {
 	struct hotspot_layout *layout = reader->layout;
@@ -449,8 +448,8 @@ static bool check_variables(const struct reader *reader)
 }
 
 /*
- * Some are computed when the library is initialised, after it is mapped (the strides, and offsets that
- * are 0, are in .bss): until then a stride is 0.
+ * Some are computed when the library is initialised, after it is mapped (the strides, and offsets
+ * that are 0, are in .bss): until then a stride is 0.
  */
 static int read_variables(struct reader *reader)
 {
@@ -547,7 +546,8 @@ int hotspot_tables_flag(const struct hotspot_tables *tables, const struct memory
 	if (!stride)
 		stride = layout->sizes[HOTSPOT_Z_old_flag_bytes];
 	if (wanted == HOTSPOT_NO_NAME || stride < 8 || stride > MAX_STRIDE ||
-	    !hotspot_has(layout, HOTSPOT_F_flag_name) || !hotspot_has(layout, HOTSPOT_F_flag_addr) ||
+	    !hotspot_has(layout, HOTSPOT_F_flag_name) ||
+	    !hotspot_has(layout, HOTSPOT_F_flag_addr) ||
 	    hotspot_off(layout, HOTSPOT_F_flag_name) > stride - 8 ||
 	    hotspot_off(layout, HOTSPOT_F_flag_addr) > stride - 8 ||
 	    !layout->statics[HOTSPOT_S_flags] || !layout->statics[HOTSPOT_S_n_flags])

@@ -17,7 +17,8 @@ struct key_use {
 
 /*
  *	mov x(%rip),%edi			8b 3d rel32
- *	lea x(%rip),%rax ... mov (%rax),%edi	48 8d 05 rel32 ... 8b 38 (so do GCC's -fPIC and a linker)
+ *	lea x(%rip),%rax ... mov (%rax),%edi	48 8d 05 rel32 ... 8b 38 (so do GCC's -fPIC and a
+ *						linker)
  * and then call f: e8 rel32. Between the two a register may be saved.
  */
 static bool parse_key_use(const uint8_t *code, size_t bytes, uint64_t va, struct key_use *ret)
@@ -26,26 +27,27 @@ static bool parse_key_use(const uint8_t *code, size_t bytes, uint64_t va, struct
 		size_t end = 0;
 
 		if (code[i] == 0x48 && code[i + 1] == 0x8d && code[i + 2] == 0x05)
-			ret->key_va = va + i + 7 + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + i + 3);
+			ret->key_va = va + i + 7 + (uint64_t)(int32_t)ep_get_u32(code + i + 3);
 		if (code[i] == 0x8b && code[i + 1] == 0x3d) {
 			end = i + 6;
-			ret->key_va = va + end + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + i + 2);
+			ret->key_va = va + end + (uint64_t)(int32_t)ep_get_u32(code + i + 2);
 		} else if (code[i] == 0x8b && code[i + 1] == 0x38) {
 			end = i + 2;
 		}
 		if (!end || code[end] != 0xe8)
 			continue;
-		ret->callee_va = va + end + 5 + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + end + 1);
+		ret->callee_va = va + end + 5 + (uint64_t)(int32_t)ep_get_u32(code + end + 1);
 		return ret->key_va != 0;
 	}
 	return false;
 }
 
 /*
- * 8 is stripped. Its JVM_ENTRY_NO_ENV functions begin with ThreadLocalStorage::get_thread_slow(), which
- * is pthread_getspecific(ThreadLocalStorage::_thread_index) (src/share/vm/runtime/interfaceSupport.hpp,
- * threadLocalStorage.cpp; src/os/linux/vm/os_linux.inline.hpp). When all of several exported ones pass
- * one int to one function, it is that.
+ * 8 is stripped. Its JVM_ENTRY_NO_ENV functions begin with ThreadLocalStorage::get_thread_slow(),
+ * which is pthread_getspecific(ThreadLocalStorage::_thread_index)
+ * (src/share/vm/runtime/interfaceSupport.hpp, threadLocalStorage.cpp;
+ * src/os/linux/vm/os_linux.inline.hpp). When all of several exported ones pass one int to one
+ * function, it is that.
  */
 static uint64_t find_key_in_code(const struct ep_unwinder_host *host, const struct ep_file *file)
 {
@@ -70,16 +72,17 @@ static uint64_t find_key_in_code(const struct ep_unwinder_host *host, const stru
 }
 
 /*
- * 9 on, stripped: AsyncGetCallTrace, which all export, asks Thread::current_or_null_safe(), and that calls
- * ThreadLocalStorage::thread(), which is no more than
+ * 9 on, stripped: AsyncGetCallTrace, which all export, asks Thread::current_or_null_safe(), and
+ * that calls ThreadLocalStorage::thread(), which is no more than
  *
  *	mov x(%rip),%edi, or lea x(%rip),%rax; mov (%rax),%edi
  *	jmp pthread_getspecific
  *
- * (src/hotspot/share/prims/forte.cpp, os/posix/threadLocalStorage_posix.cpp, 11 to 27). The first function
- * it calls that looks so.
+ * (src/hotspot/share/prims/forte.cpp, os/posix/threadLocalStorage_posix.cpp, 11 to 27). The first
+ * function it calls that looks so.
  */
-static bool parse_thread_getter(const uint8_t *code, size_t bytes, uint64_t va, uint64_t *ret_key_va)
+static bool parse_thread_getter(const uint8_t *code, size_t bytes, uint64_t va,
+				uint64_t *ret_key_va)
 {
 	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 	size_t at = memcmp(code, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
@@ -87,13 +90,13 @@ static bool parse_thread_getter(const uint8_t *code, size_t bytes, uint64_t va, 
 	if (bytes < 24)
 		return false;
 	if (code[at] == 0x8b && code[at + 1] == 0x3d) {
-		*ret_key_va = va + at + 6 + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + at + 2);
+		*ret_key_va = va + at + 6 + (uint64_t)(int32_t)ep_get_u32(code + at + 2);
 		return code[at + 6] == 0xe9;
 	}
 	if (code[at] != 0x48 || code[at + 1] != 0x8d || code[at + 2] != 0x05 ||
 	    code[at + 7] != 0x8b || code[at + 8] != 0x38)
 		return false;
-	*ret_key_va = va + at + 7 + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + at + 3);
+	*ret_key_va = va + at + 7 + (uint64_t)(int32_t)ep_get_u32(code + at + 3);
 	return code[at + 9] == 0xe9;
 }
 
@@ -105,7 +108,7 @@ static uint64_t find_key_of_getter(const struct ep_unwinder_host *host, const st
 	if (!va || host->file_read(file, va, code, sizeof(code)) < 0)
 		return 0;
 	for (size_t i = 0; i + 5 <= sizeof(code); i++) {
-		uint64_t callee_va = va + i + 5 + (uint64_t)(int64_t)(int32_t)ep_get_u32(code + i + 1);
+		uint64_t callee_va = va + i + 5 + (uint64_t)(int32_t)ep_get_u32(code + i + 1);
 
 		if (code[i] == 0xe8 &&
 		    host->file_read(file, callee_va, callee, sizeof(callee)) == 0 &&
@@ -116,8 +119,9 @@ static uint64_t find_key_of_getter(const struct ep_unwinder_host *host, const st
 }
 
 /*
- * 9 on there are two ways: `static THREAD_LOCAL Thread* _thr_current` (src/hotspot/share/runtime/thread.hpp),
- * and the pthread key (src/hotspot/os/posix/threadLocalStorage_posix.cpp), both local symbols.
+ * 9 on there are two ways: `static THREAD_LOCAL Thread* _thr_current`
+ * (src/hotspot/share/runtime/thread.hpp), and the pthread key
+ * (src/hotspot/os/posix/threadLocalStorage_posix.cpp), both local symbols.
  */
 static void find_thread(struct hotspot_executable *exe, const struct ep_file *file)
 {
@@ -141,9 +145,9 @@ struct pointer_visit {
 };
 
 /*
- * _ZN12StubRoutines16_call_stub_entryE is StubRoutines::_call_stub_entry, _ZN12StubRoutines3x86..E one of
- * its class x86: the last of the names that follow their lengths. Functions do not end so, and arrays are
- * larger than a pointer.
+ * _ZN12StubRoutines16_call_stub_entryE is StubRoutines::_call_stub_entry, _ZN12StubRoutines3x86..E
+ * one of its class x86: the last of the names that follow their lengths. Functions do not end so,
+ * and arrays are larger than a pointer.
  */
 static const char *last_name(const char *symbol, size_t *ret_len)
 {
@@ -244,7 +248,8 @@ int hotspot_probe(const struct ep_unwinder_host *host, const struct ep_file *fil
 	struct hotspot_executable *exe;
 	int r = hotspot_tables_find(host, file, &tables);
 
-	/* libjli, with which each `java` finds and opens libjvm (src/java.base/share/native/libjli/java.c, 8 to 28). */
+	/* libjli, with which each `java` finds and opens libjvm
+	 * (src/java.base/share/native/libjli/java.c, 8 to 28). */
 	if (r == EP_NOT_MINE && file_va(host, file, "JLI_Launch"))
 		return EP_LAUNCHER;
 	if (r != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What BPF has to know of a VM: where its tables say that members are, and a few slots and pieces of
- * code that it does not publish.
+ * What BPF has to know of a VM: where its tables say that members are, and a few slots and pieces
+ * of code that it does not publish.
  */
 #include "core/base/util.h"
 #include "plugins/hotspot/hotspot.h"
@@ -120,7 +120,8 @@ static const char *fill_block(struct hotspot_state *state, const struct hotspot_
 		return why;
 	state->block_bytes = 0;
 	state->block_header_bytes = (uint8_t)layout->sizes[HOTSPOT_Z_block_bytes];
-	state->block_length_shift = (uint8_t)(64 - 8 * layout->fields[HOTSPOT_F_block_length].bytes);
+	state->block_length_shift =
+		(uint8_t)(64 - 8 * layout->fields[HOTSPOT_F_block_length].bytes);
 	state->block_used_off = (uint8_t)layout->fields[HOTSPOT_F_block_used].off;
 	return NULL;
 }
@@ -197,7 +198,8 @@ static const char *fill_thread(struct hotspot_state *state, const struct hotspot
 }
 
 /* ConstMethod's code follows it (constMethod.hpp: code_base() is `this + 1`, 8 to 27). */
-static const char *fill_interpreted(struct hotspot_state *state, const struct hotspot_layout *layout)
+static const char *fill_interpreted(struct hotspot_state *state,
+				    const struct hotspot_layout *layout)
 {
 	uint32_t first = hotspot_off(layout, HOTSPOT_F_const_code_size);
 
@@ -245,7 +247,8 @@ static void fill_names(struct hotspot_state *state, const struct hotspot_layout 
 	state->symbol_body = (uint8_t)offset_of(layout, HOTSPOT_F_names_symbol_body);
 }
 
-static int8_t slot_of(const struct hotspot_layout *layout, enum hotspot_constant_id id, int8_t otherwise)
+static int8_t slot_of(const struct hotspot_layout *layout, enum hotspot_constant_id id,
+		      int8_t otherwise)
 {
 	int64_t slot = layout->constants[id];
 
@@ -266,8 +269,8 @@ static int8_t slot_of(const struct hotspot_layout *layout, enum hotspot_constant
  *	-7	bcx		locals
  *	-8	-		bcp
  *
- * The interpreter keeps its bcp in r13, and loads and saves it all over its code (InterpreterMacroAssembler::
- * restore_bcp, save_bcp; src/hotspot/cpu/x86/interp_masm_x86.hpp):
+ * The interpreter keeps its bcp in r13, and loads and saves it all over its code
+ * (InterpreterMacroAssembler:: restore_bcp, save_bcp; src/hotspot/cpu/x86/interp_masm_x86.hpp):
  *
  *	mov disp8(%rbp),%r13	4c 8b 6d disp8
  *	mov %r13,disp8(%rbp)	4c 89 6d disp8
@@ -323,8 +326,8 @@ static int8_t find_bcp_slot(const struct memory *memory, const struct hotspot_la
 		return 0;
 	buffer = hotspot_get(layout, HOTSPOT_F_queue_buffer, queue, sizeof(queue));
 	limit = hotspot_get(layout, HOTSPOT_F_queue_limit, queue, sizeof(queue));
-	for (uint64_t off = 0; off < limit && limit <= MAX_INTERPRETER && sum(uses) < PLENTY_OF_USES;
-	     off += PIECE) {
+	for (uint64_t off = 0;
+	     off < limit && limit <= MAX_INTERPRETER && sum(uses) < PLENTY_OF_USES; off += PIECE) {
 		size_t n = EP_MIN(limit - off, (uint64_t)PIECE);
 
 		if (memory_read(memory, buffer + off, code, n) < 0)
@@ -369,8 +372,8 @@ static uint64_t at_va(uint64_t bias, uint64_t va)
  *
  *	mov _cont_entry(%r15),%rsp	49 8b a7 disp32, or 49 8b 67 disp8
  *
- * (src/hotspot/cpu/x86/stubGenerator_x86_64.cpp, generate_cont_thaw, 21: "if (return_barrier) movptr(rsp,
- * Address(r15_thread, JavaThread::cont_entry_offset()))").
+ * (src/hotspot/cpu/x86/stubGenerator_x86_64.cpp, generate_cont_thaw, 21: "if (return_barrier)
+ * movptr(rsp, Address(r15_thread, JavaThread::cont_entry_offset()))").
  */
 static void find_cont_entry(struct hotspot_state *state, const struct memory *memory)
 {

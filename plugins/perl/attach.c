@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process. The offsets are those of the release; whether they hold is asked of each interpreter:
- * PL_defstash is a hash whose name is "main", PL_curstackinfo the first of a list of stackinfos whose
- * contexts can be read, and the ops have the numbers that the release gave them.
+ * PL_defstash is a hash whose name is "main", PL_curstackinfo the first of a list of stackinfos
+ * whose contexts can be read, and the ops have the numbers that the release gave them.
  *
  * Many a Perl lives for less time than it takes to find that out, so a process is armed at once, by
- * what its file says: BPF finds the main thread's interpreter by PL_curinterp, and asks the first two
- * questions at each sample itself, until they have been answered here (pl_state.unproven). Then
+ * what its file says: BPF finds the main thread's interpreter by PL_curinterp, and asks the first
+ * two questions at each sample itself, until they have been answered here (pl_state.unproven). Then
  * other threads are known, too.
  */
 #include "plugins/perl/perl.h"
@@ -42,7 +42,7 @@ struct stackinfo {
 	int32_t index, max;
 };
 
-/* --- what the file says ---------------------------------------------------------------------------- */
+/* --- what the file says ----------------------------------------------------------------------- */
 
 static void fill_layout(struct instance *inst)
 {
@@ -130,7 +130,7 @@ static int find_path(void *instance)
 	return r == -ENOTSUP ? 0 : r;
 }
 
-/* --- does the layout hold? ---------------------------------------------------------------------- */
+/* --- does the layout hold? -------------------------------------------------------------------- */
 
 /* Outcomes of a look: 0, EP_NOT_YET, -ENOTSUP, or what reading said. */
 static int look_at_stacks(struct instance *inst, uint64_t stack)
@@ -154,7 +154,6 @@ static int look_at_stacks(struct instance *inst, uint64_t stack)
 static int look_at_members(void *instance)
 {
 	struct instance *inst = instance;
-	const struct pl_executable *exe = inst->exe;
 	uint64_t stack_addr = inst->interp_addr + inst->state.stack_off, stash, stack;
 	char name[32];
 	int r;
@@ -166,8 +165,7 @@ static int look_at_members(void *instance)
 		return r;
 	if (!stash)
 		return EP_NOT_YET; /* not constructed yet, or destructed */
-	r = pl_stash_name(exe->host, inst->process.target, &inst->layout, stash, name,
-			  sizeof(name));
+	r = pl_stash_name(&inst->namer, stash, name, sizeof(name));
 	if (r < 0)
 		return r == -ESRCH ? r : -ENOTSUP;
 	return strcmp(name, "main") == 0 ? look_at_stacks(inst, stack) : -ENOTSUP;
@@ -214,15 +212,7 @@ static int check_ops(struct instance *inst)
 	return 0;
 }
 
-/* --- operations --------------------------------------------------------------------------------- */
-
-static int refuse(void *instance)
-{
-	const struct instance *inst = instance;
-
-	return attach_refuse(&inst->process, NULL, "the structures of Perl 5.%u are",
-			     inst->layout.minor);
-}
+/* --- operations ------------------------------------------------------------------------------- */
 
 static int set_ranges(void *instance)
 {
@@ -253,10 +243,10 @@ static int prove(void *instance)
 static const struct attach_language language = {
 	.plugin = "perl",
 	.frames = "Perl",
+	.runtime = "Perl",
 	.prove = prove,
 	.find_paths = find_path,
 	.set_ranges = set_ranges,
-	.refuse = refuse,
 	.state_off = offsetof(struct instance, state),
 	.state_bytes = sizeof(struct pl_state),
 };
@@ -265,8 +255,7 @@ void pl_detach(void *instance)
 {
 	struct instance *inst = instance;
 
-	names_cache_free(inst->namer.cache);
-	pl_files_free(inst->namer.files);
+	pl_namer_fini(&inst->namer);
 	free(inst);
 }
 
@@ -282,23 +271,16 @@ int pl_attach(void *executable, struct ep_target *target, void **ret_instance)
 	inst->layout = exe->layout;
 	inst->namer.host = exe->host;
 	inst->namer.target = target;
+	inst->namer.memory = (struct memory){.read = attach_read, .arg = inst};
 	inst->namer.layout = &inst->layout;
+	inst->process.major = 5;
+	inst->process.minor = (uint16_t)inst->layout.minor;
 	inst->process.is_certain = inst->layout.minor <= NEWEST_KNOWN;
 	fill_state(inst);
-	r = pl_names_cache_new(&inst->namer.cache);
-	if (r == 0)
-		r = pl_files_new(&inst->namer.files);
+	r = pl_namer_init(&inst->namer);
 	if (r == 0)
 		r = attach_arm(inst);
 	return attach_give(r, inst, pl_detach, ret_instance);
-}
-
-/* A process that has gone is still attached: what is remembered of it names frames. */
-int pl_refresh(void *instance)
-{
-	int r = attach_arm(instance);
-
-	return r == -ESRCH ? 0 : r;
 }
 
 int pl_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)

@@ -6,12 +6,13 @@
  *
  * A sub's check is made of words of its CV's body that say which code it is: the package it was
  * compiled in, its op tree, its glob or name, and PL_cop_seqmax as it was when it was compiled
- * (CvOUTSIDE_SEQ), a number that only grows: so two pieces of code never have the same check, though
- * each may be where the other was, and all closures of one sub have (cv.h and pad.c: pad_new,
- * S_cv_clone, v5.28.3 to v5.40.0).
+ * (CvOUTSIDE_SEQ), a number that only grows: so two pieces of code never have the same check,
+ * though each may be where the other was, and all closures of one sub have (cv.h and pad.c:
+ * pad_new, S_cv_clone, v5.28.3 to v5.40.0).
  *
- * A closure's check, and that of any frame that is no sub, is made of the statement: line, file, package,
- * and cop_seq, which is the same number when the statement was compiled (cop.h: struct cop).
+ * A closure's check, and that of any frame that is no sub, is made of the statement: line, file,
+ * package, and cop_seq, which is the same number when the statement was compiled (cop.h: struct
+ * cop).
  */
 #ifndef PL_CHECK_H
 #define PL_CHECK_H
@@ -54,7 +55,8 @@ static inline __attribute__((always_inline)) __u64 pl_check_cv(const __u64 *word
 
 	hash = check_mix(hash, words[PL_CV_ROOT]);
 	hash = check_mix(hash, words[PL_CV_GV]);
-	hash = check_mix(hash, words[PL_CV_SEQ_FLAGS] & (0xffffffffull | (__u64)PL_CVF_CHECKED << 32));
+	hash = check_mix(hash,
+			 words[PL_CV_SEQ_FLAGS] & (0xffffffffull | (__u64)PL_CVF_CHECKED << 32));
 	return hash & PL_CHECK_MASK;
 }
 
@@ -80,8 +82,8 @@ static inline __attribute__((always_inline)) __u64 pl_check_cop(const __u32 *int
 }
 
 /*
- * A closure's check also has what holds its name, which may be freed before the code. Words of a HEK:
- * its hash and length, 0; of a GV: its name's HEK, its stash.
+ * A closure's check also has what holds its name, which may be freed before the code. Words of a
+ * HEK: its hash and length, 0; of a GV: its name's HEK, its stash.
  */
 static inline __attribute__((always_inline)) __u64 pl_check_name(__u64 check, __u64 word0,
 								 __u64 word1)
@@ -103,7 +105,8 @@ static inline __attribute__((always_inline)) __u64 pl_name_of_closure(__u64 head
 
 #define PL_GV_NAME_AT 32 /* struct xpvgv, gv.h: xiv_u.xivu_namehek; then xnv_u.xgv_stash */
 
-/* A file's name is hashed as PL_FILE_WORDS words, zeros after its end; only the beginning of a longer one. */
+/* A file's name is hashed as PL_FILE_WORDS words, zeros after its end; only the beginning of a
+ * longer one. */
 #define PL_FILE_WORDS	   16
 #define PL_FILE_NAME_BYTES (PL_FILE_WORDS * 8) /* with the NUL */
 

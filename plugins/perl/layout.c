@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Read at the tags that are named, and computed by the compiler from their headers (docs/perl.md says
- * how); 5.32.1, 5.36.0, 5.40.1, 5.42.3 and 5.44.0 from those Debian ships.
+ * Read at the tags that are named, and computed by the compiler from their headers (docs/perl.md
+ * says how); 5.32.1, 5.36.0, 5.40.1, 5.42.3 and 5.44.0 from those Debian ships.
  */
 #include "plugins/perl/layout.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What differs between the releases of Perl, and between builds with and without threads. Offsets are
- * bytes; x86-64. What is the same in all of 5.28 to 5.44 stands where it is used.
+ * What differs between the releases of Perl, and between builds with and without threads. Offsets
+ * are bytes; x86-64. What is the same in all of 5.28 to 5.44 stands where it is used.
  */
 #ifndef PL_LAYOUT_H
 #define PL_LAYOUT_H

@@ -28,7 +28,7 @@ struct walk {
 	size_t n_subs;
 };
 
-/* --- which function it is ------------------------------------------------------------------------- */
+/* --- which function it is --------------------------------------------------------------------- */
 
 /* DynaLoader: auto/List/Util/Util.so has boot_List__Util. The part of the path, and its length. */
 static const char *find_module(const char *path, size_t *ret_len)
@@ -65,7 +65,7 @@ bool pl_xs_find_boot(const struct ep_unwinder_host *host, const struct ep_file *
 	       (ret_boot->bytes || host->file_function(file, ret_boot->va, ret_boot) == 0);
 }
 
-/* --- its calls ------------------------------------------------------------------------------------ */
+/* --- its calls -------------------------------------------------------------------------------- */
 
 /* "Package::name", which may be an operator: "(+". */
 static bool is_name(const char *name)

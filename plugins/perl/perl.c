@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/perl/perl.h"
-#include "plugins/shared/descriptor.h"
+#include "plugins/shared/attach/attach.h"
 
 #include "perl_bpf.inc.h"
 #include "perl_keep_bpf.inc.h"
@@ -25,7 +25,7 @@ DESCRIPTOR_KEEPER(perl, .flags = EP_BPF_KEEPS_WHOLE);
 
 static const struct ep_unwinder_ops ops = {
 	DESCRIPTOR_OPS(pl),
-	.refresh = pl_refresh,
+	.refresh = attach_refresh,
 	.names_stay_ms = 1000,
 	.describe = pl_describe,
 	.keeper = &keeper,

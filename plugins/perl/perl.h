@@ -14,6 +14,7 @@
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/perl/layout.h"
 #include "plugins/perl/perl_shared.h"
+#include "plugins/shared/descriptor.h"
 
 #define PL_MAX_CODE 8
 
@@ -29,19 +30,12 @@ struct pl_executable {
 	uint32_t n_op_names;
 	bool has_context; /* PL_current_context, a thread variable */
 	uint64_t context_off;
-	struct pl_members variables; /* without threads, at these addresses; op 0: they are members */
+	struct pl_members
+		variables; /* without threads, at these addresses; op 0: they are members */
 	struct ep_symbol code[PL_MAX_CODE];
 	uint32_t n_code;
 };
 
-int pl_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
-	     void **ret_executable);
-int pl_describe(void *executable, const struct ep_file *file, struct ep_description *description);
-void pl_unload(void *executable);
-
-int pl_attach(void *executable, struct ep_target *target, void **ret_instance);
-int pl_refresh(void *instance);
-int pl_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
-void pl_detach(void *instance);
+DESCRIPTOR_FUNCTIONS(pl);
 
 #endif

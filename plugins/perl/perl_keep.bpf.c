@@ -9,12 +9,12 @@
  *	       ├─► stash ─► HEK						of BEGIN
  *	       └─► statement ─► file; or the file's name itself
  *
- * All that a frame needs is sent with it, once more if it was sent with another one: code and what has
- * its name are freed apart, and what is sent at different times may not belong together
+ * All that a frame needs is sent with it, once more if it was sent with another one: code and what
+ * has its name are freed apart, and what is sent at different times may not belong together
  * (EP_BPF_KEEPS_WHOLE). The check in the frame is that of its CV or statement, which are in it.
  *
- * Not kept are all ops of long statements, by which the line within one is told, those by which a closure's
- * first statement is found, and what has the files' names of builds without threads.
+ * Not kept are all ops of long statements, by which the line within one is told, those by which a
+ * closure's first statement is found, and what has the files' names of builds without threads.
  */
 #include "plugins/perl/perl_shared.h"
 #include "plugins/shared/bpf/keep.bpf.h"
@@ -23,7 +23,8 @@ EP_KEEPER();
 
 #define PL_KEEP_FRAMES 20 /* new ones of Perl; others come with the next */
 
-/* hv.h, gv.h, cop.h, op.h: the same in v5.28.3 to v5.44.0; symbolize/objects.c says what they are. */
+/* hv.h, gv.h, cop.h, op.h: the same in v5.28.3 to v5.44.0; symbolize/objects.c says what they
+ * are. */
 #define SV_BYTES	24
 #define GP_EGV		56
 #define HV_MAX		24
@@ -64,7 +65,7 @@ struct pl_keeping {
 	struct pl_keeper *s;
 };
 
-/* --- texts ---------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 static __always_inline void keep_hek(const struct pl_keeping *k, __u64 addr)
 {
@@ -79,7 +80,8 @@ static __always_inline void keep_hek(const struct pl_keeping *k, __u64 addr)
 	/* Hash, length, the key, a NUL, flags. */
 	bytes = 8 + (__u64)*(const __u32 *)(hek + 4) + 2;
 	if (bytes > HEK_BYTES)
-		ep_keep_longer(k->keep, addr, HEK_BYTES, bytes < HEK_MAX_BYTES ? bytes : HEK_MAX_BYTES);
+		ep_keep_longer(k->keep, addr, HEK_BYTES,
+			       bytes < HEK_MAX_BYTES ? bytes : HEK_MAX_BYTES);
 }
 
 /* Up to where a text of that length is read (pl_read_text). */
@@ -97,7 +99,7 @@ static __always_inline void keep_text(const struct pl_keeping *k, __u64 addr)
 	ep_keep_memory(k->keep, addr, n - addr);
 }
 
-/* --- what has names --------------------------------------------------------------------------------- */
+/* --- what has names --------------------------------------------------------------------------- */
 
 static __always_inline void keep_stash(const struct pl_keeping *k, __u64 stash)
 {
@@ -156,7 +158,7 @@ static __always_inline void keep_glob(const struct pl_keeping *k, __u64 gv)
 	k->s->stash = ep_kept_word(names, 8);
 }
 
-/* --- frames ----------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 /* cop_file, from cop_line on. */
 static __always_inline __u64 file_of(const struct pl_keeping *k, const __u8 *ints)
@@ -167,8 +169,8 @@ static __always_inline __u64 file_of(const struct pl_keeping *k, const __u8 *int
 }
 
 /*
- * With the outer ops of its tree, which tell the line within it: the root is made last, and each op is put
- * before the one that was made before it (op.c: Slab_Alloc).
+ * With the outer ops of its tree, which tell the line within it: the root is made last, and each op
+ * is put before the one that was made before it (op.c: Slab_Alloc).
  */
 static __always_inline void keep_statement(const struct pl_keeping *k, __u64 cop)
 {
@@ -215,9 +217,11 @@ static __always_inline void keep_cv(const struct pl_keeping *k, __u64 cv)
 }
 
 /* What its words say. */
-static __always_inline void begin_frame(const struct pl_keeping *k, __u64 kind, __u64 what, __u64 flags)
+static __always_inline void begin_frame(const struct pl_keeping *k, __u64 kind, __u64 what,
+					__u64 flags)
 {
-	__u64 closure = ep_is_same(kind, PL_KIND_CLOSURE), named = ep_is_set(flags & PL_FRAME_NAMED);
+	__u64 closure = ep_is_same(kind, PL_KIND_CLOSURE),
+	      named = ep_is_set(flags & PL_FRAME_NAMED);
 	struct pl_keeper *s = k->s;
 
 	s->file = 0;
@@ -229,7 +233,8 @@ static __always_inline void begin_frame(const struct pl_keeping *k, __u64 kind, 
 	s->stash = ep_is_same(kind, PL_KIND_BEGIN) * what;
 }
 
-static __always_inline void keep_frame(const struct pl_keeping *k, const struct ep_kept_frame *frame)
+static __always_inline void keep_frame(const struct pl_keeping *k,
+				       const struct ep_kept_frame *frame)
 {
 	__u64 word0 = frame->word0, word1 = frame->word1, flags = EP_FRAME_FLAGS(frame->header);
 	__u64 kind = word0 >> PL_KIND_SHIFT & 15, what = (word0 & PL_ADDRESS_MASK) << 3;

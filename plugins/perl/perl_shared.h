@@ -10,25 +10,26 @@
  *
  * A frame whose code or statement could not be read has one word, and says nothing but its kind.
  *
- * What it is: of a sub or format its CV / 8; of a closure its effective GV or HEK / 8, since its CV may
- * live for a moment only, and its statements for long; of BEGIN its stash / 8; of what is in a text
- * (PL_FRAME_TEXT) line << 24 | the number of the text, since both may be gone (of a closure that is word 2); of anything else 0.
- * Where: (op - statement) / 8, signed, 0: not known. The op is the one that is running where the frame
- * has PL_FRAME_LEAF, else the one that is next when what was called returns.
+ * What it is: of a sub or format its CV / 8; of a closure its effective GV or HEK / 8, since its CV
+ * may live for a moment only, and its statements for long; of BEGIN its stash / 8; of what is in a
+ * text (PL_FRAME_TEXT) line << 24 | the number of the text, since both may be gone (of a closure
+ * that is word 2); of anything else 0. Where: (op - statement) / 8, signed, 0: not known. The op is
+ * the one that is running where the frame has PL_FRAME_LEAF, else the one that is next when what
+ * was called returns.
  *
- * What is compiled, and what a file does when it is loaded, is freed right after: with PL_FRAME_FILE
- * there is no statement, where is the line, and word 2 the hash of the file's name (pl_hash_file). In a
- * program's first second word 1 is where that name is, so that it can be sent (perl_keep.bpf.c);
- * else 0, since the same file that is loaded again has it elsewhere.
+ * What is compiled, and what a file does when it is loaded, is freed right after: with
+ * PL_FRAME_FILE there is no statement, where is the line, and word 2 the hash of the file's name
+ * (pl_hash_file). In a program's first second word 1 is where that name is, so that it can be sent
+ * (perl_keep.bpf.c); else 0, since the same file that is loaded again has it elsewhere.
  *
- * What is freed right after it ran may be gone with what has its name. PL_FRAME_NAME: word 2 tells its name
- * from all others, and whoever had that name before gave it to the symbolizer:
+ * What is freed right after it ran may be gone with what has its name. PL_FRAME_NAME: word 2 tells
+ * its name from all others, and whoever had that name before gave it to the symbolizer:
  *
  *	of a sub	| line: 20 bits | its GV / 8, with PL_FRAME_NAMED a hash of HEK and stash |
  *	of a closure	| hash of the name | its stash / 8 |
  *
- * A closure has it when somebody has given it a name of its own (Sub::Util); a sub when it is one of the
- * innermost PL_NEAR_FRAMES. Two words for nearly every frame: 1 000 frames deep must fit.
+ * A closure has it when somebody has given it a name of its own (Sub::Util); a sub when it is one
+ * of the innermost PL_NEAR_FRAMES. Two words for nearly every frame: 1 000 frames deep must fit.
  */
 #ifndef PL_SHARED_H
 #define PL_SHARED_H
@@ -79,8 +80,9 @@ enum pl_frame_flag {
 #define PL_OP_MASK	((1u << PL_OP_BITS) - 1)
 
 /*
- * Where the interpreter is: at the end of a path from the thread pointer; where there is none (yet),
- * where `holder_addr` points to. Without either its members are variables: the offsets are addresses.
+ * Where the interpreter is: at the end of a path from the thread pointer; where there is none
+ * (yet), where `holder_addr` points to. Without either its members are variables: the offsets are
+ * addresses.
  */
 struct pl_state {
 	struct ep_tls interp;

@@ -13,10 +13,11 @@
  *
  * A run loop (PL_runops) is called by C, and these of its frames end its group:
  *
- *	call_sv, overload, tie,	SUB with retop NULL: nothing to go on with, back to C. call_sv(G_EVAL)
+ *	call_sv, overload, tie,	SUB with retop NULL: nothing to go on with, back to C.
+ *				call_sv(G_EVAL)
  *	DESTROY, signals, ...	pushes an EVAL before it, which is also its frame
- *	sort, (?{}), MULTICALL	the first context of a stackinfo of its own, which stays there while C
- *				runs in between: then it is no frame
+ *	sort, (?{}), MULTICALL	the first context of a stackinfo of its own, which stays there while
+ *				C runs in between: then it is no frame
  *	eval_sv			EVAL with retop NULL, when its text is compiled
  *	docatch			EVAL that has a jump buffer of its own (pp_ctl.c: S_docatch)
  *	defer			DEFER

@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 
 #define NAME_BYTES   32
-#define LEAST_MEMORY (8ull << 20) /* opcache.memory_consumption is at least that (zend_accelerator_module.c) */
+/* opcache.memory_consumption is at least that (zend_accelerator_module.c) */
+#define LEAST_MEMORY (8ull << 20)
 
 struct looking {
 	uint64_t code_start, code_end; /* the file's */
@@ -18,8 +19,9 @@ struct looking {
 /* Shared memory, as ext/opcache/shared_alloc_*.c makes it. */
 static bool is_opcache(const struct ep_target_mapping *mapping)
 {
-	static const char *const begins[] = {"/dev/zero", "/SYSV", "/anon_hugepage", "/dev/shm/ZendAccelerator",
-					     "/tmp/.ZendSem", "/tmp/ZendAccelerator"};
+	static const char *const begins[] = {"/dev/zero",      "/SYSV",
+					     "/anon_hugepage", "/dev/shm/ZendAccelerator",
+					     "/tmp/.ZendSem",  "/tmp/ZendAccelerator"};
 
 	if (mapping->end - mapping->start < LEAST_MEMORY || !(mapping->prot & PROT_READ))
 		return false;
@@ -36,7 +38,8 @@ static int look(void *arg, const struct ep_target_mapping *mapping)
 
 	looking->has_opcache |= is_opcache(mapping);
 	/* Whole pages of 2 MiB in the midst of it (ZendAccelerator.c: accel_remap_huge_pages). */
-	looking->is_moved |= !mapping->is_file && mapping->prot & PROT_EXEC && mapping->start < looking->code_end &&
+	looking->is_moved |= !mapping->is_file && mapping->prot & PROT_EXEC &&
+			     mapping->start < looking->code_end &&
 			     mapping->end > looking->code_start;
 	return 0;
 }
@@ -66,10 +69,15 @@ int php_say_advice(const struct php_namer *namer, uint64_t sapi_addr, const stru
 	if (sapi_addr && memory_read(&namer->memory, sapi_addr, &name_addr, sizeof(name_addr)) == 0)
 		(void)namer->host->target_string(namer->target, name_addr, name, sizeof(name));
 	if (is_server(name) && !looking.has_opcache)
-		say(arg, "opcache is off: code is gone after each request, and the names of what ran in it may be, too",
-		    "load the extension opcache and set opcache.enable=1, which also makes PHP faster");
+		say(arg,
+		    "opcache is off: code is gone after each request, and the names of what ran in "
+		    "it may be, too",
+		    "load the extension opcache and set opcache.enable=1, which also makes PHP "
+		    "faster");
 	if (looking.is_moved)
-		say(arg, "a part of its code was moved out of its file: what runs there has no names, and may not be walked through",
+		say(arg,
+		    "a part of its code was moved out of its file: what runs there has no names, "
+		    "and may not be walked through",
 		    "set opcache.huge_code_pages=0");
 	return 0;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process. The offsets are those of the file; whether they hold is asked of each process: each frame that runs
- * has a function with a name that is a string, and an opline in its oplines, and the chain of them ends.
+ * A process. The offsets are those of the file; whether they hold is asked of each process: each
+ * frame that runs has a function with a name that is a string, and an opline in its oplines, and
+ * the chain of them ends.
  *
- * All is known from the file, so a process is armed at once: BPF looks itself whether oplines lie in their
- * functions until user space has seen it (php_state.unproven). With threads it always does: their globals
- * are found by their thread pointers, which user space does not know.
+ * All is known from the file, so a process is armed at once: BPF looks itself whether oplines lie
+ * in their functions until user space has seen it (php_state.unproven). With threads it always
+ * does: their globals are found by their thread pointers, which user space does not know.
  */
 #include "plugins/php/php.h"
 #include "plugins/php/static.h"
@@ -29,7 +30,7 @@ struct instance {
 	struct php_state state;
 };
 
-/* --- what the file says ---------------------------------------------------------------------------- */
+/* --- what the file says ----------------------------------------------------------------------- */
 
 static void fill_state(struct instance *inst)
 {
@@ -59,7 +60,8 @@ static void fill_state(struct instance *inst)
 	state->fiber_off = exe->fiber;
 	state->fiber_caller_off = layout->fiber_caller;
 	state->frameless_addr = attach_addr(&inst->process, exe->frameless_va);
-	state->copy_flags = layout->function.closure | layout->function.fake_closure | layout->function.trampoline;
+	state->copy_flags = layout->function.closure | layout->function.fake_closure |
+			    layout->function.trampoline;
 	state->old_closure = layout->release < FIRST_CLOSURE ? layout->function.closure : 0;
 	state->fake_closure = layout->function.fake_closure;
 	for (uint32_t i = 0; i < PHP_RETURNS; i++)
@@ -81,17 +83,19 @@ static void fill_namer(struct instance *inst)
 	inst->namer.layout = &inst->exe->layout;
 }
 
-/* --- does the layout hold? ---------------------------------------------------------------------- */
+/* --- does the layout hold? -------------------------------------------------------------------- */
 
 /* Functions without a name are files. */
 static bool name_holds(struct instance *inst, uint64_t name)
 {
 	uint64_t len;
 
-	return !name || (attach_read(inst, name + PHP_STRING_LEN, &len, sizeof(len)) == 0 && len < MAX_NAME_BYTES);
+	return !name || (attach_read(inst, name + PHP_STRING_LEN, &len, sizeof(len)) == 0 &&
+			 len < MAX_NAME_BYTES);
 }
 
-/* The opline of a user function's frame. While PHP handles an exception, it is one of the globals. */
+/* The opline of a user function's frame. While PHP handles an exception, it is one of the
+ * globals. */
 static bool opline_holds(struct instance *inst, const uint64_t *frame, const uint8_t *function)
 {
 	const struct php_function_layout *layout = &inst->exe->layout.function;
@@ -119,8 +123,8 @@ static bool frame_holds(struct instance *inst, const uint64_t *frame, bool *ret_
 	if (function[0] == PHP_TYPE_INTERNAL)
 		return name_holds(inst, name);
 	*ret_is_user = true;
-	return (function[0] == PHP_TYPE_USER || function[0] == PHP_TYPE_EVAL) && name_holds(inst, name) &&
-	       opline_holds(inst, frame, function);
+	return (function[0] == PHP_TYPE_USER || function[0] == PHP_TYPE_EVAL) &&
+	       name_holds(inst, name) && opline_holds(inst, frame, function);
 }
 
 /* EP_NOT_YET: no PHP runs. */
@@ -129,12 +133,14 @@ static int look(void *instance)
 	struct instance *inst = instance;
 	uint64_t at, frame[FRAME_WORDS];
 	bool has_user = false;
-	int r = attach_read(inst, inst->state.globals_addr + inst->state.current_off, &at, sizeof(at));
+	int r = attach_read(inst, inst->state.globals_addr + inst->state.current_off, &at,
+			    sizeof(at));
 
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < MAX_FRAMES && at; i++) {
-		if (attach_read(inst, at, frame, sizeof(frame)) < 0 || !frame_holds(inst, frame, &has_user))
+		if (attach_read(inst, at, frame, sizeof(frame)) < 0 ||
+		    !frame_holds(inst, frame, &has_user))
 			return -ENOTSUP;
 		at = frame[FRAME_WORDS - 1];
 	}
@@ -148,8 +154,8 @@ static int find_globals(struct instance *inst)
 
 	if (!exe->bss.va || inst->state.globals_addr)
 		return 0;
-	return php_static_globals(&inst->namer.memory, attach_addr(&inst->process, exe->bss.va), exe->bss.bytes,
-				  &inst->state.globals_addr);
+	return php_static_globals(&inst->namer.memory, attach_addr(&inst->process, exe->bss.va),
+				  exe->bss.bytes, &inst->state.globals_addr);
 }
 
 static int prove(void *instance)
@@ -180,24 +186,18 @@ static int find_path(void *instance)
 		return 0;
 	if (exe->bss.va)
 		return EP_NOT_YET;
-	state->globals_off = attach_word(&inst->process, attach_addr(&inst->process, exe->offset_va));
+	state->globals_off =
+		attach_word(&inst->process, attach_addr(&inst->process, exe->offset_va));
 	r = attach_thread(&inst->process, exe->key_va, &exe->cache, &state->cache);
 	if (r == -ENODATA || (r == 0 && !state->globals_off))
 		return EP_NOT_YET;
 	return r;
 }
 
-/* --- operations --------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
-static int refuse(void *instance)
-{
-	const struct instance *inst = instance;
-	uint32_t release = inst->exe->layout.release;
-
-	return attach_refuse(&inst->process, NULL, "the structures of PHP %u.%u are", release / 100, release % 100);
-}
-
-/* The JIT's code is in opcache's memory, and in none of its own (8.5 on); to it PHP jumps from the loop alone. */
+/* The JIT's code is in opcache's memory, and in none of its own (8.5 on); to it PHP jumps from the
+ * loop alone. */
 static int set_ranges(void *instance)
 {
 	const struct instance *inst = instance;
@@ -209,7 +209,8 @@ static int set_ranges(void *instance)
 		more[n++] = (struct ep_range){.start = inst->state.finish_addr - 1,
 					      .end = inst->state.finish_addr + 1,
 					      .mode = EP_RANGE_ENTER};
-	if (exe->layout.release >= FIRST_JIT && inst->state.hybrid && exe->prologue.frame && exe->returns[0])
+	if (exe->layout.release >= FIRST_JIT && inst->state.hybrid && exe->prologue.frame &&
+	    exe->returns[0])
 		more[n++] = (struct ep_range){
 			.end = UINT64_MAX, .mode = EP_RANGE_ENTER, .flags = EP_RANGE_ANONYMOUS};
 	return attach_mark(&inst->process, exe->code, exe->n_code, more, n);
@@ -218,21 +219,22 @@ static int set_ranges(void *instance)
 static const struct attach_language language = {
 	.plugin = "php",
 	.frames = "PHP",
+	.runtime = "PHP",
 	.prove = prove,
 	.find_paths = find_path,
 	.set_ranges = set_ranges,
-	.refuse = refuse,
 	.state_off = offsetof(struct instance, state),
 	.state_bytes = sizeof(struct php_state),
 	.max_doubts = 64, /* a frame that is being made, on a slow machine */
 };
 
-int php_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg)
+int php_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix),
+	       void *arg)
 {
 	const struct instance *inst = instance;
 
-	return php_say_advice(&inst->namer, attach_addr(&inst->process, inst->exe->sapi_va), &inst->state, say,
-			      arg);
+	return php_say_advice(&inst->namer, attach_addr(&inst->process, inst->exe->sapi_va),
+			      &inst->state, say, arg);
 }
 
 void php_detach(void *instance)
@@ -252,6 +254,8 @@ int php_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (!inst)
 		return -ENOMEM;
 	inst->exe = exe;
+	inst->process.major = (uint16_t)(exe->layout.release / 100);
+	inst->process.minor = exe->layout.release % 100;
 	inst->process.is_certain = exe->layout.release <= PHP_NEWEST_KNOWN;
 	fill_state(inst);
 	fill_namer(inst);
@@ -259,14 +263,6 @@ int php_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (r == 0)
 		r = attach_arm(inst);
 	return attach_give(r, inst, php_detach, ret_instance);
-}
-
-/* A process that has gone is still attached: what is remembered of it names frames. */
-int php_refresh(void *instance)
-{
-	int r = attach_arm(instance);
-
-	return r == -ESRCH ? 0 : r;
 }
 
 int php_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What machine code of exported functions tells: offsets differ by release and by build (with threads, with
- * valgrind), and these functions do little more than use them. As gcc 10 to 15 make them of 7.4 to 8.6, and clang:
+ * What machine code of exported functions tells: offsets differ by release and by build (with
+ * threads, with valgrind), and these functions do little more than use them. As gcc 10 to 15 make
+ * them of 7.4 to 8.6, and clang:
  *
- *	zend_get_executed_scope		lea EG(%rip),%rax; mov 0x1e8(%rax),%rax; ... mov 0x18(%rax),%rdx
+ *	zend_get_executed_scope		lea EG(%rip),%rax; mov 0x1e8(%rax),%rax; ... mov
+ *					0x18(%rax),%rdx
  *	zend_get_executed_filename_ex	... mov 0xa8(%rdx),%rax; ret
- *	zend_get_executed_lineno	mov (%rax),%rax; ... cmpq $0,0x3a8(%rcx); ... mov 0x3b8(%rcx),%rdx; mov 0x18(%rdx),%eax
- *					... mov 0x68(%rdx),%rax; mov 0x18(%rax),%eax
+ *	zend_get_executed_lineno	mov (%rax),%rax; ... cmpq $0,0x3a8(%rcx); ... mov
+ *					0x3b8(%rcx),%rdx; mov 0x18(%rdx),%eax ... mov
+ *					0x68(%rdx),%rax; mov 0x18(%rax),%eax
  *	zend_fiber_switch_context	lea EG(%rip),%rbx; mov 0x6d0(%rbx),%r12
  *	make_fcontext			lea FINISH(%rip),%rcx; mov %rcx,0x38(%rax)
- *	zend_generator_check_...	mov 0x98(%rdx),%rcx; cmpq $0,0x98(%rcx); ... mov 0x38(%rdx),%rcx; mov %rax,0x30(%rcx)
+ *	zend_generator_check_...	mov 0x98(%rdx),%rcx; cmpq $0,0x98(%rcx); ... mov
+ *					0x38(%rdx),%rcx; mov %rax,0x30(%rcx)
  *	zend_execute			lea zend_execute_ex(%rip),%rax; mov %rbx,%rdi; call *(%rax)
  *	zend_vm_kind			mov $4,%eax; ret
  *
- * Members of the globals that are looked for lie behind the first GLOBALS_FIRST bytes (zend_globals.h: two
- * zvals, the cache of symbol tables), those of frames and functions before.
+ * Members of the globals that are looked for lie behind the first GLOBALS_FIRST bytes
+ * (zend_globals.h: two zvals, the cache of symbol tables), those of frames and functions before.
  */
 #include "plugins/php/code.h"
 
@@ -27,13 +31,14 @@
 #define FRAME_PREV     0x30
 #define GENERATOR_FIRST 0x38 /* behind the object */
 
-/* MOV OFF(%reg,%reg,1), of the globals of a thread, or MOV OFF(%r12), with a large OFF. Not of the stack. */
+/* MOV OFF(%reg,%reg,1), of the globals of a thread, or MOV OFF(%r12), with a large OFF. Not of the
+ * stack. */
 static bool is_indexed(const struct x86_reading *reading, uint32_t *ret_off)
 {
 	const uint8_t *bytes = reading->bytes;
 
-	if (!reading->wide || reading->n != 7 || bytes[0] != 0x8b || (bytes[1] & 0xc7) != 0x84 || bytes[2] >> 6 ||
-	    (bytes[2] == 0x24 && !(bytes[-1] & 1)))
+	if (!reading->wide || reading->n != 7 || bytes[0] != 0x8b || (bytes[1] & 0xc7) != 0x84 ||
+	    bytes[2] >> 6 || (bytes[2] == 0x24 && !(bytes[-1] & 1)))
 		return false;
 	memcpy(ret_off, bytes + 3, sizeof(*ret_off));
 	return *ret_off < X86_MAX_MEMBER;
@@ -42,7 +47,8 @@ static bool is_indexed(const struct x86_reading *reading, uint32_t *ret_off)
 /* Loads eight bytes of a structure. */
 static bool is_load(const struct x86_reading *reading, uint32_t *ret_off)
 {
-	return reading->wide && (x86_is_member(reading, 1, 0x8b, ret_off) || is_indexed(reading, ret_off));
+	return reading->wide &&
+	       (x86_is_member(reading, 1, 0x8b, ret_off) || is_indexed(reading, ret_off));
 }
 
 /* The first member of the globals that is loaded. */
@@ -85,7 +91,8 @@ int php_code_filename(const struct x86_code *code, uint32_t *ret_off)
 	return 0;
 }
 
-int php_code_lineno(const struct x86_code *code, uint32_t *ret_before_exception, uint32_t *ret_opcodes)
+int php_code_lineno(const struct x86_code *code, uint32_t *ret_before_exception,
+		    uint32_t *ret_opcodes)
 {
 	struct x86_reading reading = {.code = code};
 	uint32_t off, before = 0, opcodes = 0;
@@ -135,7 +142,9 @@ int php_code_generator(const struct x86_code *code, uint32_t *ret_data, uint32_t
 		if (insn->kind == X86_STORE && insn->value == FRAME_PREV)
 			data = loaded;
 		/* cmpq $0, and cmp of a register (7.4). */
-		if (reading.wide && (x86_is_member(&reading, 1, 0x83, &off) || x86_is_member(&reading, 1, 0x39, &off)) &&
+		if (reading.wide &&
+		    (x86_is_member(&reading, 1, 0x83, &off) ||
+		     x86_is_member(&reading, 1, 0x39, &off)) &&
 		    off > GENERATOR_FIRST)
 			parent = off;
 		if (is_load(&reading, &off))
@@ -153,7 +162,8 @@ static bool is_call_of_variable(const struct x86_reading *reading)
 {
 	uint8_t modrm = reading->bytes[1];
 
-	return reading->n >= 2 && reading->bytes[0] == 0xff && (modrm & 0xf8) == 0x10 && (modrm & 7) != 4;
+	return reading->n >= 2 && reading->bytes[0] == 0xff && (modrm & 0xf8) == 0x10 &&
+	       (modrm & 7) != 4;
 }
 
 size_t php_code_returns(const struct x86_code *code, uint64_t *ret_returns, size_t max)

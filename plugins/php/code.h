@@ -19,9 +19,10 @@ enum php_vm {
 int php_code_current(const struct x86_code *code, uint32_t *ret_off);
 /* zend_get_executed_filename_ex: filename in a zend_op_array. */
 int php_code_filename(const struct x86_code *code, uint32_t *ret_off);
-/* zend_get_executed_lineno: opline_before_exception in the globals; opcodes in a zend_op_array, or 0: it does not
- * say (to 8.1). */
-int php_code_lineno(const struct x86_code *code, uint32_t *ret_before_exception, uint32_t *ret_opcodes);
+/* zend_get_executed_lineno: opline_before_exception in the globals; opcodes in a zend_op_array, or
+ * 0: it does not say (to 8.1). */
+int php_code_lineno(const struct x86_code *code, uint32_t *ret_before_exception,
+		    uint32_t *ret_opcodes);
 /* zend_fiber_switch_context: current_fiber_context in the globals. */
 int php_code_fiber(const struct x86_code *code, uint32_t *ret_off);
 /* make_fcontext: where it lets a stack end. */

@@ -19,13 +19,16 @@ static bool read_bare(const struct ep_unwinder_host *host, const struct ep_file 
 	return va && host->file_read(file, va, ret->bytes, ret->n) == 0;
 }
 
-/* --- where a stack ends ------------------------------------------------------------------------------- */
+/* --- where a stack ends ----------------------------------------------------------------------- */
 
 void php_fiber_root(struct php_fiber_code *fiber, uint64_t va, uint32_t bytes)
 {
 	if (fiber->n_rows < PHP_FIBER_ROWS)
-		fiber->rows[fiber->n_rows++] = (struct ep_code_row){
-			.va = va, .bytes = bytes, .cfa_reg = RSP, .cfa_off = 8, .ra_place = EP_CODE_LOST};
+		fiber->rows[fiber->n_rows++] = (struct ep_code_row){.va = va,
+								    .bytes = bytes,
+								    .cfa_reg = RSP,
+								    .cfa_off = 8,
+								    .ra_place = EP_CODE_LOST};
 }
 
 static bool take_finish(const struct x86_code *code, struct php_fiber_code *fiber)
@@ -37,9 +40,10 @@ static bool take_finish(const struct x86_code *code, struct php_fiber_code *fibe
 	return true;
 }
 
-/* --- jump_fcontext ------------------------------------------------------------------------------------- */
+/* --- jump_fcontext ---------------------------------------------------------------------------- */
 
-static void add_row(struct php_fiber_code *fiber, uint64_t from, uint64_t to, struct ep_code_row row)
+static void add_row(struct php_fiber_code *fiber, uint64_t from, uint64_t to,
+		    struct ep_code_row row)
 {
 	if (to <= from || fiber->n_rows >= PHP_FIBER_ROWS)
 		return;
@@ -50,8 +54,8 @@ static void add_row(struct php_fiber_code *fiber, uint64_t from, uint64_t to, st
 }
 
 /*
- * Makes room for the registers; they are saved; rsp becomes the other stack's, on which as many are; these
- * are restored; the room is left; a jump to r8. Where rsp changes is where the rules do.
+ * Makes room for the registers; they are saved; rsp becomes the other stack's, on which as many
+ * are; these are restored; the room is left; a jump to r8. Where rsp changes is where the rules do.
  */
 static bool take_jump(const struct x86_code *code, struct php_fiber_code *fiber)
 {
@@ -65,7 +69,8 @@ static bool take_jump(const struct x86_code *code, struct php_fiber_code *fiber)
 
 		if (insn->kind != X86_SET || insn->to != X86_RSP)
 			continue;
-		if (!made && insn->from == X86_RSP && insn->value < 0 && insn->value >= -FIBER_BYTES) {
+		if (!made && insn->from == X86_RSP && insn->value < 0 &&
+		    insn->value >= -FIBER_BYTES) {
 			made = behind;
 			cfa_off -= (int32_t)insn->value;
 		} else if (made && !changed && insn->from == X86_RDI && !insn->value) {
@@ -78,7 +83,8 @@ static bool take_jump(const struct x86_code *code, struct php_fiber_code *fiber)
 	}
 	if (!left || reading.insn.kind != X86_JUMP)
 		return false;
-	add_row(fiber, code->va, made, (struct ep_code_row){.cfa_off = 8, .ra_place = EP_CODE_AT_CFA, .ra = -8});
+	add_row(fiber, code->va, made,
+		(struct ep_code_row){.cfa_off = 8, .ra_place = EP_CODE_AT_CFA, .ra = -8});
 	add_row(fiber, made, changed,
 		(struct ep_code_row){.cfa_off = cfa_off, .ra_place = EP_CODE_AT_CFA, .ra = -8});
 	add_row(fiber, changed, left,
@@ -92,10 +98,10 @@ static bool take_jump(const struct x86_code *code, struct php_fiber_code *fiber)
 	return true;
 }
 
-/* --- both ------------------------------------------------------------------------------------------------- */
+/* --- both ------------------------------------------------------------------------------------- */
 
-void php_fiber_take(const struct ep_unwinder_host *host, const struct ep_file *file, uint64_t make_va,
-		    uint64_t jump_va, struct php_fiber_code *ret)
+void php_fiber_take(const struct ep_unwinder_host *host, const struct ep_file *file,
+		    uint64_t make_va, uint64_t jump_va, struct php_fiber_code *ret)
 {
 	struct x86_code code;
 
@@ -107,7 +113,8 @@ void php_fiber_take(const struct ep_unwinder_host *host, const struct ep_file *f
 
 /* By its symbol, or as what another function calls. */
 static void find(const struct ep_unwinder_host *host, const struct ep_file *file, const char *name,
-		 const char *caller, bool (*take)(const struct x86_code *code, struct php_fiber_code *fiber),
+		 const char *caller,
+		 bool (*take)(const struct x86_code *code, struct php_fiber_code *fiber),
 		 struct php_fiber_code *fiber)
 {
 	uint64_t calls[MAX_CALLS];
@@ -124,7 +131,8 @@ static void find(const struct ep_unwinder_host *host, const struct ep_file *file
 	}
 }
 
-void php_fiber_find(const struct ep_unwinder_host *host, const struct ep_file *file, struct php_fiber_code *ret)
+void php_fiber_find(const struct ep_unwinder_host *host, const struct ep_file *file,
+		    struct php_fiber_code *ret)
 {
 	find(host, file, "make_fcontext", "zend_fiber_init_context", take_finish, ret);
 	find(host, file, "jump_fcontext", "zend_fiber_switch_context", take_jump, ret);

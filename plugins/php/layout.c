@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Read in the sources of 7.4.33, 8.2.32 and 8.4.24 (Zend/zend_compile.h, zend_generators.h, zend_fibers.h), and seen
- * in stripped builds of 7.4.33, 8.2.36, 8.3.8, 8.4.24, 8.5.7 and 8.6.0rc3. Each row holds from its release on.
+ * Read in the sources of 7.4.33, 8.2.32 and 8.4.24 (Zend/zend_compile.h, zend_generators.h,
+ * zend_fibers.h), and seen in stripped builds of 7.4.33, 8.2.36, 8.3.8, 8.4.24, 8.5.7 and 8.6.0rc3.
+ * Each row holds from its release on.
  */
 #include "plugins/php/layout.h"
 
@@ -9,9 +10,9 @@
 #include "plugins/shared/release.h"
 
 /*
- * zend_compile.h, zend_op_array: last, opcodes, filename, line_start; ZEND_ACC_CLOSURE, _FAKE_CLOSURE,
- * _CALL_VIA_TRAMPOLINE. Members that all functions have came and went before them: attributes in 8.0, T and
- * run_time_cache in 8.2, doc_comment and prop_info in 8.4.
+ * zend_compile.h, zend_op_array: last, opcodes, filename, line_start; ZEND_ACC_CLOSURE,
+ * _FAKE_CLOSURE, _CALL_VIA_TRAMPOLINE. Members that all functions have came and went before them:
+ * attributes in 8.0, T and run_time_cache in 8.2, doc_comment and prop_info in 8.4.
  */
 static const struct {
 	uint32_t release;
@@ -25,7 +26,8 @@ static const struct {
 	{PHP_RELEASE(8, 4), {96, 104, 168, 176, 1u << 22, 1u << 23, 1u << 18}},
 };
 
-/* zend_generators.h, zend_generator: execute_data, node.parent. Its iterator was before all to 7.4. */
+/* zend_generators.h, zend_generator: execute_data, node.parent. Its iterator was before all to
+ * 7.4. */
 static const struct {
 	uint32_t release;
 	struct php_generator_layout generator;
@@ -34,8 +36,8 @@ static const struct {
 	{PHP_RELEASE(8, 0), {56, 152}},
 };
 
-/* zend_globals.h, as the code of Debian's builds says it (code.h): current_execute_data, opline_before_exception,
- * current_fiber_context. */
+/* zend_globals.h, as the code of Debian's builds says it (code.h): current_execute_data,
+ * opline_before_exception, current_fiber_context. */
 static const struct {
 	uint32_t release, current, before_exception, fiber;
 } globals[] = {

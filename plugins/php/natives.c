@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First the data of the file is copied and relocated. Then every word of it may begin a table. At last the code
- * says of which classes the tables of methods are.
+ * First the data of the file is copied and relocated. Then every word of it may begin a table. At
+ * last the code says of which classes the tables of methods are.
  */
 #include "plugins/php/natives.h"
 
@@ -35,10 +35,12 @@
 
 enum kind { KIND_FUNCTION, KIND_FRAMELESS, KIND_METHOD };
 
-/* What differs: the words and the numbers are those of natives.h. 8.6: read in a binary, as its sources were not at hand. */
+/* What differs: the words and the numbers are those of natives.h. 8.6: read in a binary, as its
+ * sources were not at hand. */
 struct format {
 	uint8_t bytes, flags;
-	uint8_t frameless; /* zend_frameless_function_info: handler, num_args; ends with zeros. 0: there is none */
+	uint8_t frameless; /* zend_frameless_function_info: handler, num_args; ends with zeros. 0:
+			      there is none */
 	uint8_t doc_comment;
 };
 
@@ -64,7 +66,7 @@ struct tables {
 	size_t n_tables, n_functions;
 };
 
-/* --- extensions --------------------------------------------------------------------------------------- */
+/* --- extensions ------------------------------------------------------------------------------- */
 
 /* ZEND_MODULE_API_NO, a date: of PHP 7.3 to 8.6, and later ones. */
 static bool is_api(uint32_t api)
@@ -72,7 +74,8 @@ static bool is_api(uint32_t api)
 	return api >= 20180000 && api < 21000000;
 }
 
-/* get_module: what it returns is a zend_module_entry (zend_modules.h: size, 16 bits, and at 4 zend_api). */
+/* get_module: what it returns is a zend_module_entry (zend_modules.h: size, 16 bits, and at 4
+ * zend_api). */
 static bool is_module(const struct ep_unwinder_host *host, const struct ep_file *file, uint64_t va)
 {
 	static const uint8_t endbr[] = {0xf3, 0x0f, 0x1e, 0xfa}, lea[] = {0x48, 0x8d, 0x05};
@@ -86,17 +89,22 @@ static bool is_module(const struct ep_unwinder_host *host, const struct ep_file 
 	if (memcmp(code + at, lea, sizeof(lea)) != 0)
 		return false;
 	memcpy(&distance, code + at + 3, sizeof(distance));
-	if (host->file_read(file, va + at + 7 + (uint64_t)(int64_t)distance, entry, sizeof(entry)) < 0)
+	if (host->file_read(file, va + at + 7 + (uint64_t)(int64_t)distance, entry, sizeof(entry)) <
+	    0)
 		return false;
-	return (ep_get_u32(entry) & 0xffff) >= 152 && (ep_get_u32(entry) & 0xffff) < 512 && is_api(ep_get_u32(entry + 4));
+	return (ep_get_u32(entry) & 0xffff) >= 152 && (ep_get_u32(entry) & 0xffff) < 512 &&
+	       is_api(ep_get_u32(entry + 4));
 }
 
-/* extension_version_info: zend_extensions.h; 320190902, 420220829: what is before the date is 3 or 4. */
-static bool is_zend_extension(const struct ep_unwinder_host *host, const struct ep_file *file, uint64_t va)
+/* extension_version_info: zend_extensions.h; 320190902, 420220829: what is before the date is 3 or
+ * 4. */
+static bool is_zend_extension(const struct ep_unwinder_host *host, const struct ep_file *file,
+			      uint64_t va)
 {
 	uint8_t info[4];
 
-	return host->file_read(file, va, info, sizeof(info)) == 0 && is_api(ep_get_u32(info) % 100000000);
+	return host->file_read(file, va, info, sizeof(info)) == 0 &&
+	       is_api(ep_get_u32(info) % 100000000);
 }
 
 bool php_tables_is_extension(const struct ep_unwinder_host *host, const struct ep_file *file)
@@ -105,11 +113,13 @@ bool php_tables_is_extension(const struct ep_unwinder_host *host, const struct e
 
 	if (va && is_module(host, file, va))
 		return true;
-	va = file_va(host, file, "zend_extension_entry") ? file_va(host, file, "extension_version_info") : 0;
+	va = file_va(host, file, "zend_extension_entry")
+		     ? file_va(host, file, "extension_version_info")
+		     : 0;
 	return va && is_zend_extension(host, file, va);
 }
 
-/* --- is it one? ------------------------------------------------------------------------------------- */
+/* --- is it one? ------------------------------------------------------------------------------- */
 
 static bool is_zeros(const uint8_t *at, size_t bytes)
 {
@@ -133,12 +143,14 @@ static bool is_frameless(const struct php_data *data, uint64_t va)
 {
 	const uint8_t *info = va ? php_data_find(data, va, 16) : NULL;
 
-	return !va || (info && php_data_is_code(data, ep_get_u64(info)) && ep_get_u64(info + 8) < MAX_FRAMELESS);
+	return !va || (info && php_data_is_code(data, ep_get_u64(info)) &&
+		       ep_get_u64(info + 8) < MAX_FRAMELESS);
 }
 
 /*
- * An abstract method has no handler; nor has what another file brings. To 7.4 arguments may be left out; of the first
- * function they must be there, as a setting has a name and a function, too (zend_ini_entry_def).
+ * An abstract method has no handler; nor has what another file brings. To 7.4 arguments may be left
+ * out; of the first function they must be there, as a setting has a name and a function, too
+ * (zend_ini_entry_def).
  */
 static bool is_entry(const struct tables *tables, const uint8_t *at, bool is_first)
 {
@@ -155,7 +167,8 @@ static bool is_entry(const struct tables *tables, const uint8_t *at, bool is_fir
 		return false;
 	if (format->frameless) {
 		doc = ep_get_u64(at + format->doc_comment);
-		if (!is_frameless(data, ep_get_u64(at + format->frameless)) || (doc && !php_data_find(data, doc, 1)))
+		if (!is_frameless(data, ep_get_u64(at + format->frameless)) ||
+		    (doc && !php_data_find(data, doc, 1)))
 			return false;
 	}
 	return php_data_find_name(data, ep_get_u64(at + FNAME)) != NULL;
@@ -176,9 +189,10 @@ static size_t count_entries(struct tables *tables, const struct php_area *area, 
 	return 0;
 }
 
-/* --- what it says ------------------------------------------------------------------------------------ */
+/* --- what it says ----------------------------------------------------------------------------- */
 
-static void take_function(struct tables *tables, uint64_t va, enum kind kind, uint64_t n_args, const char *name)
+static void take_function(struct tables *tables, uint64_t va, enum kind kind, uint64_t n_args,
+			  const char *name)
 {
 	if (!va || tables->n_functions == MAX_FUNCTIONS)
 		return;
@@ -198,7 +212,8 @@ static void take_frameless(struct tables *tables, uint64_t va, const char *name)
 	for (size_t i = 0; i < MAX_FRAMELESS; i++, va += 16) {
 		const uint8_t *info = php_data_find(&tables->data, va, 16);
 
-		if (!info || !php_data_is_code(&tables->data, ep_get_u64(info)) || ep_get_u64(info + 8) >= MAX_FRAMELESS)
+		if (!info || !php_data_is_code(&tables->data, ep_get_u64(info)) ||
+		    ep_get_u64(info + 8) >= MAX_FRAMELESS)
 			break;
 		take_function(tables, ep_get_u64(info), KIND_FRAMELESS, ep_get_u64(info + 8), name);
 	}
@@ -215,19 +230,22 @@ static void take_table(struct tables *tables, const struct php_area *area, size_
 		const char *name = php_data_find_name(&tables->data, ep_get_u64(at + FNAME));
 		bool is_method = ep_get_u32(at + format->flags) & VISIBLE;
 
-		take_function(tables, ep_get_u64(at + HANDLER), is_method ? KIND_METHOD : KIND_FUNCTION, 0, name);
+		take_function(tables, ep_get_u64(at + HANDLER),
+			      is_method ? KIND_METHOD : KIND_FUNCTION, 0, name);
 		if (format->frameless && ep_get_u64(at + format->frameless))
 			take_frameless(tables, ep_get_u64(at + format->frameless), name);
 	}
 	tables->tables[tables->n_tables++] = (struct php_table){.va = area->va + off};
 }
 
-/* How many entries they have; `take`: takes them, too. Without, a long table is enough: it can be read in one format only. */
+/* How many entries they have; `take`: takes them, too. Without, a long table is enough: it can be
+ * read in one format only. */
 static size_t find_tables(struct tables *tables, const struct php_area *area, bool take)
 {
 	size_t n = 0, all = 0;
 
-	for (size_t off = 0; off + MIN_ENTRY <= area->bytes; off += n ? n * tables->format->bytes : 8) {
+	for (size_t off = 0; off + MIN_ENTRY <= area->bytes;
+	     off += n ? n * tables->format->bytes : 8) {
 		n = ep_get_u64(area->at + off) ? count_entries(tables, area, off) : 0;
 		if (n && take)
 			take_table(tables, area, off, n);
@@ -258,7 +276,7 @@ static void choose_format(struct tables *tables)
 	tables->left = MAX_LOOKS;
 }
 
-/* --- names -------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 /* By address; of one function plain names come first, as they are in the files. */
 static int compare_functions(const void *a, const void *b)
@@ -272,16 +290,19 @@ static int compare_functions(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static void write_name(const struct tables *tables, const struct function *function, char *buf, size_t size)
+static void write_name(const struct tables *tables, const struct function *function, char *buf,
+		       size_t size)
 {
-	const char *class = function->kind == KIND_METHOD ? tables->tables[function->table].class : NULL;
+	const char *class =
+		function->kind == KIND_METHOD ? tables->tables[function->table].class : NULL;
 
 	if (function->kind == KIND_FRAMELESS)
 		snprintf(buf, size, "zflf_%s_%u", function->name, function->n_args);
 	else if (function->kind == KIND_FUNCTION)
 		snprintf(buf, size, "zif_%s", function->name);
 	else
-		snprintf(buf, size, "zim_%s%s%s", class ? class : "", class ? "_" : "", function->name);
+		snprintf(buf, size, "zim_%s%s%s", class ? class : "", class ? "_" : "",
+			 function->name);
 	for (char *at = buf; *at; at++) {
 		if (*at == '\\')
 			*at = '_';
@@ -303,7 +324,8 @@ static void add_alias(char *names, const char *name)
 		snprintf(names + used, NAMES_BYTES - used, "|...");
 }
 
-/* Of those from `at` on at one address: how many, and what they are called. What has a plain name is called so. */
+/* Of those from `at` on at one address: how many, and what they are called. What has a plain name
+ * is called so. */
 static size_t write_names(const struct tables *tables, size_t at, char names[NAMES_BYTES])
 {
 	const struct function *first = &tables->functions[at], *function = first;
@@ -321,8 +343,8 @@ static size_t write_names(const struct tables *tables, size_t at, char names[NAM
 	return (size_t)(function - first);
 }
 
-static int tell(const struct tables *tables, int (*add)(void *arg, const struct ep_symbol *symbol, const char *name),
-		void *arg)
+static int add_names(const struct tables *tables,
+		int (*add)(void *arg, const struct ep_symbol *symbol, const char *name), void *arg)
 {
 	const struct php_data *data = &tables->data;
 	char names[NAMES_BYTES];
@@ -333,7 +355,8 @@ static int tell(const struct tables *tables, int (*add)(void *arg, const struct 
 		uint64_t va = tables->functions[i].va;
 
 		i += write_names(tables, i, names);
-		if (data->host->file_function(data->file, va, &symbol) == 0 && symbol.va == va && symbol.bytes)
+		if (data->host->file_function(data->file, va, &symbol) == 0 && symbol.va == va &&
+		    symbol.bytes)
 			r = add(arg, &symbol, names);
 	}
 	return r;
@@ -349,15 +372,18 @@ static int find_all(struct tables *tables)
 	r = php_tables_find_classes(&tables->data, tables->tables, tables->n_tables);
 	/* To 7.4 methods need not say that they are public. */
 	for (size_t i = 0; i < tables->n_functions; i++) {
-		if (tables->tables[tables->functions[i].table].class && tables->functions[i].kind == KIND_FUNCTION)
+		if (tables->tables[tables->functions[i].table].class &&
+		    tables->functions[i].kind == KIND_FUNCTION)
 			tables->functions[i].kind = KIND_METHOD;
 	}
-	qsort(tables->functions, tables->n_functions, sizeof(*tables->functions), compare_functions);
+	qsort(tables->functions, tables->n_functions, sizeof(*tables->functions),
+	      compare_functions);
 	return r;
 }
 
 int php_tables_names(const struct ep_unwinder_host *host, const struct ep_file *file,
-		     int (*add)(void *arg, const struct ep_symbol *symbol, const char *name), void *arg)
+		     int (*add)(void *arg, const struct ep_symbol *symbol, const char *name),
+		     void *arg)
 {
 	struct tables tables = {0};
 	int r = php_data_init(&tables.data, host, file);
@@ -369,7 +395,7 @@ int php_tables_names(const struct ep_unwinder_host *host, const struct ep_file *
 	if (r == 0)
 		r = find_all(&tables);
 	if (r == 0)
-		r = tell(&tables, add, arg);
+		r = add_names(&tables, add, arg);
 	php_data_fini(&tables.data);
 	free(tables.tables);
 	free(tables.functions);

@@ -37,7 +37,8 @@ static void set_class(struct php_table *table, const char *class)
 }
 
 /* zend_string_init_interned(name, its length, ..) */
-static const char *find_made_name(const struct finding_classes *finding, const struct x86_values *values)
+static const char *find_made_name(const struct finding_classes *finding,
+				  const struct x86_values *values)
 {
 	const char *name = php_data_find_name(finding->data, values->regs[X86_RDI]);
 
@@ -132,7 +133,8 @@ static int look_at_code(void *arg, uint64_t va, const uint8_t *bytes, size_t len
 	int r = 0;
 
 	while (r == 0 && len >= LEA_BYTES &&
-	       (opcode = memchr(opcode + 1, 0x8d, (size_t)(bytes + len - LEA_BYTES + 1 - opcode)))) {
+	       (opcode =
+			memchr(opcode + 1, 0x8d, (size_t)(bytes + len - LEA_BYTES + 1 - opcode)))) {
 		uint64_t next_va = va + (uint64_t)(opcode - bytes) + LEA_BYTES - 1;
 
 		if ((opcode[-1] & 0xfb) != 0x48 || (opcode[1] & 0xc7) != 5)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Of which classes tables of methods are. The function that registers a class (zend_API.h: INIT_CLASS_ENTRY, the same in
- * 7.3 to 8.6) makes its name, puts the table's address beside it, and calls:
+ * Of which classes tables of methods are. The function that registers a class (zend_API.h:
+ * INIT_CLASS_ENTRY, the same in 7.3 to 8.6) makes its name, puts the table's address beside it, and
+ * calls:
  *
  *	lea  "ArrayObject", %rdi
  *	mov  $11, %esi
@@ -23,7 +24,8 @@ struct php_table {
 	bool is_shared;
 };
 
-/* Tells the classes of tables, which ascend by their addresses. 0, -ENOMEM, or what reading said. */
+/* Tells the classes of tables, which ascend by their addresses. 0, -ENOMEM, or what reading
+ * said. */
 int php_tables_find_classes(const struct php_data *data, struct php_table *tables, size_t n);
 
 #endif

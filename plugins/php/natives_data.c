@@ -55,7 +55,8 @@ static uint64_t symbol_va(const struct relocating *relocating, uint64_t index)
 
 static void relocate(struct relocating *relocating, const uint8_t *rela)
 {
-	uint64_t va = ep_get_u64(rela), info = ep_get_u64(rela + 8), value = ep_get_u64(rela + 16), symbol;
+	uint64_t va = ep_get_u64(rela), info = ep_get_u64(rela + 8), value = ep_get_u64(rela + 16),
+		 symbol;
 	uint8_t *at = (uint8_t *)php_data_find(relocating->data, va, sizeof(value));
 
 	if (!at)
@@ -90,7 +91,8 @@ static int compare_areas(const void *a, const void *b)
 	return x->va < y->va ? -1 : x->va > y->va;
 }
 
-int php_data_init(struct php_data *data, const struct ep_unwinder_host *host, const struct ep_file *file)
+int php_data_init(struct php_data *data, const struct ep_unwinder_host *host,
+		  const struct ep_file *file)
 {
 	static const char *const sections[PHP_AREAS] = {".data.rel.ro", ".rodata", ".data"};
 	struct relocating relocating = {.data = data};
@@ -102,7 +104,9 @@ int php_data_init(struct php_data *data, const struct ep_unwinder_host *host, co
 	for (size_t i = 0; i < PHP_AREAS && r == 0; i++)
 		r = read_area(data, sections[i], &data->areas[i]);
 	qsort(data->areas, PHP_AREAS, sizeof(*data->areas), compare_areas);
-	return r < 0 ? r : file_scan(host, file, ".rela.dyn", RELA_BYTES - 1, relocate_piece, &relocating);
+	return r < 0 ? r
+		     : file_scan(host, file, ".rela.dyn", RELA_BYTES - 1, relocate_piece,
+				 &relocating);
 }
 
 void php_data_fini(struct php_data *data)

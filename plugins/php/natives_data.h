@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The data of a file as it is in a process that has mapped it at the file's own addresses: relocated. All of it is
- * hostile.
+ * The data of a file as it is in a process that has mapped it at the file's own addresses:
+ * relocated. All of it is hostile.
  */
 #ifndef PHP_NATIVES_DATA_H
 #define PHP_NATIVES_DATA_H
@@ -29,7 +29,8 @@ struct php_data {
 };
 
 /* 0, -ENOMEM, or what reading said. What a file has not is empty. */
-int php_data_init(struct php_data *data, const struct ep_unwinder_host *host, const struct ep_file *file);
+int php_data_init(struct php_data *data, const struct ep_unwinder_host *host,
+		  const struct ep_file *file);
 void php_data_fini(struct php_data *data);
 
 /* Borrowed; NULL: there is no such data. */

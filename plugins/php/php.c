@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/php/php.h"
-#include "plugins/shared/descriptor.h"
+#include "plugins/shared/attach/attach.h"
 
 #include "php_bpf.inc.h"
 #include "php_keep_bpf.inc.h"
@@ -26,7 +26,7 @@ DESCRIPTOR_KEEPER(php, .flags = EP_BPF_KEEPS_WHOLE);
 
 static const struct ep_unwinder_ops ops = {
 	DESCRIPTOR_OPS(php),
-	.refresh = php_refresh,
+	.refresh = attach_refresh,
 	.names_stay_ms = 0, /* without opcache code goes with its request */
 	.describe = php_describe,
 	.advise = php_advise,

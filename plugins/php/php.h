@@ -22,6 +22,7 @@
 #include "plugins/php/layout.h"
 #include "plugins/php/php_shared.h"
 #include "plugins/php/symbolize/names.h"
+#include "plugins/shared/descriptor.h"
 
 #define PHP_MAX_CODE 16
 
@@ -29,9 +30,10 @@ struct php_executable {
 	const struct ep_unwinder_host *host;
 	struct php_layout layout;
 	/* ELF virtual addresses; 0: absent. */
-	uint64_t globals_va;	      /* executor_globals; with threads 0, and in static builds, whose */
+	uint64_t globals_va; /* executor_globals; with threads 0, and in static builds, whose */
 	struct ep_symbol bss;	      /* has them */
-	uint64_t offset_va, key_va;   /* executor_globals_offset, the pthread key of what it is the offset in */
+	uint64_t offset_va,
+		key_va; /* executor_globals_offset, the pthread key of what it is the offset in */
 	struct ep_variable cache;     /* where there is no key */
 	uint64_t sapi_va;	      /* sapi_module */
 	uint64_t frameless_va;	      /* zend_flf_functions */
@@ -48,17 +50,10 @@ struct php_executable {
 	struct php_fiber_code fibers;
 };
 
-int php_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable);
-int php_describe(void *executable, const struct ep_file *file, struct ep_description *description);
-void php_unload(void *executable);
-
-int php_attach(void *executable, struct ep_target *target, void **ret_instance);
-int php_refresh(void *instance);
-int php_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
 /* advise.c: of a process whose sapi_module is at that address. 0 or what reading said. */
 int php_say_advice(const struct php_namer *namer, uint64_t sapi_addr, const struct php_state *state,
 		   void (*say)(void *arg, const char *found, const char *fix), void *arg);
-int php_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg);
-void php_detach(void *instance);
+
+DESCRIPTOR_FUNCTIONS(php);
 
 #endif

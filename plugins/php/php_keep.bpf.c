@@ -8,8 +8,9 @@
  *	                          ├─► filename
  *	                          └─► oplines around the one that runs
  *
- * All that a frame needs is sent with it, once more if it was sent with another one: code that is gone has others
- * at its addresses (EP_BPF_KEEPS_WHOLE). A function whose next block of oplines is met is sent again.
+ * All that a frame needs is sent with it, once more if it was sent with another one: code that is
+ * gone has others at its addresses (EP_BPF_KEEPS_WHOLE). A function whose next block of oplines is
+ * met is sent again.
  */
 #include "plugins/php/php_shared.h"
 #include "plugins/shared/bpf/keep.bpf.h"
@@ -92,7 +93,8 @@ static __always_inline void keep_file(const struct php_keeping *k)
 	keep_string(k);
 }
 
-/* `ops`, the block that is looked for. Of a function's last block the part that there is; others may end before. */
+/* `ops`, the block that is looked for. Of a function's last block the part that there is; others
+ * may end before. */
 static __always_inline void keep_ops(const struct php_keeping *k, __u64 index)
 {
 	__u64 first = index & ~(PHP_BLOCK_OPS - 1ull);
@@ -125,10 +127,13 @@ static __always_inline void keep_function(const struct php_keeping *k, __u64 add
 }
 
 /* What the words say. */
-static __always_inline void take_words(const struct php_keeping *k, const struct ep_kept_frame *frame, __u64 kind)
+static __always_inline void take_words(const struct php_keeping *k,
+				       const struct ep_kept_frame *frame, __u64 kind)
 {
-	__u64 is_closure = ep_is_same(kind, PHP_KIND_CLOSURE), is_old = ep_is_same(kind, PHP_KIND_OLD_CLOSURE);
-	__u64 is_internal = ep_is_same(kind, PHP_KIND_INTERNAL), is_code = ep_is_same(kind, PHP_KIND_CODE);
+	__u64 is_closure = ep_is_same(kind, PHP_KIND_CLOSURE),
+	      is_old = ep_is_same(kind, PHP_KIND_OLD_CLOSURE);
+	__u64 is_internal = ep_is_same(kind, PHP_KIND_INTERNAL),
+	      is_code = ep_is_same(kind, PHP_KIND_CODE);
 	__u64 first = php_address(frame->word0), second = php_address(frame->word1);
 	struct php_keeper *s = k->s;
 
@@ -136,12 +141,15 @@ static __always_inline void take_words(const struct php_keeping *k, const struct
 	s->ops = first * (is_closure | is_old);
 	s->name = first * is_internal + second * is_closure;
 	s->class = second * is_internal + php_address(frame->word2) * (is_closure | is_old);
-	s->file = second * is_code + php_closure_file(frame->word0, frame->word1, frame->word2) * (is_closure | is_old);
+	s->file = second * is_code + php_closure_file(frame->word0, frame->word1, frame->word2) *
+					     (is_closure | is_old);
 }
 
-static __always_inline void keep_frame(const struct php_keeping *k, const struct ep_kept_frame *frame)
+static __always_inline void keep_frame(const struct php_keeping *k,
+				       const struct ep_kept_frame *frame)
 {
-	__u64 kind = php_kind(EP_FRAME_AUX(frame->header)), index = php_index(EP_FRAME_AUX(frame->header));
+	__u64 kind = php_kind(EP_FRAME_AUX(frame->header)),
+	      index = php_index(EP_FRAME_AUX(frame->header));
 
 	take_words(k, frame, kind);
 	EP_MEET();

@@ -7,26 +7,29 @@
  *	word 0	| check 0..19  | opcodes / 8           |	FUNCTION: a user function or method
  *	word 1	| check 20..39 | zend_function / 8     |
  *
- *	word 0	| check 0..19  | opcodes / 8           |	CODE: a file's, or that of an eval; its zend_function is
- *	word 1	| check 20..39 | filename / 8          |	a copy that is gone with the call, and so are its oplines
+ *	word 0	| check 0..19  | opcodes / 8           |	CODE: a file's, or an eval's: its
+ *	word 1	| check 20..39 | filename / 8          |	zend_function is a copy that is gone
+ *								with the call, as its oplines are
  *
- *	word 0	| file 40..43 | check 0..15 | opcodes / 8 |	CLOSURE: a closure, or a trampoline: its zend_function
- *	word 1	| file 0..19   | function_name / 8     |	is a copy, too
+ *	word 0	| file 40..43 | check 0..15 | opcodes / 8 |	CLOSURE: a closure, or a trampoline:
+ *	word 1	| file 0..19   | function_name / 8     |	its zend_function is a copy, too
  *	word 2	| file 20..39  | scope / 8             |
  *
- *	word 1	| file 0..19   | line_start            |	OLD_CLOSURE: the same to 8.3, where all are "{closure}"
+ *	word 1	| file 0..19   | line_start            |	OLD_CLOSURE: the same to 8.3, where
+ *								all are "{closure}"
  *
- *	word 0	| check 0..19  | function_name / 8     |	INTERNAL: a function in C, also one that is called without
- *	word 1	| check 20..39 | scope / 8             |	a frame (8.4: frameless)
+ *	word 0	| check 0..19  | function_name / 8     |	INTERNAL: a function in C, also one
+ *	word 1	| check 20..39 | scope / 8             |	called without a frame (8.4)
  *
  *	word 0	its zend_function			UNREADABLE: one word
  *
- *	aux	| kind: 4 bits | of closures: check 16..19 | index of the opline: 24 bits | of CODE: its line
+ *	aux	| kind: 4 bits | of closures: check 16..19 | index of the opline: 24 bits |
+ *		                                             of CODE: its line
  *	flags	| 0 | how it came in, of CODE: bits 4..2 |
  *
- * The index of a caller is that of its call itself, so nothing is to be subtracted. PHP_NO_LINE: not known, as in
- * the leaf of code of the JIT, and in all that has no oplines. How it came in (enum php_came) its caller
- * tells, which comes after it.
+ * The index of a caller is that of its call itself, so nothing is to be subtracted. PHP_NO_LINE:
+ * not known, as in the leaf of code of the JIT, and in all that has no oplines. How it came in
+ * (enum php_came) its caller tells, which comes after it.
  */
 #ifndef PHP_SHARED_H
 #define PHP_SHARED_H
@@ -73,7 +76,8 @@ static inline __attribute__((always_inline)) __u32 php_aux(__u32 kind, __u32 ind
 }
 
 /* The same of a closure. */
-static inline __attribute__((always_inline)) __u32 php_closure_aux(__u32 kind, __u32 index, __u64 check)
+static inline __attribute__((always_inline)) __u32 php_closure_aux(__u32 kind, __u32 index,
+								   __u64 check)
 {
 	return php_aux(kind, index) | (__u32)(check >> PHP_SHORT_CHECK & 15) << PHP_INDEX_BITS;
 }
@@ -111,9 +115,10 @@ static inline __attribute__((always_inline)) __u64 php_word_check(__u64 word0, _
 	return word0 >> PHP_ADDRESS_BITS | word1 >> PHP_ADDRESS_BITS << PHP_HALF_CHECK;
 }
 
-/* --- of a closure ---------------------------------------------------------------------------------------- */
+/* --- of a closure ----------------------------------------------------------------------------- */
 
-static inline __attribute__((always_inline)) __u64 php_closure_word0(__u64 opcodes, __u64 file, __u64 check)
+static inline __attribute__((always_inline)) __u64 php_closure_word0(__u64 opcodes, __u64 file,
+								     __u64 check)
 {
 	return php_word(opcodes, (check & PHP_SHORT_MASK) | file >> 43 << PHP_SHORT_CHECK);
 }
@@ -131,16 +136,18 @@ static inline __attribute__((always_inline)) __u64 php_closure_word2(__u64 class
 /* Of it the lowest PHP_CLOSURE_CHECK bits. */
 static inline __attribute__((always_inline)) __u64 php_closure_check(__u64 word0, __u32 aux)
 {
-	return (word0 >> PHP_ADDRESS_BITS & PHP_SHORT_MASK) | (__u64)(aux >> PHP_INDEX_BITS & 15) << PHP_SHORT_CHECK;
+	return (word0 >> PHP_ADDRESS_BITS & PHP_SHORT_MASK) | (__u64)(aux >> PHP_INDEX_BITS & 15)
+								      << PHP_SHORT_CHECK;
 }
 
-static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0, __u64 word1, __u64 word2)
+static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0, __u64 word1,
+								    __u64 word2)
 {
 	return (word1 >> PHP_ADDRESS_BITS) << 3 | (word2 >> PHP_ADDRESS_BITS) << 23 |
 	       (word0 >> (PHP_ADDRESS_BITS + PHP_SHORT_CHECK)) << 43;
 }
 
-/* --- a process ------------------------------------------------------------------------------------------- */
+/* --- a process -------------------------------------------------------------------------------- */
 
 /* Offsets that are the same in 7.3 to 8.6 (zend_compile.h, zend_types.h, zend.h). */
 #define PHP_OP_BYTES	    32 /* zend_op */
@@ -159,7 +166,8 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 
 #define PHP_HEAD_BYTES	    128u /* of a string that are read at once: most are in it whole */
 #define PHP_BLOCK_OPS	    16u	 /* oplines that are read at once, for their lines */
-#define PHP_TEXT_BYTES	    1000u /* of a string's text that are read at most; the keeper sends as much */
+/* of a string's text that are read at most; the keeper sends as much */
+#define PHP_TEXT_BYTES 1000u
 
 #define PHP_TYPE_INTERNAL 1
 #define PHP_TYPE_USER	  2
@@ -169,8 +177,8 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 #define PHP_MAKERS  2
 
 /*
- * The executor's globals (zend_globals.h) are at `globals_addr`, or with threads (ZTS) at `globals_off` behind
- * what the path `cache` leads to. Addresses 0, offsets 0: there is none.
+ * The executor's globals (zend_globals.h) are at `globals_addr`, or with threads (ZTS) at
+ * `globals_off` behind what the path `cache` leads to. Addresses 0, offsets 0: there is none.
  */
 struct php_state {
 	struct ep_tls cache;
@@ -192,7 +200,8 @@ struct php_state {
 	__u32 loop_has_fp;
 	__u32 hybrid;		      /* 1: in the loop r14 is the frame and r15 the opline */
 	__u32 copy_flags;	      /* of fn_flags: the zend_function is a copy; */
-	__u32 old_closure, fake_closure; /* its name says nothing, its first line does; but with this it does */
+	__u32 old_closure, fake_closure; /* its name says nothing, its first line does; but with
+					    this it does */
 	__u32 unproven;		      /* 1: BPF must look itself whether the layout holds */
 	__u32 release;		      /* PHP_RELEASE */
 	__u16 op_last, op_opcodes, op_file, op_line; /* zend_op_array */
@@ -210,7 +219,7 @@ enum php_error {
 enum php_counter {
 	PHP_COUNT_NO_GLOBALS = 0, /* stacks of threads that have none */
 	PHP_COUNT_GONE,		  /* functions that changed before they were named */
-	PHP_COUNT_JIT_LOST,	  /* code that may be a JIT's, whose way back to the loop was not found */
+	PHP_COUNT_JIT_LOST, /* code that may be a JIT's, whose way back to the loop was not found */
 };
 
 #endif

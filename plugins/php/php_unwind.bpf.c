@@ -6,20 +6,23 @@
  *	                                        │
  *	                                        └─► zend_function: opcodes, names
  *
- * Frames of plain calls lie on the VM's stack, a callee above its caller. Those of generators are elsewhere.
+ * Frames of plain calls lie on the VM's stack, a callee above its caller. Those of generators are
+ * elsewhere.
  *
- * C runs PHP by execute_ex, once for each user function that has TOP: it returns when that one is left. So these
- * end the groups. Internal functions, with TOP or not, are run by nobody: those between an entry and the user
- * function that called them belong to the group of their caller. But those behind the last entry, which C called
- * at the root, have no execute_ex behind them: they belong to that entry's group. Which of both it is is
- * known when the next user function comes, or none; so an entry is marked then.
+ * C runs PHP by execute_ex, once for each user function that has TOP: it returns when that one is
+ * left. So these end the groups. Internal functions, with TOP or not, are run by nobody: those
+ * between an entry and the user function that called them belong to the group of their caller. But
+ * those behind the last entry, which C called at the root, have no execute_ex behind them: they
+ * belong to that entry's group. Which of both it is is known when the next user function comes, or
+ * none; so an entry is marked then.
  *
- * A generator that delegates (yield from) is not on the chain. The one that runs was resumed through a placeholder:
- * execute_fake of the outermost one, without a function. Those between both wait, each for its node's parent
- * (zend_generators.c: zend_generator_check_placeholder_frame). They have TOP, but nothing runs them.
+ * A generator that delegates (yield from) is not on the chain. The one that runs was resumed
+ * through a placeholder: execute_fake of the outermost one, without a function. Those between both
+ * wait, each for its node's parent (zend_generators.c: zend_generator_check_placeholder_frame).
+ * They have TOP, but nothing runs them.
  *
- * A fiber's frames end at one without a name. It leads to who resumed the fiber; the native stack as well
- * (native.bpf.h). Both are followed, or none.
+ * A fiber's frames end at one without a name. It leads to who resumed the fiber; the native stack
+ * as well (native.bpf.h). Both are followed, or none.
  */
 #include "plugins/php/bpf/line.bpf.h"
 #include "plugins/php/bpf/native.bpf.h"
@@ -34,7 +37,7 @@ enum php_step {
 	PHP_STEP_NEXT = EP_MARK_OWN, /* on to the next frame */
 };
 
-/* --- frames ---------------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 /* Brings the next frame into the window, and what is below it: its callers. */
 static __always_inline bool see_frame(struct php_scratch *s)
@@ -44,8 +47,8 @@ static __always_inline bool see_frame(struct php_scratch *s)
 
 	if (ep_window_misses(window, s->sequence, s->frame, FRAME_BYTES)) {
 		window->sequence = s->sequence;
-		if (!ep_window_read(window, s->window.words, sizeof(s->window.words), s->frame - below,
-				    sizeof(s->window.words)) &&
+		if (!ep_window_read(window, s->window.words, sizeof(s->window.words),
+				    s->frame - below, sizeof(s->window.words)) &&
 		    !ep_window_read(window, s->window.words, FRAME_BYTES, s->frame, FRAME_BYTES))
 			return false;
 	}
@@ -70,16 +73,18 @@ static __always_inline void next_frame(const struct php_state *state, struct php
 {
 	__u64 more = ep_is_set(s->n_waiting), at = s->n_waiting - more;
 
-	s->frame = ep_pick(more, s->waiting[at & (PHP_MAX_WAITING - 1)], ep_pick(s->waits, s->behind, s->prev));
+	s->frame = ep_pick(more, s->waiting[at & (PHP_MAX_WAITING - 1)],
+			   ep_pick(s->waits, s->behind, s->prev));
 	s->n_waiting = at;
 	s->waits = more;
 	s->innermost = 0;
 	s->current = 0;
 	s->phase = PHP_PHASE_FRAME;
-	s->special = s->waits | s->n_waiting | s->open | s->comes | (s->from_c & ep_is_set(state->frameless_addr));
+	s->special = s->waits | s->n_waiting | s->open | s->comes |
+		     (s->from_c & ep_is_set(state->frameless_addr));
 }
 
-/* --- generators ---------------------------------------------------------------------------------------------- */
+/* --- generators ------------------------------------------------------------------------------- */
 
 /* One that has a parent waits for it. */
 static __always_inline __u32 collect(const struct php_state *state, struct php_scratch *s)
@@ -91,7 +96,8 @@ static __always_inline __u32 collect(const struct php_state *state, struct php_s
 	EP_MEET();
 	if (!s->value || at >= PHP_MAX_WAITING)
 		return PHP_STEP_NEXT;
-	if (!ep_read_word(s->generator + state->generator_data, &s->waiting[at & (PHP_MAX_WAITING - 1)]))
+	if (!ep_read_word(s->generator + state->generator_data,
+			  &s->waiting[at & (PHP_MAX_WAITING - 1)]))
 		return EP_MARK_ERROR;
 	s->n_waiting = at + 1;
 	s->generator = s->value;
@@ -105,9 +111,11 @@ static __always_inline __u32 pass_placeholder(const struct php_state *state, str
 
 	s->behind = s->prev;
 	s->waits = 0;
-	/* execute_fake is behind the node, which has four words, or to 7.4 five (zend_generators.h). */
+	/* execute_fake is behind the node, which has four words, or to 7.4 five
+	 * (zend_generators.h). */
 	node = s->frame - s->this - state->generator_parent;
-	if (ep_is_set((s->info & INFO_TYPE) ^ INFO_OBJECT) | (ep_is_set(node ^ 32) & ep_is_set(node ^ 40)))
+	if (ep_is_set((s->info & INFO_TYPE) ^ INFO_OBJECT) |
+	    (ep_is_set(node ^ 32) & ep_is_set(node ^ 40)))
 		return PHP_STEP_NEXT;
 	s->waits = 1;
 	s->generator = s->this;
@@ -115,7 +123,7 @@ static __always_inline __u32 pass_placeholder(const struct php_state *state, str
 	return EP_MARK_AGAIN;
 }
 
-/* --- entries --------------------------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 /* Marks the entry that is open, once a user function follows it or the stack ends. */
 static __always_inline void close_entry(struct ep_record *rec, struct php_scratch *s, __u64 at)
@@ -147,28 +155,37 @@ static __always_inline bool push(struct ep_record *rec, struct php_scratch *s)
 	s->comes = ep_is_same(php_kind((__u32)seen->known.aux), PHP_KIND_CODE);
 	s->code_at = s->last_at;
 	EP_MEET();
-	return ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, seen->known.n, (__u32)(seen->known.aux | (index & PHP_NO_LINE))),
-			     (__u32)seen->known.n, seen->known.words[0], seen->known.words[1], seen->known.words[2]);
+	return ep_push_words(rec,
+			     EP_FRAME_HEADER(ep_self.kind, 0, seen->known.n,
+					     (__u32)(seen->known.aux | (index & PHP_NO_LINE))),
+			     (__u32)seen->known.n, seen->known.words[0], seen->known.words[1],
+			     seen->known.words[2]);
 }
 
 /*
- * Nearly all frames: of a user function that was met before, or a copy of one, waiting for another one that it has
- * called itself. There is nothing to be found out of these. False: it may be another one, and nothing has changed.
+ * Nearly all frames: of a user function that was met before, or a copy of one, waiting for another
+ * one that it has called itself. There is nothing to be found out of these. False: it may be
+ * another one, and nothing has changed.
  */
-static __always_inline bool push_known(struct ep_record *rec, struct php_scratch *s, const struct php_known *known)
+static __always_inline bool push_known(struct ep_record *rec, struct php_scratch *s,
+				       const struct php_known *known)
 {
-	__u64 off = EP_WINDOW_WORD(&s->window, FRAME_OPLINE) - known->opcodes, index = off / PHP_OP_BYTES;
+	__u64 off = EP_WINDOW_WORD(&s->window, FRAME_OPLINE) - known->opcodes,
+	      index = off / PHP_OP_BYTES;
 	__u64 odd = (off % PHP_OP_BYTES) | (1 ^ (index - known->plain) >> 63);
 
 	EP_OPAQUE(odd);
-	if (odd || !ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, known->n, (__u32)(known->aux | index)),
-				  (__u32)known->n, known->words[0], known->words[1], known->words[2]))
+	if (odd ||
+	    !ep_push_words(rec,
+			   EP_FRAME_HEADER(ep_self.kind, 0, known->n, (__u32)(known->aux | index)),
+			   (__u32)known->n, known->words[0], known->words[1], known->words[2]))
 		return false;
 	s->frame = EP_WINDOW_WORD(&s->window, FRAME_PREV);
 	return true;
 }
 
-static __always_inline bool push_plain(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
+static __always_inline bool push_plain(struct ep_record *rec, const struct php_state *state,
+				       struct php_scratch *s)
 {
 	const struct php_seen_copy *copy;
 	__u64 func;
@@ -184,13 +201,15 @@ static __always_inline bool push_plain(struct ep_record *rec, const struct php_s
 	return copy && push_known(rec, s, &copy->known);
 }
 
-/* --- steps ------------------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 /*
- * What the op of a user frame says of what was before it: how code came in, or that a frameless function runs. And
- * of code of files its line: it may be gone as soon as it returns (zend_include_or_eval), with others in its place.
+ * What the op of a user frame says of what was before it: how code came in, or that a frameless
+ * function runs. And of code of files its line: it may be gone as soon as it returns
+ * (zend_include_or_eval), with others in its place.
  */
-static __always_inline void look_at_op(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
+static __always_inline void look_at_op(struct ep_record *rec, const struct php_state *state,
+				       struct php_scratch *s)
 {
 	__u64 is_code = ep_is_same(php_kind((__u32)seen_function(s)->known.aux), PHP_KIND_CODE);
 	__u64 is_known = ep_is_set(s->index ^ PHP_NO_LINE);
@@ -207,7 +226,8 @@ static __always_inline void look_at_op(struct ep_record *rec, const struct php_s
 	/* What cannot be read is 0. */
 	if (may_be & is_frameless(s)) {
 		bpf_probe_read_user(&s->value, sizeof(s->value), (void *)state->frameless_addr);
-		bpf_probe_read_user(&s->frameless, sizeof(s->frameless), (void *)(s->value + 8 * op_extended(s)));
+		bpf_probe_read_user(&s->frameless, sizeof(s->frameless),
+				    (void *)(s->value + 8 * op_extended(s)));
 	}
 	EP_MEET();
 }
@@ -243,9 +263,11 @@ static __always_inline __u32 push_frame(struct ep_record *rec, struct php_scratc
 	return is_last ? PHP_STEP_NEXT : EP_MARK_AGAIN;
 }
 
-static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
+static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_state *state,
+					struct php_scratch *s)
 {
-	/* A generator has been called: it is being resumed, and its caller is not linked yet (zend_generator_resume). */
+	/* A generator has been called: it is being resumed, and its caller is not linked yet
+	 * (zend_generator_resume). */
 	if (!s->frame)
 		return s->info & INFO_GENERATOR ? EP_MARK_ERROR : EP_MARK_END;
 	if (!see_frame(s))
@@ -278,7 +300,8 @@ static __always_inline __u32 step_frame(struct ep_record *rec, const struct php_
 	return push_frame(rec, s);
 }
 
-static __always_inline __u32 step(struct ep_record *rec, const struct php_state *state, struct php_scratch *s)
+static __always_inline __u32 step(struct ep_record *rec, const struct php_state *state,
+				  struct php_scratch *s)
 {
 	__u32 done;
 
@@ -293,7 +316,7 @@ static __always_inline __u32 step(struct ep_record *rec, const struct php_state 
 	return EP_MARK_AGAIN;
 }
 
-/* --- the walk -------------------------------------------------------------------------------------------- */
+/* --- the walk --------------------------------------------------------------------------------- */
 
 static __always_inline void start(const struct bpf_perf_event_data *ctx, struct ep_record *rec,
 				  const struct php_state *state, struct php_scratch *s)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An ELF file that has PHP: php, php-fpm, libphp.so. All is found by symbols that it exports for its extensions, so
- * also in stripped files. Offsets are what the code of accessors says (code.h), else the release's.
+ * An ELF file that has PHP: php, php-fpm, libphp.so. All is found by symbols that it exports for
+ * its extensions, so also in stripped files. Offsets are what the code of accessors says (code.h),
+ * else the release's.
  */
 #include "plugins/php/php.h"
 #include "plugins/php/static.h"
@@ -17,7 +18,7 @@
 #define ROOT_BYTES    5 /* a call of a register, and what is behind it */
 #define GLOBALS_BYTES 0x900 /* executor_globals has 1664 to 2200 */
 
-/* --- its release ------------------------------------------------------------------------------------- */
+/* --- its release ------------------------------------------------------------------------------ */
 
 /* php_version_id, from 8.3 on; else a text. */
 static int find_layout(struct php_executable *exe, const struct ep_file *file)
@@ -26,7 +27,8 @@ static int find_layout(struct php_executable *exe, const struct ep_file *file)
 	struct x86_code code;
 	int r = 0;
 
-	if (x86_code_named(exe->host, file, "php_version_id", &code) == 0 && php_code_number(&code, &id) == 0) {
+	if (x86_code_named(exe->host, file, "php_version_id", &code) == 0 &&
+	    php_code_number(&code, &id) == 0) {
 		major = id / 10000;
 		minor = id / 100 % 100;
 	} else {
@@ -37,12 +39,13 @@ static int find_layout(struct php_executable *exe, const struct ep_file *file)
 	return php_layout_find(major, minor, &exe->layout) ? 0 : -ENOTSUP;
 }
 
-/* --- what runs PHP ------------------------------------------------------------------------------------ */
+/* --- what runs PHP ---------------------------------------------------------------------------- */
 
 /* Who calls it: by the variable that extensions may set. */
 static void find_returns(struct php_executable *exe, const struct ep_file *file)
 {
-	static const char *const callers[] = {"zend_execute", "zend_call_function", "zend_generator_resume"};
+	static const char *const callers[] = {"zend_execute", "zend_call_function",
+					      "zend_generator_resume"};
 	struct x86_code code;
 	size_t n = 0;
 
@@ -83,7 +86,7 @@ static int find_loop(struct php_executable *exe, const struct ep_file *file)
 	return 0;
 }
 
-/* --- where its globals are ----------------------------------------------------------------------------- */
+/* --- where its globals are -------------------------------------------------------------------- */
 
 static int find_globals(struct php_executable *exe, const struct ep_file *file)
 {
@@ -102,7 +105,8 @@ static int find_globals(struct php_executable *exe, const struct ep_file *file)
 	exe->offset_va = file_va(host, file, "executor_globals_offset");
 	if (!exe->offset_va || !cache)
 		return -ENODATA;
-	if (host->file_argument(file, cache, &exe->key_va) < 0 && host->file_variable(file, cache, &exe->cache) < 0)
+	if (host->file_argument(file, cache, &exe->key_va) < 0 &&
+	    host->file_variable(file, cache, &exe->cache) < 0)
 		return -ENODATA;
 	return 0;
 }
@@ -128,15 +132,19 @@ static int find_members(struct php_executable *exe, const struct ep_file *file)
 		function->opcodes = opcodes;
 	}
 	if (x86_code_named(host, file, "zend_generator_check_placeholder_frame", &code) == 0)
-		(void)php_code_generator(&code, &exe->layout.generator.execute_data, &exe->layout.generator.parent);
-	if (exe->layout.fiber_caller && x86_code_named(host, file, "zend_fiber_switch_context", &code) == 0 &&
+		(void)php_code_generator(&code, &exe->layout.generator.execute_data,
+					 &exe->layout.generator.parent);
+	if (exe->layout.fiber_caller &&
+	    x86_code_named(host, file, "zend_fiber_switch_context", &code) == 0 &&
 	    php_code_fiber(&code, &exe->fiber) == 0)
 		php_fiber_find(host, file, &exe->fibers);
-	return function->line_start + 8 <= PHP_FUNCTION_BYTES && function->opcodes + 8 <= PHP_FUNCTION_BYTES ? 0 :
-													       -ENOTSUP;
+	return function->line_start + 8 <= PHP_FUNCTION_BYTES &&
+			       function->opcodes + 8 <= PHP_FUNCTION_BYTES
+		       ? 0
+		       : -ENOTSUP;
 }
 
-/* --- is it PHP? ---------------------------------------------------------------------------------------- */
+/* --- is it PHP? ------------------------------------------------------------------------------- */
 
 /* A static build has no symbols of any kind. */
 static int probe_static(struct php_executable *exe, const struct ep_file *file)
@@ -152,8 +160,11 @@ static int probe_static(struct php_executable *exe, const struct ep_file *file)
 	if (r == 0)
 		r = host->file_section(file, ".bss", &exe->bss);
 	if (r < 0) {
-		host->host->log(EP_HOST_INFO, "php: %s: PHP without symbols, whose loop is not found: native frames alone",
-				host->file_path(file));
+		host->host->log(
+			EP_HOST_INFO,
+			"php: %s: PHP without symbols, whose loop is not found: "
+			"native frames alone",
+			host->file_path(file));
 		return EP_NOT_MINE;
 	}
 	exe->loop = code.loop;
@@ -199,7 +210,8 @@ static int probe(void *executable, const struct ep_file *file)
 	return 0;
 }
 
-int php_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
+int php_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
+	      void **ret_executable)
 {
 	return file_probe(host, file, sizeof(struct php_executable), probe, ret_executable);
 }
@@ -209,7 +221,9 @@ int php_describe(void *executable, const struct ep_file *file, struct ep_descrip
 {
 	const struct php_executable *exe = executable;
 	struct file_description names = {exe->host, description};
-	int r = exe->fibers.n_rows ? exe->host->add_rows(description, exe->fibers.rows, exe->fibers.n_rows) : 0;
+	int r = exe->fibers.n_rows
+			? exe->host->add_rows(description, exe->fibers.rows, exe->fibers.n_rows)
+			: 0;
 
 	return r < 0 ? r : php_tables_names(exe->host, file, file_add_symbol, &names);
 }

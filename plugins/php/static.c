@@ -11,7 +11,7 @@
 #define RODATA_BYTES (16u << 20) /* that of a static PHP has 5 MiB */
 #define BSS_BYTES    (4u << 20)	 /* 137 KiB */
 
-/* --- the release ------------------------------------------------------------------------------------- */
+/* --- the release ------------------------------------------------------------------------------ */
 
 #define VERSION_TEXT  "X-Powered-By: PHP/" /* main/SAPI.h, SAPI_PHP_VERSION_HEADER */
 #define VERSION_BYTES (sizeof(VERSION_TEXT) + 4)
@@ -34,8 +34,8 @@ static int visit_text(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-int php_static_release(const struct ep_unwinder_host *host, const struct ep_file *file, uint32_t *ret_major,
-		       uint32_t *ret_minor)
+int php_static_release(const struct ep_unwinder_host *host, const struct ep_file *file,
+		       uint32_t *ret_major, uint32_t *ret_minor)
 {
 	unsigned found[2] = {0};
 	int r = file_scan(host, file, ".rodata", VERSION_BYTES, visit_text, found);
@@ -53,15 +53,17 @@ bool php_static_may_be(const struct ep_unwinder_host *host, const struct ep_file
 {
 	struct ep_symbol section;
 
-	return host->file_section(file, ".dynsym", &section) < 0 && host->file_section(file, ".symtab", &section) < 0 &&
+	return host->file_section(file, ".dynsym", &section) < 0 &&
+	       host->file_section(file, ".symtab", &section) < 0 &&
 	       host->file_section(file, ".rodata", &section) == 0 && section.bytes <= RODATA_BYTES;
 }
 
-/* --- code: the loop, and shapes ------------------------------------------------------------------------------------------- */
+/* --- code: the loop, and shapes --------------------------------------------------------------- */
 
 /*
- * mov (%r15),%rax: the next handler, where the compiler has one jump for all (-Os). jmp *(%r15): where each
- * has its own. 64 KiB of other programs have 61 at most, the loop of PHP has 960 and more.
+ * mov (%r15),%rax: the next handler, where the compiler has one jump for all (-Os). jmp *(%r15):
+ * where each has its own. 64 KiB of other programs have 61 at most, the loop of PHP has 960 and
+ * more.
  */
 #define PIECE_BYTES (64u << 10)
 #define LEAST	    400
@@ -94,9 +96,13 @@ static const struct {
 	/* call *%r12; mov %eax,%edi; call */
 	{offsetof(struct php_static_code, root_va), 6, {0x41, 0xff, 0xd4, 0x89, 0xc7, 0xe8}},
 	/* lea -0x48(%rax),%rax; mov %rdx,0x30(%rax) */
-	{offsetof(struct php_static_code, make_va), 8, {0x48, 0x8d, 0x40, 0xb8, 0x48, 0x89, 0x50, 0x30}},
+	{offsetof(struct php_static_code, make_va),
+	 8,
+	 {0x48, 0x8d, 0x40, 0xb8, 0x48, 0x89, 0x50, 0x30}},
 	/* lea -0x40(%rsp),%rsp; stmxcsr (%rsp) */
-	{offsetof(struct php_static_code, jump_va), 9, {0x48, 0x8d, 0x64, 0x24, 0xc0, 0x0f, 0xae, 0x1c, 0x24}},
+	{offsetof(struct php_static_code, jump_va),
+	 9,
+	 {0x48, 0x8d, 0x64, 0x24, 0xc0, 0x0f, 0xae, 0x1c, 0x24}},
 };
 
 static void take_shapes(struct code *found, uint64_t va, const uint8_t *bytes)
@@ -115,7 +121,8 @@ static int visit_code(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 	struct code *found = arg;
 
 	for (size_t i = 0; i + SHAPE_BYTES <= len; i++) {
-		if (memcmp(bytes + i, "\x49\x8b\x07", 3) == 0 || memcmp(bytes + i, "\x41\xff\x27", 3) == 0)
+		if (memcmp(bytes + i, "\x49\x8b\x07", 3) == 0 ||
+		    memcmp(bytes + i, "\x41\xff\x27", 3) == 0)
 			take_load(found, va + i);
 		else if (bytes[i] == 0x48 || bytes[i] == 0x41)
 			take_shapes(found, va + i, bytes + i);
@@ -123,7 +130,8 @@ static int visit_code(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-int php_static_code(const struct ep_unwinder_host *host, const struct ep_file *file, struct php_static_code *ret)
+int php_static_code(const struct ep_unwinder_host *host, const struct ep_file *file,
+		    struct php_static_code *ret)
 {
 	struct code found = {.host = host, .file = file, .ret = ret};
 	int r;
@@ -135,11 +143,12 @@ int php_static_code(const struct ep_unwinder_host *host, const struct ep_file *f
 	return host->file_function(file, found.middle, &ret->loop);
 }
 
-/* --- the globals ----------------------------------------------------------------------------------------- */
+/* --- the globals ------------------------------------------------------------------------------ */
 
 /*
- * zend_globals.h of 7.3 to 8.6: uninitialized_zval, error_zval, symtable_cache of 32 pointers, symtable_cache_limit,
- * which is right behind it, and symtable_cache_ptr, into it (init_executor sets them).
+ * zend_globals.h of 7.3 to 8.6: uninitialized_zval, error_zval, symtable_cache of 32 pointers,
+ * symtable_cache_limit, which is right behind it, and symtable_cache_ptr, into it (init_executor
+ * sets them).
  */
 #define CACHE	    32
 #define CACHE_LIMIT 288
@@ -150,10 +159,12 @@ static bool are_globals(const struct memory *memory, uint64_t globals)
 {
 	uint32_t zvals[8];
 
-	return memory_read(memory, globals, zvals, sizeof(zvals)) == 0 && zvals[2] == IS_NULL && zvals[6] == IS_ERROR;
+	return memory_read(memory, globals, zvals, sizeof(zvals)) == 0 && zvals[2] == IS_NULL &&
+	       zvals[6] == IS_ERROR;
 }
 
-int php_static_globals(const struct memory *memory, uint64_t bss_addr, uint64_t bytes, __u64 *ret_addr)
+int php_static_globals(const struct memory *memory, uint64_t bss_addr, uint64_t bytes,
+		       __u64 *ret_addr)
 {
 	uint64_t words[512], end = bss_addr + EP_MIN(bytes, BSS_BYTES);
 
@@ -167,8 +178,8 @@ int php_static_globals(const struct memory *memory, uint64_t bss_addr, uint64_t 
 		for (size_t i = 0; i + 1 < n; i++) {
 			uint64_t limit = at + 8 * i, globals = limit - CACHE_LIMIT;
 
-			if (words[i] != limit || words[i + 1] < globals + CACHE || words[i + 1] > limit ||
-			    !are_globals(memory, globals))
+			if (words[i] != limit || words[i + 1] < globals + CACHE ||
+			    words[i + 1] > limit || !are_globals(memory, globals))
 				continue;
 			*ret_addr = globals;
 			return 0;

@@ -26,9 +26,8 @@
 struct instance {
 	struct attach process;
 	const struct py_executable *exe;
-	struct names_cache *cache;
+	struct py_namer namer;
 	struct py_state state;
-	struct py_code_layout code_layout; /* with what the process adds to the file's */
 };
 
 /* --- what BPF gets to know -------------------------------------------------------------------- */
@@ -105,8 +104,8 @@ static int fill_state(struct instance *inst)
 	state->holder_addr = attach_addr(&inst->process, exe->holder_va);
 	state->interpreters_addr = attach_addr(&inst->process, exe->interpreters_va);
 	state->code_type = attach_addr(&inst->process, exe->code_type_va);
-	inst->code_layout = offsets->code;
-	inst->code_layout.code_type_addr = state->code_type;
+	inst->namer.layout = offsets->code;
+	inst->namer.layout.code_type_addr = state->code_type;
 	state->flags = (offsets->cframe_frame != PY_NONE ? PY_CFRAME : 0) |
 		       (offsets->frame_copy != PY_NONE ? PY_BYTECODE_COPIES : 0);
 	state->interp_next = offsets->interp_next;
@@ -240,23 +239,13 @@ static int set_ranges(void *instance)
 			   &anonymous, inst->state.jit != PY_JIT_NONE);
 }
 
-static int refuse(void *instance)
-{
-	const struct instance *inst = instance;
-	const struct py_layout *offsets = &inst->exe->layout;
-
-	return attach_refuse(&inst->process, NULL, "the structures of CPython %u.%u%s are",
-			     offsets->version >> 8, offsets->version & 0xff,
-			     offsets->free_threaded ? " (free-threaded)" : "");
-}
-
 static const struct attach_language language = {
 	.plugin = "python",
 	.frames = "Python",
+	.runtime = "CPython",
 	.prove = prove,
 	.find_paths = find_paths,
 	.set_ranges = set_ranges,
-	.refuse = refuse,
 	.state_off = offsetof(struct instance, state),
 	.state_bytes = sizeof(struct py_state),
 	.max_doubts = 3, /* one that is just being torn down is not refused for ever */
@@ -266,7 +255,7 @@ void py_detach(void *instance)
 {
 	struct instance *inst = instance;
 
-	names_cache_free(inst->cache);
+	py_namer_fini(&inst->namer);
 	free(inst);
 }
 
@@ -279,12 +268,17 @@ int py_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (!inst)
 		return -ENOMEM;
 	inst->exe = exe;
+	inst->process.major = (uint16_t)(exe->layout.version >> 8);
+	inst->process.minor = exe->layout.version & 0xff;
+	inst->process.variant = exe->layout.free_threaded ? " (free-threaded)" : NULL;
 	/* Versions that were seen are walked before anything runs in them. */
 	inst->process.is_certain =
 		exe->layout.version <= NEWEST_KNOWN && !exe->layout.free_threaded;
-	r = py_names_cache_new(&inst->cache);
+	inst->namer.host = exe->host;
+	inst->namer.memory = (struct memory){.read = attach_read, .arg = inst};
+	r = py_namer_init(&inst->namer);
 	if (r == 0 && fill_state(inst) < 0)
-		r = refuse(inst);
+		r = attach_refuse_release(&inst->process);
 	if (r == 0)
 		r = attach_arm(inst);
 	return attach_give(r, inst, py_detach, ret_instance);
@@ -293,26 +287,11 @@ int py_attach(void *executable, struct ep_target *target, void **ret_instance)
 int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
 {
 	struct instance *inst = instance;
-	const struct ep_unwinder_host *host = inst->exe->host;
-	uint64_t code = frame->words[0];
-	uint32_t instruction = (uint32_t)frame->words[1];
 	int r;
 
 	attach_prove_aside(inst);
-	if (frame->n_words == 1) {
-		instruction = (uint32_t)(code >> PY_INSTRUCTION_SHIFT);
-		code &= PY_ADDRESS_MASK;
-	}
-	if (frame->n_words < 1)
-		return -EBADMSG;
-	if (frame->words[0] == PY_FRAME_CLEANUP) {
-		struct ep_name name = {.size = sizeof(name), .function = "<frame cleanup>"};
-
-		return host->add_name(names, &name);
-	}
-	r = py_names_add(inst->cache, host, inst->process.target, &inst->code_layout, code,
-			      frame->aux, instruction, names);
+	r = py_names_add(&inst->namer, frame, names);
 	if (r == EP_FRAME_GONE)
-		host->count(inst->process.target, PY_COUNT_CODE_GONE, 1);
+		inst->exe->host->count(inst->process.target, PY_COUNT_CODE_GONE, 1);
 	return r;
 }

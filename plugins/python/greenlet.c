@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From 2.0.0 on the module is C++ and its classes' functions are dynamic symbols (2.0.2
- * src/greenlet/greenlet.cpp, 3.0.0 to 3.5.3 src/greenlet/TUserGreenlet.cpp): g_initialstub switches, and
- * calls inner_bootstrap in the new greenlet alone.
+ * src/greenlet/greenlet.cpp, 3.0.0 to 3.5.3 src/greenlet/TUserGreenlet.cpp): g_initialstub
+ * switches, and calls inner_bootstrap in the new greenlet alone.
  *
  * Before, it is C, and one static function does both (0.4.17 greenlet.c, 1.1.3
  * src/greenlet/greenlet.c: g_initialstub):
@@ -16,8 +16,8 @@
  *		Py_FatalError("greenlets cannot continue");	to here: it does not return
  *	}
  *
- * The text tells which function it is, and the only store of 1 where the greenlet's part begins; what can be
- * reached from there is that part.
+ * The text tells which function it is, and the only store of 1 where the greenlet's part begins;
+ * what can be reached from there is that part.
  */
 #include "plugins/python/greenlet.h"
 #include "core/base/util.h"
@@ -148,7 +148,8 @@ static void reach_run(struct reach *reach, size_t off)
 
 		memset(reach->is_code + at, true, insn->bytes);
 		if (insn->bytes == LEA_BYTES)
-			says_words |= lea_address(reach->code->bytes + at, reach->code->va + at) == reach->words_va;
+			says_words |= lea_address(reach->code->bytes + at, reach->code->va + at) ==
+				      reach->words_va;
 		if ((insn->kind == X86_JUMP || insn->kind == X86_BRANCH) && insn->has_target)
 			reach_add(reach, x86_target(&reading) - reach->code->va);
 		if (insn->kind == X86_JUMP || insn->kind == X86_RETURN || insn->kind == X86_TRAP ||
@@ -220,7 +221,8 @@ static void find_stub(const struct ep_unwinder_host *host, const struct ep_file 
 /* A module's file is called as the module is, or Python would not find it. */
 static bool is_called_greenlet(const struct ep_unwinder_host *host, const struct ep_file *file)
 {
-	const char *path = host->file_path(file), *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *path = host->file_path(file), *slash = strrchr(path, '/'),
+		   *name = slash ? slash + 1 : path;
 
 	return strncmp(name + (name[0] == '_'), "greenlet.", strlen("greenlet.")) == 0;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the stacks of greenlets begin: in the extension module greenlet, on which gevent and eventlet
- * are built. All greenlets of a thread run on that thread's stack, in turn: what lies where the next
- * one is going to run is copied away and, when its owner goes on, back.
+ * Where the stacks of greenlets begin: in the extension module greenlet, on which gevent and
+ * eventlet are built. All greenlets of a thread run on that thread's stack, in turn: what lies
+ * where the next one is going to run is copied away and, when its owner goes on, back.
  *
- *	main ─► f ─► g ─► switch ─► g_initialstub ─► inner_bootstrap ─► run ─► ...	the greenlet's first run
- *	main ─► h ─►   (stale)      g_initialstub ─► inner_bootstrap ─► run ─► ...	a later one: g has returned
- *	                                   └ behind this lies what is left of others, or what h has put there
+ *	main ─► f ─► g ─► switch ─► g_initialstub ─► inner_bootstrap ─► run ─► ... first
+ *	main ─► h ─►   (stale)      g_initialstub ─► inner_bootstrap ─► run ─► ... later
+ *	                                   └ after this lies what others, or h, have left
  *
- * So the stack of a greenlet ends at the frame that calls its `run`, as that of a thread ends at its
- * start routine. No code before the first switch is in that frame: until then the stack is the caller's.
+ * So the stack of a greenlet ends at the frame that calls its `run`, as that of a thread ends at
+ * its start routine. No code before the first switch is in that frame: until then the stack is the
+ * caller's.
  */
 #ifndef PY_GREENLET_H
 #define PY_GREENLET_H

@@ -23,8 +23,8 @@
  * _PyRuntime: its globals have symbols of their own.
  */
 /* clang-format off */
-#define ROW(minor, interpreters, holder, key, threads, frame, id, cframe, previous, code, instruction, \
-	    owner, entry, bytes)                                                                   \
+#define ROW(minor, interpreters, holder, key, threads, frame, id, cframe, previous, code,         \
+	    instruction, owner, entry, bytes)                                                      \
 	.version = PY_VERSION(3, minor), .runtime_interpreters = interpreters,                     \
 	.runtime_holder = holder, .runtime_key = key, .interp_next = 0, .interp_threads = threads, \
 	.thread_next = 8, .thread_frame = frame, .thread_id = id, .cframe_frame = cframe,          \
@@ -35,7 +35,7 @@
 static const struct py_layout table[] = {
 	/*    _PyRuntime: interpreters, holder, key; threads
 	 *			    thread: frame, id; cframe
-	 *						   frame: previous, code, instruction, owner, entry, bytes */
+	 *				frame: previous, code, instruction, owner, entry, bytes */
 	{ROW(6,  NONE, NONE, NONE,  8,	24, 152, NONE,	24, 32, 120, NONE, NONE, 128)},
 	{ROW(7,  24,   1480, 1504,  8,	24, 176, NONE,	24, 32, 104, NONE, NONE, 112)},
 	{ROW(8,  32,   1368, 1392,  8,	24, 176, NONE,	24, 32, 104, NONE, NONE, 112)},

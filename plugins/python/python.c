@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/python/python.h"
 #include "plugins/shared/attach/attach.h"
-#include "plugins/shared/descriptor.h"
 
 #include "python_bpf.inc.h"
 #include "python_keep_bpf.inc.h"

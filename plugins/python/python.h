@@ -15,6 +15,7 @@
 #include "plugins/python/layout.h"
 #include "plugins/python/python_shared.h"
 #include "plugins/python/symbolize/names.h"
+#include "plugins/shared/descriptor.h"
 
 #define PY_MAX_CODE_RANGES 8
 
@@ -33,16 +34,10 @@ struct py_executable {
 	uint32_t n_code;
 	uint32_t jit;	    /* enum py_jit: what it may have */
 	bool debug_offsets; /* the offsets are those of the file's own _Py_DebugOffsets */
-	struct py_greenlet greenlet; /* of the extension module alone, which has nothing else of this */
+	struct py_greenlet
+		greenlet; /* of the extension module alone, which has nothing else of this */
 };
 
-int py_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
-	     void **ret_executable);
-int py_describe(void *executable, const struct ep_file *file, struct ep_description *description);
-void py_unload(void *executable);
-
-int py_attach(void *executable, struct ep_target *target, void **ret_instance);
-int py_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
-void py_detach(void *instance);
+DESCRIPTOR_FUNCTIONS(py);
 
 #endif

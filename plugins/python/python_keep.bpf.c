@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the names of a young program's code are made of, as symbolize/names.c reads it: the code object,
- * its qualified name, its file's and its table of lines. Where that table is longer than one piece, as those of
- * functions of some hundred lines are, a frame has its function's first line alone.
+ * What the names of a young program's code are made of, as symbolize/names.c reads it: the code
+ * object, its qualified name, its file's and its table of lines. Where that table is longer than
+ * one piece, as those of functions of some hundred lines are, a frame has its function's first line
+ * alone.
  */
 #include "ebpf-profiler/bpf/keeper.h"
 #include "plugins/python/python_shared.h"
@@ -11,7 +12,8 @@ EP_KEEPER();
 
 #define PY_KEEP_FRAMES 96
 
-/* Bytes of a str that are read at once, nearly always all of it; and at most. Not less than its head. */
+/* Bytes of a str that are read at once, nearly always all of it; and at most. Not less than its
+ * head. */
 #define PY_NAME_BYTES	 96
 #define PY_PATH_BYTES	 128
 #define PY_STR_MAX_BYTES 320
@@ -23,7 +25,8 @@ _Static_assert(PY_CODE_BYTES + 2 * PY_STR_MAX_BYTES + EP_KEPT_PIECE_BYTES +
 static __always_inline __u64 str_bytes(const struct py_state *state, const __u8 *str)
 {
 	__u64 length = *(const __u64 *)(str + (state->str_length & 0x38));
-	__u32 bits = *(const __u32 *)(str + (state->str_state & 0x3c)) >> (state->str_kind_shift & 31);
+	__u32 bits =
+		*(const __u32 *)(str + (state->str_state & 0x3c)) >> (state->str_kind_shift & 31);
 	__u64 data = bits & 16 ? state->str_ascii_data : state->str_compact_data;
 
 	if (length > PY_STR_MAX_BYTES)
@@ -41,10 +44,12 @@ static __always_inline void keep_str(const struct py_state *state, struct ep_kee
 		return;
 	bytes = str_bytes(state, str);
 	if (bytes > at_once)
-		ep_keep_longer(keep, addr, at_once, bytes < PY_STR_MAX_BYTES ? bytes : PY_STR_MAX_BYTES);
+		ep_keep_longer(keep, addr, at_once,
+			       bytes < PY_STR_MAX_BYTES ? bytes : PY_STR_MAX_BYTES);
 }
 
-static __always_inline void keep_lines(const struct py_state *state, struct ep_keep *keep, __u64 addr)
+static __always_inline void keep_lines(const struct py_state *state, struct ep_keep *keep,
+				       __u64 addr)
 {
 	const __u8 *lines = ep_keep_memory(keep, addr, PY_LINES_BYTES);
 	__u64 bytes;
@@ -56,7 +61,8 @@ static __always_inline void keep_lines(const struct py_state *state, struct ep_k
 		ep_keep_longer(keep, addr, PY_LINES_BYTES, bytes);
 }
 
-static __always_inline void keep_code(const struct py_state *state, struct ep_keep *keep, __u64 code)
+static __always_inline void keep_code(const struct py_state *state, struct ep_keep *keep,
+				      __u64 code)
 {
 	__u64 bytes = state->head_bytes;
 	const __u8 *head;

@@ -144,8 +144,8 @@ static __always_inline bool has_others(const struct py_state *state, struct py_s
 		s->phase = PY_PHASE_SEARCH;
 		return true;
 	}
-	if (!state->interpreters_addr || !ep_read_word(state->interpreters_addr, &interp) || !interp ||
-	    !ep_read_word(interp + state->interp_next, &next) || !next)
+	if (!state->interpreters_addr || !ep_read_word(state->interpreters_addr, &interp) ||
+	    !interp || !ep_read_word(interp + state->interp_next, &next) || !next)
 		return false;
 	s->others = 1;
 	begin_search(state, s);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process. The offsets are those of the release; whether they hold is asked of each process: the
- * class that rb_cObject points to is named "Object", and the frames of the main thread lie in the VM's
- * stack, each with its pc in the code of its iseq.
+ * class that rb_cObject points to is named "Object", and the frames of the main thread lie in the
+ * VM's stack, each with its pc in the code of its iseq.
  *
- * Most is known from the file, so a process is armed at once: BPF looks itself whether frames lie in
- * the stack until user space has seen it (ruby_state.unproven).
+ * Most is known from the file, so a process is armed at once: BPF looks itself whether frames lie
+ * in the stack until user space has seen it (ruby_state.unproven).
  */
 #include "plugins/ruby/ruby.h"
 #include "plugins/ruby/symbolize/names.h"
@@ -27,7 +27,7 @@ struct instance {
 	bool has_jit; /* it has memory where a JIT's code may be */
 };
 
-/* --- what the file says ---------------------------------------------------------------------------- */
+/* --- what the file says ----------------------------------------------------------------------- */
 
 /* In the process, of a variable that the file's code names directly or by the loader's table. */
 static uint64_t find_variable(const struct instance *inst, uint64_t va, bool in_got)
@@ -100,7 +100,7 @@ static int find_path(void *instance)
 	return r == -ENODATA ? EP_NOT_YET : r;
 }
 
-/* --- does the layout hold? ---------------------------------------------------------------------- */
+/* --- does the layout hold? -------------------------------------------------------------------- */
 
 /* A thread's ec is the pointer in it that points back to it. */
 static uint64_t find_thread_context(struct instance *inst, uint64_t thread)
@@ -111,7 +111,8 @@ static uint64_t find_thread_context(struct instance *inst, uint64_t thread)
 	if (!thread || attach_read(inst, thread, words, sizeof(words)) < 0)
 		return 0;
 	for (uint32_t i = 0; i < THREAD_WORDS; i++) {
-		if (words[i] && words[i] % 8 == 0 && attach_word(&inst->process, words[i] + off) == thread)
+		if (words[i] && words[i] % 8 == 0 &&
+		    attach_word(&inst->process, words[i] + off) == thread)
 			return words[i];
 	}
 	return 0;
@@ -125,8 +126,10 @@ static uint64_t find_context(struct instance *inst)
 
 	if (inst->state.ec_addr)
 		return attach_word(&inst->process, inst->state.ec_addr);
-	ractor = attach_word(&inst->process, find_variable(inst, main->ractor_va, main->ractor_in_got));
-	return find_thread_context(inst, ractor ? attach_word(&inst->process, ractor + main->thread_off) : 0);
+	ractor = attach_word(&inst->process,
+			     find_variable(inst, main->ractor_va, main->ractor_in_got));
+	return find_thread_context(
+		inst, ractor ? attach_word(&inst->process, ractor + main->thread_off) : 0);
 }
 
 /* Its pc is in the code of its iseq; true also of what is no frame of Ruby. */
@@ -189,20 +192,11 @@ static int prove(void *instance)
 	return r;
 }
 
-/* --- operations --------------------------------------------------------------------------------- */
-
-static int refuse(void *instance)
-{
-	const struct instance *inst = instance;
-	uint32_t release = inst->exe->layout.release;
-
-	return attach_refuse(&inst->process, NULL, "the structures of Ruby %u.%u are", release / 100,
-			     release % 100);
-}
+/* --- operations ------------------------------------------------------------------------------- */
 
 /*
- * A JIT's code. That of MJIT (to 3.2) is in libraries with unwind rules. While there is no memory for it, code
- * that nobody knows yet is that of a library, which is about to be known.
+ * A JIT's code. That of MJIT (to 3.2) is in libraries with unwind rules. While there is no memory
+ * for it, code that nobody knows yet is that of a library, which is about to be known.
  */
 static int set_ranges(void *instance)
 {
@@ -218,10 +212,10 @@ static int set_ranges(void *instance)
 static const struct attach_language language = {
 	.plugin = "ruby",
 	.frames = "Ruby",
+	.runtime = "Ruby",
 	.prove = prove,
 	.find_paths = find_path,
 	.set_ranges = set_ranges,
-	.refuse = refuse,
 	.state_off = offsetof(struct instance, state),
 	.state_bytes = sizeof(struct ruby_state),
 	.max_doubts = 64, /* a frame that is being made, on a slow machine */
@@ -244,6 +238,8 @@ int ruby_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (!inst)
 		return -ENOMEM;
 	inst->exe = exe;
+	inst->process.major = (uint16_t)(exe->layout.release / 100);
+	inst->process.minor = exe->layout.release % 100;
 	inst->process.is_certain = exe->layout.release <= RUBY_NEWEST_KNOWN;
 	fill_state(inst);
 	fill_namer(inst);

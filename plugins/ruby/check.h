@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * The check of a frame: 40 bits that tell its body and its method entry from what was later put at
- * their addresses. The BPF program takes it when it meets the frame, the symbolizer when it reads the
- * names. If they differ, what the frame ran is gone.
+ * their addresses. The BPF program takes it when it meets the frame, the symbolizer when it reads
+ * the names. If they differ, what the frame ran is gone.
  *
- * Of a body: its type, sizes, tables and place. Of an entry: the definition's number (method_serial),
- * which is never used again, and its names. None of these change while they live, nor when
- * compaction moves objects.
+ * Of a body: its type, sizes, tables and place. Of an entry: the definition's number
+ * (method_serial), which is never used again, and its names. None of these change while they live,
+ * nor when compaction moves objects.
  *
- *	check = ruby_check_frame(ruby_check_body(words, info), ruby_check_entry(called, original, serial))
+ *	check = ruby_check_frame(ruby_check_body(words, info), ruby_check_entry(called, original,
+ *	serial))
  *
  * What a frame has not counts as 0: ruby_check_frame(0, entry), ruby_check_frame(body, 0).
  */
@@ -22,8 +23,9 @@
 #define RUBY_HALF_CHECK 20 /* bits */
 #define RUBY_HALF_MASK	((1ull << RUBY_HALF_CHECK) - 1)
 
-/* rb_iseq_constant_body from its start on, in words: type and iseq_size, iseq_encoded; from first_lineno
- * (location.first_lineno, 64 + 24) to insns_info.body, which is word `info`, 14 or 15. */
+/* rb_iseq_constant_body from its start on, in words: type and iseq_size, iseq_encoded; from
+ * first_lineno (location.first_lineno, 64 + 24) to insns_info.body, which is word `info`, 14 or
+ * 15. */
 #define RUBY_BODY_LINENO 11
 #define RUBY_BODY_INFO	 15
 
@@ -38,9 +40,10 @@ static inline __attribute__((always_inline)) __u64 ruby_check_body(const __u64 *
 	return hash;
 }
 
-/* called_id of the entry; original_id and method_serial of its definition, without one its address. */
-static inline __attribute__((always_inline)) __u64 ruby_check_entry(__u64 called_id, __u64 original_id,
-								    __u64 serial)
+/* called_id of the entry; original_id and method_serial of its definition, without one its
+ * address. */
+static inline __attribute__((always_inline)) __u64 ruby_check_entry(__u64 called_id,
+								    __u64 original_id, __u64 serial)
 {
 	return check_mix(check_mix(check_mix(2, called_id), original_id), serial);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What machine code of exported functions tells: offsets in the VM and in threads differ by patch release
- * and by build, and these functions do little more than use them. As gcc 6 to 14 make them of 2.5 to 3.4:
+ * What machine code of exported functions tells: offsets in the VM and in threads differ by patch
+ * release and by build, and these functions do little more than use them. As gcc 6 to 14 make them
+ * of 2.5 to 3.4:
  *
  *	rb_thread_current	mov EC,%rax; mov 0x30(%rax),%rax; mov 0x10(%rax),%rax
  *	rb_during_gc		mov VM@GOT(%rip),%rax | lea VM(%rip),%rax; mov (%rax),%rax
  *				mov 0x458(%rax),%rax; movzbl 0x10(%rax),%eax; shr $5,%al
- *	rb_thread_main		the same of the main ractor; mov 0x188(%rax),%rax: its thread (3.0 on)
+ *	rb_thread_main		the same of the main ractor; mov 0x188(%rax),%rax: its thread (3.0
+ *				on)
  *	ruby_thread_has_gvl_p	cmpq $0,0xa8(%rax)
  *	rb_id2str		cmp $0xa9,%rdi; ... jmp to what has: cmp %edi,SYMBOLS(%rip)
  *	rb_iseq_eval, _main	jmp rb_vm_exec
@@ -46,7 +48,8 @@ static bool read_vm(struct x86_reading *reading, struct ruby_collector *found)
 		found->vm_va = x86_relative(reading, 2);
 		if (!x86_reading_next(reading))
 			return false;
-		found->vm_in_got = is_load && reading->wide && x86_is_member(reading, 1, 0x8b, &off) && !off;
+		found->vm_in_got =
+			is_load && reading->wide && x86_is_member(reading, 1, 0x8b, &off) && !off;
 		return true;
 	}
 	return false;
@@ -63,7 +66,8 @@ static bool read_flag(struct x86_reading *reading, struct ruby_collector *found)
 
 		if (reading->wide && x86_is_member(reading, 1, 0x8b, &off) && off) {
 			found->objspace_off = off;
-		} else if (x86_is_member(reading, 1, 0x8b, &off) || (bytes[0] == 0x0f && x86_is_member(reading, 2, 0xb6, &off))) {
+		} else if (x86_is_member(reading, 1, 0x8b, &off) ||
+			   (bytes[0] == 0x0f && x86_is_member(reading, 2, 0xb6, &off))) {
 			found->flag_off = off;
 			loaded = found->objspace_off && off;
 		} else if (loaded && reading->n == 3 && (bytes[0] == 0xc0 || bytes[0] == 0xc1) &&
@@ -109,8 +113,8 @@ int ruby_code_blocking(const struct x86_code *code, uint32_t *ret_off)
 	uint32_t off;
 
 	while (x86_reading_next(&reading) && reading.insn.kind != X86_RETURN) {
-		if (reading.wide && reading.n == 7 && (reading.bytes[1] & 0x38) == 0x38 && !reading.bytes[6] &&
-		    x86_is_member(&reading, 1, 0x83, &off) && off) {
+		if (reading.wide && reading.n == 7 && (reading.bytes[1] & 0x38) == 0x38 &&
+		    !reading.bytes[6] && x86_is_member(&reading, 1, 0x83, &off) && off) {
 			*ret_off = off;
 			return 0;
 		}
@@ -129,8 +133,10 @@ int ruby_code_symbols(const struct x86_code *code, struct ruby_symbols *symbols)
 		if (!symbols->last_op_id && reading.wide &&
 		    ((reading.n == 5 && bytes[0] == 0x3d) ||
 		     (reading.n == 6 && bytes[0] == 0x81 && (bytes[1] & 0xf8) == 0xf8)))
-			memcpy(&symbols->last_op_id, bytes + reading.n - 4, sizeof(symbols->last_op_id));
-		if (!reading.wide && (x86_is_relative(&reading, 0x39) || x86_is_relative(&reading, 0x3b))) {
+			memcpy(&symbols->last_op_id, bytes + reading.n - 4,
+			       sizeof(symbols->last_op_id));
+		if (!reading.wide &&
+		    (x86_is_relative(&reading, 0x39) || x86_is_relative(&reading, 0x3b))) {
 			symbols->va = x86_relative(&reading, 2);
 			return 0;
 		}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Read in the internal headers of 2.5.0 to 4.0.6 (vm_core.h, iseq.h, method.h, internal/class.h), and seen
- * in processes of 2.7.4, 3.1.2, 3.1.7, 3.3.8 and 3.4.11. Each row holds from its release on.
+ * Read in the internal headers of 2.5.0 to 4.0.6 (vm_core.h, iseq.h, method.h, internal/class.h),
+ * and seen in processes of 2.7.4, 3.1.2, 3.1.7, 3.3.8 and 3.4.11. Each row holds from its release
+ * on.
  */
 #include "plugins/ruby/layout.h"
 
@@ -9,8 +10,8 @@
 #include "plugins/ruby/ruby_shared.h"
 #include "plugins/shared/release.h"
 
-/* vm_core.h, rb_control_frame_t: size, jit_return. Before bp (2.6) it has five members and pc; jit_return
- * is from 3.1 on, bp until 3.2. */
+/* vm_core.h, rb_control_frame_t: size, jit_return. Before bp (2.6) it has five members and pc;
+ * jit_return is from 3.1 on, bp until 3.2. */
 static const struct {
 	uint32_t release;
 	struct ruby_frame_layout frame;
@@ -21,8 +22,8 @@ static const struct {
 	{RUBY_RELEASE(3, 3), {56, 48}},
 };
 
-/* vm_core.h, rb_iseq_constant_body: insns_info.body, .size, .succ_index_table, parent_iseq, local_iseq;
- * iseq.h, iseq_insn_info_entry: size, line_no. */
+/* vm_core.h, rb_iseq_constant_body: insns_info.body, .size, .succ_index_table, parent_iseq,
+ * local_iseq; iseq.h, iseq_insn_info_entry: size, line_no. */
 static const struct {
 	uint32_t release;
 	struct ruby_body_layout body;
@@ -43,8 +44,10 @@ static const struct {
 	{RUBY_RELEASE(2, 5), {.ext = 24, .ext_is_pointer = true, .iv_table = 8, .singleton = 12}},
 	/* Variables are in shapes: no field has the name. */
 	{RUBY_RELEASE(3, 2), {.ext = 24, .ext_is_pointer = true, .singleton = 12}},
-	{RUBY_RELEASE(3, 3), {.ext = 32, .classpath = 120, .permanent = 117, .attached = 96, .singleton = 12}},
-	{RUBY_RELEASE(3, 4), {.ext = 32, .classpath = 120, .permanent = 117, .attached = 96, .singleton = 13}},
+	{RUBY_RELEASE(3, 3),
+	 {.ext = 32, .classpath = 120, .permanent = 117, .attached = 96, .singleton = 12}},
+	{RUBY_RELEASE(3, 4),
+	 {.ext = 32, .classpath = 120, .permanent = 117, .attached = 96, .singleton = 13}},
 	{RUBY_RELEASE(4, 0), {.ext = 24, .classpath = 128, .attached = 112, .singleton = 13}},
 };
 

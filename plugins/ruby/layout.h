@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What differs between the releases of Ruby. Offsets are bytes; x86-64; 0: there is none. What is the
- * same in all of 2.5 to 4.0 stands where it is used.
+ * What differs between the releases of Ruby. Offsets are bytes; x86-64; 0: there is none. What is
+ * the same in all of 2.5 to 4.0 stands where it is used.
  */
 #ifndef RUBY_LAYOUT_H
 #define RUBY_LAYOUT_H
@@ -18,7 +18,8 @@ struct ruby_frame_layout {
 	uint32_t bytes, jit_return;
 };
 
-/* rb_iseq_constant_body (vm_core.h) and its table of lines (iseq.h: struct iseq_insn_info_entry). */
+/* rb_iseq_constant_body (vm_core.h) and its table of lines (iseq.h: struct
+ * iseq_insn_info_entry). */
 struct ruby_body_layout {
 	uint32_t info, info_size;      /* insns_info.body, .size */
 	uint32_t succ;		       /* insns_info.succ_index_table; 0: .positions, at info + 8 */
@@ -30,7 +31,7 @@ struct ruby_body_layout {
 struct ruby_class_layout {
 	uint32_t ext;	      /* the classext: a part of the class, */
 	bool ext_is_pointer;  /* or a pointer to it */
-	uint32_t iv_table;    /* in it: st_table of variables, with __classpath__ and __attached__ */
+	uint32_t iv_table; /* in it: st_table of variables, with __classpath__ and __attached__ */
 	uint32_t classpath;   /* in it: the name's string */
 	uint32_t permanent;   /* in it: the byte with permanent_classpath in bit 0; 0: not known */
 	uint32_t attached;    /* in it: of a singleton class its object */
@@ -43,7 +44,8 @@ struct ruby_layout {
 	struct ruby_body_layout body;
 	struct ruby_class_layout class;
 	bool lineno_is_value;  /* location.first_lineno: a Fixnum, else an int */
-	bool string_in_flags;  /* an embedded string: length in bits 14 to 18, bytes at 16; else 16 and 24 */
+	bool string_in_flags;  /* an embedded string: length in bits 14 to 18, bytes at 16; else 16
+				  and 24 */
 	uint32_t moved;	       /* where an object that was moved (T_MOVED) says its new address */
 	uint32_t def_serial;   /* rb_method_definition_struct: method_serial */
 	uint32_t thread_id;    /* rb_thread_t: thread_id, where the ec is a global */

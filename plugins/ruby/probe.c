@@ -18,14 +18,16 @@ static int find_layout(struct ruby_executable *exe, const struct ep_file *file)
 	unsigned major, minor;
 
 	/* The shortest has five bytes and its NUL. */
-	if (!va || exe->host->file_read(file, va, text, 6) < 0 || sscanf(text, "%2u.%2u", &major, &minor) != 2)
+	if (!va || exe->host->file_read(file, va, text, 6) < 0 ||
+	    sscanf(text, "%2u.%2u", &major, &minor) != 2)
 		return -ENODATA;
 	return ruby_layout_find(major, minor, &exe->layout) ? 0 : -ENOTSUP;
 }
 
-/* --- what runs Ruby ------------------------------------------------------------------------------- */
+/* --- what runs Ruby --------------------------------------------------------------------------- */
 
-/* Hidden from 3.3 on: where rb_iseq_eval and rb_iseq_eval_main both jump to, and nowhere else do. */
+/* Hidden from 3.3 on: where rb_iseq_eval and rb_iseq_eval_main both jump to, and nowhere else
+ * do. */
 static uint64_t find_hidden_exec(const struct ruby_executable *exe, const struct ep_file *file)
 {
 	uint64_t main[MAX_JUMPS], eval[MAX_JUMPS];
@@ -65,7 +67,7 @@ static int find_exec(struct ruby_executable *exe, const struct ep_file *file)
 	return 0;
 }
 
-/* --- where its globals are --------------------------------------------------------------------------- */
+/* --- where its globals are -------------------------------------------------------------------- */
 
 /* The ec: a global to 2.7, a thread variable from 3.0 on, which rb_errinfo reads first. */
 static int find_context(struct ruby_executable *exe, const struct ep_file *file)
@@ -90,7 +92,8 @@ static void find_main_thread(struct ruby_executable *exe, const struct ep_file *
 {
 	struct x86_code code;
 
-	if (!exe->ec_va && exe->thread_off && x86_code_named(exe->host, file, "rb_thread_main", &code) == 0)
+	if (!exe->ec_va && exe->thread_off &&
+	    x86_code_named(exe->host, file, "rb_thread_main", &code) == 0)
 		(void)ruby_code_main_thread(&code, &exe->main);
 }
 
@@ -99,7 +102,8 @@ static void find_collector(struct ruby_executable *exe, const struct ep_file *fi
 {
 	struct x86_code code;
 
-	if (!exe->thread_off || x86_code_named(exe->host, file, "ruby_thread_has_gvl_p", &code) < 0 ||
+	if (!exe->thread_off ||
+	    x86_code_named(exe->host, file, "ruby_thread_has_gvl_p", &code) < 0 ||
 	    ruby_code_blocking(&code, &exe->blocking_off) < 0 ||
 	    x86_code_named(exe->host, file, "rb_during_gc", &code) < 0)
 		return;
@@ -114,7 +118,8 @@ static void find_symbols(struct ruby_executable *exe, const struct ep_file *file
 	if (x86_code_named(exe->host, file, "rb_id2str", &code) < 0)
 		return;
 	if (ruby_code_symbols(&code, &symbols) < 0 &&
-	    (x86_code_read(exe->host, file, symbols.jump_va, &code) < 0 || ruby_code_symbols(&code, &symbols) < 0))
+	    (x86_code_read(exe->host, file, symbols.jump_va, &code) < 0 ||
+	     ruby_code_symbols(&code, &symbols) < 0))
 		return;
 	exe->last_op_id = symbols.last_op_id;
 	exe->symbols_va = symbols.last_op_id ? symbols.va : 0;
@@ -123,8 +128,8 @@ static void find_symbols(struct ruby_executable *exe, const struct ep_file *file
 #define MAX_LAUNCHER_NAMES 4096 /* bytes of .dynstr: ruby's are 400 */
 
 /*
- * The program `ruby`, whose runtime is libruby: it calls ruby_run_node (main.c of 2.5 to 4.0). Only small files
- * are looked into.
+ * The program `ruby`, whose runtime is libruby: it calls ruby_run_node (main.c of 2.5 to 4.0). Only
+ * small files are looked into.
  */
 static bool is_launcher(const struct ruby_executable *exe, const struct ep_file *file)
 {
@@ -132,7 +137,8 @@ static bool is_launcher(const struct ruby_executable *exe, const struct ep_file 
 	char names[MAX_LAUNCHER_NAMES];
 	struct ep_symbol section;
 
-	return exe->host->file_section(file, ".dynstr", &section) == 0 && section.bytes <= sizeof(names) &&
+	return exe->host->file_section(file, ".dynstr", &section) == 0 &&
+	       section.bytes <= sizeof(names) &&
 	       exe->host->file_read(file, section.va, names, section.bytes) == 0 &&
 	       memmem(names, section.bytes, name, sizeof(name));
 }
@@ -161,7 +167,8 @@ static int probe(void *executable, const struct ep_file *file)
 	return 0;
 }
 
-int ruby_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
+int ruby_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
+	       void **ret_executable)
 {
 	return file_probe(host, file, sizeof(struct ruby_executable), probe, ret_executable);
 }
@@ -174,7 +181,8 @@ int ruby_describe(void *executable, const struct ep_file *file, struct ep_descri
 
 	(void)file;
 	for (uint32_t i = 0; i < exe->n_code && r == 0 && !exe->exec_has_symbol; i++)
-		r = exe->host->add_symbol(description, &exe->code[i], i ? "rb_vm_exec.cold" : "rb_vm_exec");
+		r = exe->host->add_symbol(description, &exe->code[i],
+					  i ? "rb_vm_exec.cold" : "rb_vm_exec");
 	return r;
 }
 

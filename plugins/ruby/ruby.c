@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/ruby/ruby.h"
-#include "plugins/shared/descriptor.h"
 
 #include "ruby_bpf.inc.h"
 #include "ruby_keep_bpf.inc.h"

@@ -17,6 +17,7 @@
 #include "plugins/ruby/layout.h"
 #include "plugins/ruby/ruby_shared.h"
 #include "plugins/ruby/symbolize/names.h"
+#include "plugins/shared/descriptor.h"
 
 #define RUBY_MAX_CODE 16
 
@@ -41,13 +42,6 @@ struct ruby_executable {
 	uint32_t n_code;
 };
 
-int ruby_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable);
-int ruby_describe(void *executable, const struct ep_file *file, struct ep_description *description);
-void ruby_unload(void *executable);
-
-int ruby_attach(void *executable, struct ep_target *target, void **ret_instance);
-int ruby_refresh(void *instance);
-int ruby_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
-void ruby_detach(void *instance);
+DESCRIPTOR_FUNCTIONS(ruby);
 
 #endif

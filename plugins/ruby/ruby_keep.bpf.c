@@ -7,10 +7,10 @@
  *	       │                     ├─► path, or an array ─► real path
  *	       │                     └─► table of lines
  *	       └─► method entry ─┬─► definition ─► (a method in C) table of IDs ─► name
- *	                         └─► class ─► (an included module) class ─► (a singleton class) object ─► name
+ *	                         └─► class ─► (an included module) class ─► singleton ─► name
  *
- * All that a frame needs is sent with it, once more if it was sent with another one: the collector frees
- * code and its names apart, and puts others at their addresses (EP_BPF_KEEPS_WHOLE).
+ * All that a frame needs is sent with it, once more if it was sent with another one: the collector
+ * frees code and its names apart, and puts others at their addresses (EP_BPF_KEEPS_WHOLE).
  *
  * Not kept are lines behind the first RUBY_KEPT_LINES bytes of a table, texts of more than
  * RUBY_KEPT_TEXT bytes, and what compaction has moved a moment ago.
@@ -80,7 +80,7 @@ static __always_inline __u64 keep_word(const struct ruby_keeping *k, __u64 addr)
 	return piece ? ep_kept_word(piece, 0) : 0;
 }
 
-/* --- objects -------------------------------------------------------------------------------------- */
+/* --- objects ---------------------------------------------------------------------------------- */
 
 /* `string`: its head, and its bytes where they are not in it. Another object: `array`. */
 static __always_inline void keep_string(const struct ruby_keeping *k)
@@ -107,7 +107,8 @@ static __always_inline void keep_string(const struct ruby_keeping *k)
 		ep_keep_memory(k->keep, addr, bytes);
 }
 
-/* The path of what is no string: the array of a path and the real path, which is nil for what is in no file. */
+/* The path of what is no string: the array of a path and the real path, which is nil for what is in
+ * no file. */
 static __always_inline void keep_path(const struct ruby_keeping *k)
 {
 	const __u8 *head = k->s->array ? ep_keep_memory(k->keep, k->s->array, ARRAY_BYTES) : NULL;
@@ -128,14 +129,16 @@ static __always_inline __u64 keep_element(const struct ruby_keeping *k, __u64 ar
 
 	if (!head)
 		return 0;
-	elements = ep_pick(ep_is_set(ep_kept_word(head, 0) & EMBED), array + 16, ep_kept_word(head, 32));
+	elements = ep_pick(ep_is_set(ep_kept_word(head, 0) & EMBED), array + 16,
+			   ep_kept_word(head, 32));
 	return keep_word(k, elements + 8 * i);
 }
 
 /* The name of a method in C. */
 static __always_inline void keep_id(const struct ruby_keeping *k)
 {
-	__u64 id = k->s->id, serial = ep_pick((k->state->last_op_id - id) >> 63, id >> 4, id), units;
+	__u64 id = k->s->id, serial = ep_pick((k->state->last_op_id - id) >> 63, id >> 4, id),
+	      units;
 	const __u8 *symbols = id ? ep_keep_memory(k->keep, k->state->symbols_addr, 24) : NULL;
 
 	if (!symbols)
@@ -147,7 +150,7 @@ static __always_inline void keep_id(const struct ruby_keeping *k)
 	keep_string(k);
 }
 
-/* --- classes -------------------------------------------------------------------------------------- */
+/* --- classes ---------------------------------------------------------------------------------- */
 
 /* To 3.1 names and objects are among the variables of a class, the first ones. */
 static __always_inline void keep_variables(const struct ruby_keeping *k, __u64 ext)
@@ -166,13 +169,16 @@ static __always_inline void keep_variables(const struct ruby_keeping *k, __u64 e
 			       count * VARIABLE_BYTES);
 	if (!words)
 		return;
-	/* Behind the last one is what was kept before: at worst something that nobody asks for is kept. */
+	/* Behind the last one is what was kept before: at worst something that nobody asks for is
+	 * kept. */
 #pragma unroll
 	for (__u32 i = 0; i < FIRST_VARIABLES; i++) {
 		is = ep_is_same(ep_kept_word(words, i * VARIABLE_BYTES + 8), k->state->path_id);
-		k->s->string = ep_pick(is, ep_kept_word(words, i * VARIABLE_BYTES + 16), k->s->string);
+		k->s->string =
+			ep_pick(is, ep_kept_word(words, i * VARIABLE_BYTES + 16), k->s->string);
 		is = ep_is_same(ep_kept_word(words, i * VARIABLE_BYTES + 8), k->state->attached_id);
-		k->s->object = ep_pick(is, ep_kept_word(words, i * VARIABLE_BYTES + 16), k->s->object);
+		k->s->object =
+			ep_pick(is, ep_kept_word(words, i * VARIABLE_BYTES + 16), k->s->object);
 	}
 }
 
@@ -188,7 +194,8 @@ static __always_inline bool keep_class(const struct ruby_keeping *k)
 	if (!head)
 		return true;
 	type = ep_kept_word(head, 0);
-	singleton = type >> (k->state->class_singleton & 31) & ep_is_same(type & TYPE_MASK, TYPE_CLASS) & 1;
+	singleton = type >> (k->state->class_singleton & 31) &
+		    ep_is_same(type & TYPE_MASK, TYPE_CLASS) & 1;
 	type &= TYPE_MASK;
 	klass = ep_kept_word(head, CLASS_KLASS);
 	ext = ep_kept_word(head, k->state->class_ext & 63);
@@ -217,7 +224,7 @@ static __always_inline void keep_owner(const struct ruby_keeping *k)
 	keep_string(k);
 }
 
-/* --- frames ----------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 static __always_inline void keep_lines(const struct ruby_keeping *k)
 {
@@ -237,8 +244,10 @@ static __always_inline void measure_lines(const struct ruby_keeping *k, const __
 
 	n = ep_kept_word(body, state->body_info_size & 252) & 0xffffffff;
 	s->info = ep_kept_word(body, state->body_info & 255);
-	s->info_bytes = ep_at_most(n * state->info_bytes, RUBY_KEPT_LINES / state->info_bytes * state->info_bytes);
-	s->table = ep_kept_word(body, (state->body_succ ? state->body_succ : state->body_info + 8) & 255);
+	s->info_bytes = ep_at_most(n * state->info_bytes,
+				   RUBY_KEPT_LINES / state->info_bytes * state->info_bytes);
+	s->table = ep_kept_word(body,
+				(state->body_succ ? state->body_succ : state->body_info + 8) & 255);
 	s->table_bytes = ep_at_most(4 * n, RUBY_KEPT_LINES);
 	if (state->body_succ) {
 		is_long = (53 - positions) >> 63;
@@ -309,7 +318,8 @@ static __always_inline void keep_entry(const struct ruby_keeping *k, __u64 addr,
 		k->s->id = ep_kept_word(piece, DEF_ORIGINAL) * is_c;
 }
 
-static __always_inline void keep_frame(const struct ruby_keeping *k, const struct ep_kept_frame *frame)
+static __always_inline void keep_frame(const struct ruby_keeping *k,
+				       const struct ep_kept_frame *frame)
 {
 	__u64 kind = ruby_kind(EP_FRAME_AUX(frame->header));
 

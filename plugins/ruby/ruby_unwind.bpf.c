@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Walks the control frames of a thread's VM stack (vm_core.h: rb_control_frame_t), from the innermost one to
- * the stack's end. They are contiguous:
+ * Walks the control frames of a thread's VM stack (vm_core.h: rb_control_frame_t), from the
+ * innermost one to the stack's end. They are contiguous:
  *
  *	ec ─► cfp ─► | frame | frame | frame | ... | dummy | vm_stack + vm_stack_size
  *	               │ pc, iseq, ep
  *	               └─► ep[0]: type and flags; ep[-1]: the environment around; ep[-2]: the method
  *
- * C calls Ruby by rb_vm_exec, once for each frame that has FINISH: it returns when that one is left. So
- * these end the groups. C functions (CFUNC) are frames, too: those between an entry and the Ruby that called
- * them belong to the group of their caller. But those behind the last entry, which C called at the root,
- * have no rb_vm_exec behind them: they belong to that entry's group. Which of both it is is known when the next
- * frame of Ruby comes, or none; so an entry is marked then.
+ * C calls Ruby by rb_vm_exec, once for each frame that has FINISH: it returns when that one is
+ * left. So these end the groups. C functions (CFUNC) are frames, too: those between an entry and
+ * the Ruby that called them belong to the group of their caller. But those behind the last entry,
+ * which C called at the root, have no rb_vm_exec behind them: they belong to that entry's group.
+ * Which of both it is is known when the next frame of Ruby comes, or none; so an entry is marked
+ * then.
  *
  * A frame that runs a rescue or ensure clause stands for its method's frame, the next one
- * (vm_backtrace.c of 3.4: is_rescue_or_ensure_frame; vm.c, 2.5 on: vm_exec_handle_exception gives them,
- * and no other, VM_FRAME_MAGIC_RESCUE).
+ * (vm_backtrace.c of 3.4: is_rescue_or_ensure_frame; vm.c, 2.5 on: vm_exec_handle_exception gives
+ * them, and no other, VM_FRAME_MAGIC_RESCUE).
  */
 #include "plugins/ruby/bpf/iseq.bpf.h"
 #include "plugins/ruby/bpf/jit.bpf.h"
@@ -28,7 +29,7 @@ EP_UNWINDER();
 /* ep_self.frames_per_run is lower. */
 #define RUBY_MAX_STEPS_PER_RUN 320
 
-/* --- entries --------------------------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 /* Marks the entry that is open, once a frame of Ruby follows it or the stack ends. */
 static __always_inline void close_entry(struct ep_record *rec, struct ruby_scratch *s, __u64 at)
@@ -52,13 +53,14 @@ static __always_inline bool push(struct ep_record *rec, struct ruby_scratch *s)
 	s->word1 = ruby_word1(s->entry, check);
 	s->kind = ep_pick(s->faulty, RUBY_KIND_UNREADABLE, s->kind);
 	EP_MEET();
-	return ep_push_words(rec,
-			     EP_FRAME_HEADER(ep_self.kind, 0, words, ruby_aux((__u32)s->kind, (__u32)s->index)) |
-				     s->doubtful * EP_FRAME_DOUBTFUL,
-			     (__u32)words, s->word0, s->word1, 0);
+	return ep_push_words(
+		rec,
+		EP_FRAME_HEADER(ep_self.kind, 0, words, ruby_aux((__u32)s->kind, (__u32)s->index)) |
+			s->doubtful * EP_FRAME_DOUBTFUL,
+		(__u32)words, s->word0, s->word1, 0);
 }
 
-/* --- frames ---------------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 /* What it is, by its flags; without them it is not known, it may be an entry. False: no frame. */
 static __always_inline bool classify(struct ruby_scratch *s)
@@ -92,23 +94,27 @@ static __always_inline void take_code(const struct ruby_state *state, struct rub
 }
 
 /*
- * The innermost frame may be half made: its fields are those of another one, or not there yet. Then it is no
- * frame. Or it is made, and C has not called rb_vm_exec yet, or has, and no instruction has stored its pc:
- * how many calls of rb_vm_exec there are tells. What could not be read is a frame, which says so.
+ * The innermost frame may be half made: its fields are those of another one, or not there yet. Then
+ * it is no frame. Or it is made, and C has not called rb_vm_exec yet, or has, and no instruction
+ * has stored its pc: how many calls of rb_vm_exec there are tells. What could not be read is a
+ * frame, which says so.
  */
 static __always_inline __u64 is_unborn(struct ruby_scratch *s)
 {
 	__u64 is_ruby = 1 ^ s->kind, lost = is_ruby & ep_is_same(s->index, RUBY_NO_INDEX);
 	__u64 without = s->has_method & (1 ^ (ep_is_set(s->entry) | s->unread));
-	__u64 garbage = 1 ^ (is_pointer(cf_word(s, CF_EP)) & (s->kind | is_pointer(cf_word(s, CF_ISEQ))));
+	__u64 garbage =
+		1 ^ (is_pointer(cf_word(s, CF_EP)) & (s->kind | is_pointer(cf_word(s, CF_ISEQ))));
 
-	s->doubtful = s->innermost & is_ruby & s->entered & ep_is_same(s->index, 0) & (1 ^ (s->jit | s->faulty));
+	s->doubtful = s->innermost & is_ruby & s->entered & ep_is_same(s->index, 0) &
+		      (1 ^ (s->jit | s->faulty));
 	if (s->faulty)
 		return s->innermost & garbage;
 	return s->innermost & (without | ((1 ^ s->jit) & lost));
 }
 
-/* The frame is that of the method whose rescue or ensure clause was before it; it may be one as well. */
+/* The frame is that of the method whose rescue or ensure clause was before it; it may be one as
+ * well. */
 static __always_inline __u64 is_hidden(struct ruby_scratch *s)
 {
 	__u64 is_ruby = 1 ^ s->kind, hidden = s->hides & is_ruby;
@@ -158,7 +164,8 @@ static __always_inline __u32 end_frame(struct ep_record *rec, const struct ruby_
 }
 
 /* One environment: a frame's own one, or further up the chain. */
-static __always_inline __u32 step(struct ep_record *rec, const struct ruby_state *state, struct ruby_scratch *s)
+static __always_inline __u32 step(struct ep_record *rec, const struct ruby_state *state,
+				  struct ruby_scratch *s)
 {
 	__u32 done = EP_MARK_AGAIN;
 
@@ -179,9 +186,10 @@ static __always_inline __u32 step(struct ep_record *rec, const struct ruby_state
 	return end_frame(rec, state, s);
 }
 
-/* --- the walk -------------------------------------------------------------------------------------------- */
+/* --- the walk --------------------------------------------------------------------------------- */
 
-static __always_inline void start(struct ep_record *rec, const struct ruby_state *state, struct ruby_scratch *s)
+static __always_inline void start(struct ep_record *rec, const struct ruby_state *state,
+				  struct ruby_scratch *s)
 {
 	__u64 collecting;
 	__u32 kind;
@@ -202,7 +210,8 @@ static __always_inline void start(struct ep_record *rec, const struct ruby_state
 	collecting = find_collector(state, s);
 	kind = s->unread ? RUBY_KIND_UNREADABLE : RUBY_KIND_COLLECTOR;
 	if (collecting | s->unread)
-		ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, 1, ruby_aux(kind, 0)), 1, collecting - 1, 0, 0);
+		ep_push_words(rec, EP_FRAME_HEADER(ep_self.kind, 0, 1, ruby_aux(kind, 0)), 1,
+			      collecting - 1, 0, 0);
 	s->innermost = 1;
 	s->phase = RUBY_PHASE_FRAME;
 }
@@ -229,7 +238,8 @@ static __always_inline void mark(struct bpf_perf_event_data *ctx, struct ep_reco
 	if (s->phase == RUBY_PHASE_START)
 		start(rec, state, s);
 	if (s->phase == RUBY_PHASE_FRAME || s->phase == RUBY_PHASE_CHAIN)
-		finish(rec, s, EP_MARK_STEPS(ctx, rec, RUBY_MAX_STEPS_PER_RUN, step(rec, state, s)));
+		finish(rec, s,
+		       EP_MARK_STEPS(ctx, rec, RUBY_MAX_STEPS_PER_RUN, step(rec, state, s)));
 }
 
 SEC("perf_event")

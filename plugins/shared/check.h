@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The hash of which languages make the check of a frame: bits that tell what it ran from what was later
- * put at the same address. The BPF program takes it when it meets the frame, the symbolizer when it reads
- * the names.
+ * The hash of which languages make the check of a frame: bits that tell what it ran from what was
+ * later put at the same address. The BPF program takes it when it meets the frame, the symbolizer
+ * when it reads the names.
  */
 #ifndef SHARED_CHECK_H
 #define SHARED_CHECK_H

@@ -3,7 +3,9 @@
  * What the descriptors of all languages say in the same words. A language has its texts (`errors`,
  * `counters`), and names what its functions and objects are called after:
  *
- *	DESCRIPTOR_UNWINDER(toy, 64);
+ *	DESCRIPTOR_FUNCTIONS(toy);		in toy.h
+ *
+ *	DESCRIPTOR_UNWINDER(toy, 64);		in toy.c
  *	DESCRIPTOR_KEEPER(toy);
  *
  *	static const struct ep_unwinder_ops ops = {
@@ -17,6 +19,22 @@
 
 #include "ebpf-profiler/plugin.h"
 #include "ebpf-profiler/unwinder.h"
+
+/* The functions of a language, of which it has the first five at least: its header declares
+ * them. */
+#define DESCRIPTOR_FUNCTIONS(prefix_)                                                              \
+	int prefix_##_probe(const struct ep_unwinder_host *host, const struct ep_file *file,       \
+			    void **ret_executable);                                                \
+	void prefix_##_unload(void *executable);                                                   \
+	int prefix_##_attach(void *executable, struct ep_target *target, void **ret_instance);     \
+	int prefix_##_symbolize(void *instance, const struct ep_raw_frame *frame,                  \
+				struct ep_names *names);                                           \
+	void prefix_##_detach(void *instance);                                                     \
+	int prefix_##_describe(void *executable, const struct ep_file *file,                       \
+			       struct ep_description *description);                                \
+	int prefix_##_refresh(void *instance);                                                     \
+	int prefix_##_advise(void *instance,                                                       \
+			     void (*say)(void *arg, const char *found, const char *fix), void *arg)
 
 /* NAME_unwind.bpf.c, as NAME_bpf.inc.h has it; with its flags, where there are any. */
 #define DESCRIPTOR_UNWINDER(name_, frames_, ...)                                                   \

@@ -69,7 +69,8 @@ static int probe(const struct ep_unwinder_host *host, const struct ep_file *file
 
 	/* Nearly every file is somebody else's: the first look-up says so, and it is cheap. */
 	if (host->file_symbol(file, "jit_about", &about) < 0 ||
-	    about.bytes < sizeof(struct jit_about) || host->file_symbol(file, "jit_self", &self) < 0)
+	    about.bytes < sizeof(struct jit_about) ||
+	    host->file_symbol(file, "jit_self", &self) < 0)
 		return EP_NOT_MINE;
 	executable = malloc(sizeof(*executable));
 	if (!executable)
@@ -105,10 +106,11 @@ static bool is_sound(const struct jit_about *a)
 {
 	const uint32_t header[] = {a->block_code_off, a->block_code_bytes, a->block_pcs_off,
 				   a->block_n_pcs, a->block_scopes_off, a->block_n_scopes};
-	const uint32_t pc[] = {a->pc_code_off, a->pc_depth, a->pc_line, a->scope_caller, a->scope_line};
+	const uint32_t pc[] = {a->pc_code_off, a->pc_depth, a->pc_line, a->scope_caller,
+			       a->scope_line};
 	const uint32_t halves[] = {a->pc_scope, a->pc_flags};
-	const uint32_t others[] = {a->thread_anchor, a->anchor_pc,     a->anchor_sp,
-				   a->function_name, a->function_file, a->fp_depth, a->anchor_depth};
+	const uint32_t others[] = {a->thread_anchor, a->anchor_pc, a->anchor_sp,   a->function_name,
+				   a->function_file, a->fp_depth,  a->anchor_depth};
 
 	return a->version == JIT_VERSION && a->block_bytes == JIT_BLOCK_BYTES &&
 	       a->pc_bytes == JIT_PC_BYTES && a->scope_bytes == JIT_PC_BYTES &&
@@ -132,7 +134,7 @@ static int check_about(const struct jit_executable *executable, const struct ep_
 	return -ENOTSUP;
 }
 
-static int tell_state(const struct jit_executable *executable, struct ep_target *target,
+static int publish_state(const struct jit_executable *executable, struct ep_target *target,
 		      const struct jit_about *a)
 {
 	struct jit_state state = {
@@ -165,10 +167,10 @@ static int tell_state(const struct jit_executable *executable, struct ep_target 
 }
 
 /*
- * The heaps as they are reserved: they grow, and functions move in them, and nobody needs to be told.
- * Pages anywhere are anonymous code, of which BPF finds out whether it is ours.
+ * The heaps as they are reserved: they grow, and functions move in them, and nobody needs to be
+ * told. Pages anywhere are anonymous code, of which BPF finds out whether it is ours.
  */
-static int tell_ranges(const struct jit_executable *executable, struct ep_target *target,
+static int publish_ranges(const struct jit_executable *executable, struct ep_target *target,
 		       const struct jit_about *about)
 {
 	struct ep_range ranges[JIT_HEAPS + 1];
@@ -206,9 +208,9 @@ static int attach(void *arg, struct ep_target *target, void **ret_instance)
 		return EP_NOT_YET;
 	r = check_about(executable, target, &about);
 	if (r == 0)
-		r = tell_state(executable, target, &about);
+		r = publish_state(executable, target, &about);
 	if (r == 0)
-		r = tell_ranges(executable, target, &about);
+		r = publish_ranges(executable, target, &about);
 	if (r < 0)
 		return r == -ENODATA ? EP_NOT_YET : r; /* thread storage is not there yet */
 	instance = malloc(sizeof(*instance));
@@ -233,7 +235,8 @@ static int advise(void *arg, void (*say)(void *arg, const char *found, const cha
 	const struct jit_instance *instance = arg;
 
 	if (instance->about.anywhere)
-		say(say_arg, "its code is in pages of its own, too, which takes longer to tell from others'",
+		say(say_arg,
+		    "its code is in pages of its own, too, which takes longer to tell from others'",
 		    "run it in another mode than anywhere and fresh, such as plain");
 	return 0;
 }

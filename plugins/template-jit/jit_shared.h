@@ -3,11 +3,13 @@
  * What both sides of the unwinder see. All offsets are those that the process publishes.
  *
  *	range	data: where its heap's map is
- *	frame	words: struct jit_function of what is inlined there, in 47 bits, and above it the line;
+ *	frame	words: struct jit_function of what is inlined there, in 47 bits, and above it the
+ *		line;
  *		       innermost first, the last one's caller in the next frame or none
  *
- * A frame says the functions and not the block and its offset, though these would be shorter: a block
- * may be gone a millisecond later, functions stay. What names a frame must outlive the sample.
+ * A frame says the functions and not the block and its offset, though these would be shorter: a
+ * block may be gone a millisecond later, functions stay. What names a frame must outlive the
+ * sample.
  */
 #ifndef JIT_SHARED_H
 #define JIT_SHARED_H
@@ -16,8 +18,9 @@
 #include <ebpf-profiler/bpf/tls.h>
 
 /*
- * Both the descriptor's wish and the loop's bound: 1200 frames take no more runs than there are. The verifier walks some
- * 11000 instructions for each (plugins --check); that of 5.10 more, and it gets 32 from the loader.
+ * Both the descriptor's wish and the loop's bound: 1200 frames take no more runs than there are.
+ * The verifier walks some 11000 instructions for each (plugins --check); that of 5.10 more, and it
+ * gets 32 from the loader.
  */
 #define JIT_MAX_FRAMES_PER_RUN 64
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Walks the frames of the toy JIT, whose code keeps no frame pointer, moves, and has sp where its
- * tables say. It is entered at the first frame of its code, and goes on as long as it can without the
- * native unwinder: through native frames that are remembered, which is one run for any number of turns
- * between C and jitted code.
+ * tables say. It is entered at the first frame of its code, and goes on as long as it can without
+ * the native unwinder: through native frames that are remembered, which is one run for any number
+ * of turns between C and jitted code.
  *
  *	entered ──► block of pc ──► its tables: depth, functions ──► push ──► caller ─┐
  *	              ▲ no block: a remembered native frame? ── no ──► ep_go_native   │
@@ -61,13 +61,15 @@ static __always_inline __u64 small_half(const __u8 *bytes, __u32 off)
 
 /* --- from a pc to its block ------------------------------------------------------------------- */
 
-/* Leaves in s->block where a block of a heap may begin. False: no heap of ours, or nothing there. */
+/* Leaves in s->block where a block of a heap may begin. False: no heap of ours, or nothing
+ * there. */
 static __always_inline bool find_in_heap(const struct jit_walk *w, __u64 addr)
 {
 	struct jit_scratch *s = w->s;
 	const struct ep_code *code = &s->ranges.code;
 
-	if (!ep_ranges_see(&s->ranges, w->rec, w->chunk, addr) || !code->data || !w->state->unit_bytes)
+	if (!ep_ranges_see(&s->ranges, w->rec, w->chunk, addr) || !code->data ||
+	    !w->state->unit_bytes)
 		return false;
 	s->unit = (addr - code->start) / w->state->unit_bytes;
 	for (__u64 i = 0; i < JIT_MAX_HOPS; i++) {
@@ -104,10 +106,11 @@ static __always_inline bool find_block(const struct jit_walk *w)
 	if (!in_heap)
 		w->s->block = addr & -JIT_PAGE_BYTES;
 	EP_MEET();
-	return (in_heap || w->state->anywhere) && read_block(w, w->rec->walk.pc - w->rec->walk.return_address);
+	return (in_heap || w->state->anywhere) &&
+	       read_block(w, w->rec->walk.pc - w->rec->walk.return_address);
 }
 
-/* --- its tables -------------------------------------------------------------------------------- */
+/* --- its tables ------------------------------------------------------------------------------- */
 
 /* Leaves in s->pc_entry the last struct jit_pc at or below an offset into the code. */
 static __always_inline bool find_pc(const struct jit_walk *w, __u64 off)
@@ -123,13 +126,15 @@ static __always_inline bool find_pc(const struct jit_walk *w, __u64 off)
 	for (__u64 i = 0; i < JIT_PC_STEPS; i++) {
 		__u64 half = s->len >> 1;
 
-		if (bpf_probe_read_user(&s->start, sizeof(s->start),
-					(void *)(pcs + (s->at + half) * JIT_PC_BYTES + state->pc_code_off)))
+		if (bpf_probe_read_user(
+			    &s->start, sizeof(s->start),
+			    (void *)(pcs + (s->at + half) * JIT_PC_BYTES + state->pc_code_off)))
 			return false;
 		s->at += half * (1 ^ (off - s->start) >> 63);
 		s->len -= half;
 	}
-	return bpf_probe_read_user(s->pc_entry, sizeof(s->pc_entry), (void *)(pcs + s->at * JIT_PC_BYTES)) == 0;
+	return bpf_probe_read_user(s->pc_entry, sizeof(s->pc_entry),
+				   (void *)(pcs + s->at * JIT_PC_BYTES)) == 0;
 }
 
 /* The function at the pc and those that it is inlined into, three of them a frame. */
@@ -146,7 +151,8 @@ static __always_inline void push_scopes(const struct jit_walk *w)
 		__u32 n;
 
 		if (s->at >= header_int(w, state->block_n_scopes) ||
-		    bpf_probe_read_user(s->scope, sizeof(s->scope), (void *)(scopes + s->at * JIT_PC_BYTES)))
+		    bpf_probe_read_user(s->scope, sizeof(s->scope),
+					(void *)(scopes + s->at * JIT_PC_BYTES)))
 			break;
 		s->functions[s->n_functions & 3] =
 			*(const __u64 *)(s->scope + (state->scope_function & (JIT_PC_BYTES - 8))) |
@@ -157,8 +163,8 @@ static __always_inline void push_scopes(const struct jit_walk *w)
 		if (n < JIT_FRAME_FUNCTIONS && s->at != JIT_NO_SCOPE)
 			continue;
 		s->n_functions = 0;
-		if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, 0, n, 0), n, s->functions[0],
-				   s->functions[1], s->functions[2]))
+		if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, 0, n, 0), n,
+				   s->functions[0], s->functions[1], s->functions[2]))
 			s->error = EP_ERROR_TOO_DEEP;
 		EP_MEET();
 		if (s->at == JIT_NO_SCOPE)
@@ -167,7 +173,7 @@ static __always_inline void push_scopes(const struct jit_walk *w)
 	s->error = ep_self.first_error + JIT_ERROR_TABLES;
 }
 
-/* --- to the caller ----------------------------------------------------------------------------- */
+/* --- to the caller ---------------------------------------------------------------------------- */
 
 /* Into exit. False: there is none, or it cannot be read. */
 static __always_inline bool read_anchor(const struct jit_walk *w)
@@ -215,10 +221,11 @@ static __always_inline __u32 step_caller(const struct jit_walk *w)
 	EP_MEET();
 	if (!ep_read_word(slot, &s->value))
 		return EP_ERROR_BAD_READ;
-	return ep_set_caller(w->rec, s->value, slot + 8, s->caller_fp) ? EP_STEP_CALLER : EP_ERROR_NO_PROGRESS;
+	return ep_set_caller(w->rec, s->value, slot + 8, s->caller_fp) ? EP_STEP_CALLER
+								       : EP_ERROR_NO_PROGRESS;
 }
 
-/* --- the walk ---------------------------------------------------------------------------------- */
+/* --- the walk --------------------------------------------------------------------------------- */
 
 static __always_inline void ep_enter_begin(const struct jit_walk *w, bool is_new)
 {

@@ -50,7 +50,8 @@ struct toy_executable {
 	const struct ep_unwinder_host *host;
 	struct ep_symbol about, top;
 	struct ep_symbol stubs; /* va 0: it has none */
-	struct ep_symbol run[TOY_MAX_PARTS]; /* the interpreter; compilers put parts of it elsewhere */
+	struct ep_symbol
+		run[TOY_MAX_PARTS]; /* the interpreter; compilers put parts of it elsewhere */
 	uint32_t n_run;
 };
 
@@ -168,7 +169,7 @@ static int check_about(const struct toy_executable *executable, const struct ep_
 	return -ENOTSUP;
 }
 
-static int tell_state(const struct toy_executable *executable, struct ep_target *target,
+static int publish_state(const struct toy_executable *executable, struct ep_target *target,
 		      const struct toy_about *about)
 {
 	struct toy_state state = {
@@ -184,7 +185,7 @@ static int tell_state(const struct toy_executable *executable, struct ep_target 
 }
 
 /* The interpreter has unwind rules of its own: native unwinding goes on through it. */
-static int tell_ranges(const struct toy_executable *executable, struct ep_target *target)
+static int publish_ranges(const struct toy_executable *executable, struct ep_target *target)
 {
 	struct ep_range ranges[TOY_MAX_PARTS];
 
@@ -216,9 +217,9 @@ static int attach(void *arg, struct ep_target *target, void **ret_instance)
 		return EP_NOT_YET;
 	r = check_about(executable, target, &about);
 	if (r == 0)
-		r = tell_state(executable, target, &about);
+		r = publish_state(executable, target, &about);
 	if (r == 0)
-		r = tell_ranges(executable, target);
+		r = publish_ranges(executable, target);
 	if (r < 0)
 		return r;
 	instance = malloc(sizeof(*instance));

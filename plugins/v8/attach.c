@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process. V8's heap is there some ten milliseconds after the file is mapped: until then EP_NOT_YET. The
- * walk needs no more of it than that its layout holds (layout_check.c); what else there is has an address in the
- * file: builtins, wherever the file is mapped. V8 maps their pages a second time next to its JIT code ("short
- * builtin calls": CodeRange::RemapEmbeddedBuiltins, heap/code-range.cc, 9.x on): same file, same place in it.
+ * A process. V8's heap is there some ten milliseconds after the file is mapped: until then
+ * EP_NOT_YET. The walk needs no more of it than that its layout holds (layout_check.c); what else
+ * there is has an address in the file: builtins, wherever the file is mapped. V8 maps their pages a
+ * second time next to its JIT code ("short builtin calls": CodeRange::RemapEmbeddedBuiltins,
+ * heap/code-range.cc, 9.x on): same file, same place in it.
  */
 #include "core/base/util.h"
 #include "plugins/shared/attach/attach.h"
@@ -82,7 +83,8 @@ static int add_blob(void *arg, const struct ep_target_mapping *mapping)
 	return blobs->n == MAX_BLOBS;
 }
 
-/* The host may have found the copy before the file's own mapping, and its bias. Ours is the file's. */
+/* The host may have found the copy before the file's own mapping, and its bias. Ours is the
+ * file's. */
 static int set_ranges(struct instance *inst)
 {
 	const struct ep_unwinder_host *host = inst->exe->host;
@@ -142,7 +144,7 @@ static int find_heap_builtins(struct instance *inst)
 	return 0;
 }
 
-static int tell(struct instance *inst)
+static int publish(struct instance *inst)
 {
 	int r = set_ranges(inst);
 
@@ -189,7 +191,7 @@ int v8_attach(void *executable, struct ep_target *target, void **ret_instance)
 	if (r == 0)
 		r = find_heap_builtins(inst);
 	if (r == 0)
-		r = tell(inst);
+		r = publish(inst);
 	if (r == 0)
 		r = v8_names_new(&(struct memory){.read = attach_read, .arg = inst},
 				 &exe->layout, &inst->state, &inst->names);
@@ -209,7 +211,7 @@ int v8_refresh(void *instance)
 
 	if (!inst->exe->builtins && attach_may_look(&inst->process))
 		r = find_heap_builtins(inst);
-	return r == 0 ? tell(inst) : r;
+	return r == 0 ? publish(inst) : r;
 }
 
 int v8_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names)
@@ -223,10 +225,11 @@ int v8_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 }
 
 /*
- * V8 keeps only the places of calls in optimized code, unless a debugger or profiler of V8's own is there, or it
- * is told to keep all (Isolate::NeedsDetailedOptimizedCodeLineInfo, execution/isolate.cc; 6.2 has no such flag, 6.8 has
- * it on). Node's inspector is such a debugger, always: seen in 20, where tables of TurboFan's code are the same
- * with the flag and without. The same conditions make V8 collect all positions of bytecode at once.
+ * V8 keeps only the places of calls in optimized code, unless a debugger or profiler of V8's own is
+ * there, or it is told to keep all (Isolate::NeedsDetailedOptimizedCodeLineInfo,
+ * execution/isolate.cc; 6.2 has no such flag, 6.8 has it on). Node's inspector is such a debugger,
+ * always: seen in 20, where tables of TurboFan's code are the same with the flag and without. The
+ * same conditions make V8 collect all positions of bytecode at once.
  */
 int v8_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg)
 {
@@ -235,9 +238,9 @@ int v8_advise(void *instance, void (*say)(void *arg, const char *found, const ch
 	if (read_flag(inst, inst->exe->lines_flag_va) == 0 &&
 	    v8_heap_lacks_positions(inst->exe->host, inst->process.target, &inst->exe->layout))
 		say(arg,
-		    "V8 keeps lines of optimized code at calls only: in between, inlined functions are "
-		    "shown where the calls on both sides agree",
-		    "node --detailed-line-info, or V8::SetFlagsFromString(\"--detailed-line-info\"): then V8 "
-		    "keeps all of them");
+		    "V8 keeps lines of optimized code at calls only: in between, inlined functions "
+		    "are shown where the calls on both sides agree",
+		    "node --detailed-line-info, or "
+		    "V8::SetFlagsFromString(\"--detailed-line-info\"): then V8 keeps all of them");
 	return 0;
 }

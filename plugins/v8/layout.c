@@ -123,7 +123,8 @@ static bool is_sane(enum sanity sanity, int32_t value)
 	return false;
 }
 
-/* `one` is a word of a value's names, `len` long; "class_Map__instance_type__" stands for any type behind it. */
+/* `one` is a word of a value's names, `len` long; "class_Map__instance_type__" stands for any type
+ * behind it. */
 static bool is_name(const char *one, size_t len, const char *name)
 {
 	bool is_prefix = len > 2 && one[len - 1] == '_' && one[len - 2] == '_';
@@ -171,7 +172,8 @@ void v8_published_add(struct v8_published *published, const char *name, int32_t 
 		int32_t *rank = member(&published->ranks, &values[i]);
 		int found = find_name(values[i].names, name);
 
-		if (found < 0 || !is_sane(values[i].sanity, value) || (v8_has(*at) && *rank <= found))
+		if (found < 0 || !is_sane(values[i].sanity, value) ||
+		    (v8_has(*at) && *rank <= found))
 			continue;
 		published->n += !v8_has(*at);
 		*at = value;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layout of one V8: what is where in its frames and heap objects. A file's own constants (v8dbg_*)
- * say most of it; what they leave out is in tables by V8's version: fields.def. Offsets count in bytes
- * from where an object begins, that is from the tagged pointer - 1.
+ * The layout of one V8: what is where in its frames and heap objects. A file's own constants
+ * (v8dbg_*) say most of it; what they leave out is in tables by V8's version: fields.def. Offsets
+ * count in bytes from where an object begins, that is from the tagged pointer - 1.
  */
 #ifndef V8_LAYOUT_H
 #define V8_LAYOUT_H
@@ -47,8 +47,8 @@ void v8_published_add(struct v8_published *published, const char *name, int32_t 
 bool v8_version_parse(const char *text, struct v8_version *ret);
 
 /*
- * A version whose major is 0 is not known: the column that agrees with most of what is published is taken,
- * the newest where nothing is.
+ * A version whose major is 0 is not known: the column that agrees with most of what is published is
+ * taken, the newest where nothing is.
  */
 void v8_layout_fill(struct v8_layout *ret, const struct v8_version *version,
 		    const struct v8_published *published);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Proof that this V8 is laid out as its file says: a process without an isolate that we know, and without a
- * symbol. Pages of V8's heap are anonymous memory at multiples of 256 KiB (512 KiB in 6.2 and 6.8;
- * heap/spaces.h, kPageSizeBits), their objects begin some bytes behind. Among the first objects of the
- * read-only space (7.x on) or map space is the map of maps, which is its own map: no other memory has
+ * Proof that this V8 is laid out as its file says: a process without an isolate that we know, and
+ * without a symbol. Pages of V8's heap are anonymous memory at multiples of 256 KiB (512 KiB in 6.2
+ * and 6.8; heap/spaces.h, kPageSizeBits), their objects begin some bytes behind. Among the first
+ * objects of the read-only space (7.x on) or map space is the map of maps, which is its own map: no
+ * other memory has
  *
  *	word at a:	a + 1		its map is itself
  *	+ map_type:	MAP_TYPE
  *
  * (60h to 11a0h from the page's start in Node 12 to 26, 2258h in 8 and 10.) In its page the map of
- * SharedFunctionInfos is looked for, then some of these, whose names are strings or scopes, and whose scripts
- * are scripts. In a large heap they may be where nobody looks: then the maps have to do.
+ * SharedFunctionInfos is looked for, then some of these, whose names are strings or scopes, and
+ * whose scripts are scripts. In a large heap they may be where nobody looks: then the maps have to
+ * do.
  */
 #include "core/base/util.h"
 #include "plugins/v8/v8.h"
@@ -23,7 +25,7 @@
 #define PAGE_BYTES     (256u << 10)
 #define OLD_PAGE_BYTES (512u << 10) /* 6.2 and 6.8 */
 #define HEAD_BYTES     (16u << 10) /* of a page that may have the map of maps */
-#define MAP_SPACE_OFF  0x2000u	   /* in a page of map space: where its objects begin, 6.2 and 6.8 */
+#define MAP_SPACE_OFF  0x2000u /* in a page of map space: where its objects begin, 6.2 and 6.8 */
 #define MAP_SPACE_HEAD 0x1000u
 #define SOME_BYTES     (32u << 10) /* of a page that may have functions */
 #define MAX_BYTES      (8u << 20)  /* for each of the steps */
@@ -87,8 +89,8 @@ static int32_t type_of(const struct heap *heap, uint64_t object)
 /* --- the map of maps -------------------------------------------------------------------------- */
 
 /*
- * With pointer compression (common/ptr-compr.h) words have 32 bits, the lower halves of addresses, and an
- * instance type is at 8 (objects/map.tq).
+ * With pointer compression (common/ptr-compr.h) words have 32 bits, the lower halves of addresses,
+ * and an instance type is at 8 (objects/map.tq).
  */
 static bool is_compressed_meta(const struct heap *heap, uint64_t addr, const uint8_t *at)
 {
@@ -178,7 +180,8 @@ static void check_function(struct heap *heap, const uint8_t *sfi)
 		heap->n_wrong++;
 }
 
-/* Undefined (7.x to 11.x) or Smi 0: not collected yet (objects/bytecode-array.h, HasSourcePositionTable). */
+/* Undefined (7.x to 11.x) or Smi 0: not collected yet (objects/bytecode-array.h,
+ * HasSourcePositionTable). */
 static void check_bytecodes(struct heap *heap, const uint8_t *array)
 {
 	uint64_t table = ep_get_u64(array + (size_t)heap->layout->bytecode_positions);
@@ -198,11 +201,13 @@ static int look_for_objects(struct heap *heap, uint64_t addr, size_t bytes)
 	if (r < 0)
 		return r == -EFAULT ? 0 : r;
 	for (size_t off = 0; off + OBJECT_BYTES <= bytes; off += 8) {
-		if (ep_get_u64(heap->page + off) == heap->map + V8_TAG && heap->step == FIND_FUNCTIONS)
+		if (ep_get_u64(heap->page + off) == heap->map + V8_TAG &&
+		    heap->step == FIND_FUNCTIONS)
 			check_function(heap, heap->page + off);
 		else if (ep_get_u64(heap->page + off) == heap->map + V8_TAG)
 			check_bytecodes(heap, heap->page + off);
-		if ((heap->step == FIND_FUNCTIONS && heap->n_right >= ENOUGH) || heap->n_right + heap->n_wrong >= TOO_MANY)
+		if ((heap->step == FIND_FUNCTIONS && heap->n_right >= ENOUGH) ||
+		    heap->n_right + heap->n_wrong >= TOO_MANY)
 			return 1;
 	}
 	return 0;
@@ -216,7 +221,8 @@ static int look_at(struct heap *heap, uint64_t addr, size_t bytes)
 					 look_for_objects(heap, addr, bytes);
 }
 
-/* "[heap]", "[stack]", "[vvar]"; but "[anon:...]" is a name that anybody may give to memory (prctl(2), PR_SET_VMA). */
+/* "[heap]", "[stack]", "[vvar]"; but "[anon:...]" is a name that anybody may give to memory
+ * (prctl(2), PR_SET_VMA). */
 static bool is_special(const char *path)
 {
 	return path[0] == '[' && strncmp(path, "[anon:", 6) != 0;
@@ -226,14 +232,16 @@ static int visit_mapping(void *arg, const struct ep_target_mapping *mapping)
 {
 	struct heap *heap = arg;
 	bool is_old = heap->layout->version.major < 7 && heap->step == FIND_META;
-	uint64_t step = is_old ? OLD_PAGE_BYTES : PAGE_BYTES; /* functions may be anywhere in a page */
+	uint64_t step =
+		is_old ? OLD_PAGE_BYTES : PAGE_BYTES; /* functions may be anywhere in a page */
 	uint64_t addr = (mapping->start + step - 1) / step * step;
 
 	if (mapping->is_file || !(mapping->prot & PROT_READ) || (mapping->prot & PROT_EXEC) ||
 	    is_special(mapping->path))
 		return 0;
 	/* Read-only space is so from the moment on that it is whole. */
-	if (heap->step == FIND_META && heap->layout->version.major >= 7 && (mapping->prot & PROT_WRITE))
+	if (heap->step == FIND_META && heap->layout->version.major >= 7 &&
+	    (mapping->prot & PROT_WRITE))
 		return 0;
 	for (; addr < mapping->end && addr >= mapping->start; addr += step) {
 		uint64_t bytes = EP_MIN(mapping->end - addr, (uint64_t)PAGE_BYTES);

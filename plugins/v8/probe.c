@@ -2,10 +2,12 @@
 /*
  * Is V8 in this file? What it holds says it, its name does not:
  *
- *	v8dbg_*				what V8 says of itself to debuggers (tools/gen-postmortem-metadata.py):
- *					Node, npm's and distributions', and libv8; in .dynsym
+ *	v8dbg_*				what V8 says of itself to debuggers
+ *					(tools/gen-postmortem-metadata.py): Node, npm's and
+ *					distributions', and libv8; in .dynsym
  *	v8::V8::GetVersion		the API: embedders that let addons use it
- *	"InterpreterEntryTrampoline"	a builtin's name (builtins/builtins.cc): all others, stripped
+ *	"InterpreterEntryTrampoline"	a builtin's name (builtins/builtins.cc): all others,
+ *					stripped
  */
 #include "core/base/util.h"
 #include "plugins/shared/read/file.h"
@@ -181,10 +183,12 @@ static int read_published(const struct ep_unwinder_host *host, const struct ep_f
 /* --- the isolate of a thread ------------------------------------------------------------------ */
 
 /*
- * `thread_local Isolate* g_current_isolate_` (execution/isolate.cc, 11.x on), or a pthread key (Isolate::
- * isolate_key_, before that). v8::Isolate::GetCurrent() returns it (api/api.cc), TryGetCurrent() as well.
+ * `thread_local Isolate* g_current_isolate_` (execution/isolate.cc, 11.x on), or a pthread key
+ * (Isolate:: isolate_key_, before that). v8::Isolate::GetCurrent() returns it (api/api.cc),
+ * TryGetCurrent() as well.
  */
-static uint64_t follow_jump(const struct ep_unwinder_host *host, const struct ep_file *file, uint64_t va)
+static uint64_t follow_jump(const struct ep_unwinder_host *host, const struct ep_file *file,
+			    uint64_t va)
 {
 	uint8_t code[5];
 	int32_t rel;
@@ -218,8 +222,8 @@ static void find_isolate(struct v8_executable *exe, const struct ep_file *file)
 }
 
 /*
- * Where InterpreterEntryTrampoline has its frame: behind it may be others, for calls of the runtime, which do
- * not push rsi and rdi (builtins/x64/builtins-x64.cc, 7.8 to 14.6):
+ * Where InterpreterEntryTrampoline has its frame: behind it may be others, for calls of the
+ * runtime, which do not push rsi and rdi (builtins/x64/builtins-x64.cc, 7.8 to 14.6):
  *
  *	push %rbp; mov %rsp,%rbp; push %rsi; push %rdi		55 48 89 e5 56 57
  */
@@ -246,7 +250,8 @@ static uint64_t get_behind(const struct v8_executable *exe, const struct v8_buil
 static void read_trampoline(struct v8_executable *exe, const struct ep_file *file)
 {
 	const struct v8_builtin *iet =
-		exe->builtins ? v8_builtins_find(exe->builtins, "InterpreterEntryTrampoline") : NULL;
+		exe->builtins ? v8_builtins_find(exe->builtins, "InterpreterEntryTrampoline")
+			      : NULL;
 	uint8_t code[2048];
 	size_t bytes;
 
@@ -262,12 +267,14 @@ static void read_trampoline(struct v8_executable *exe, const struct ep_file *fil
 /* --- its flags -------------------------------------------------------------------------------- */
 
 /*
- * Where V8 keeps a flag of its command line: a variable of its own (FLAG_name, to 10.x), or a member of
- * v8_flags that only its table of flags names (flags/flags.cc, flags-impl.h; 6.2 to 14.6):
+ * Where V8 keeps a flag of its command line: a variable of its own (FLAG_name, to 10.x), or a
+ * member of v8_flags that only its table of flags names (flags/flags.cc, flags-impl.h; 6.2 to
+ * 14.6):
  *
  *	struct Flag { u32 type; const char *name; void *value; ...
  *
- * In the .data of an executable that is not position independent, pointers are there as they will be.
+ * In the .data of an executable that is not position independent, pointers are there as they will
+ * be.
  */
 struct flags {
 	const struct ep_unwinder_host *host;
@@ -334,8 +341,8 @@ static uint64_t find_flag(const struct ep_unwinder_host *host, const struct ep_f
 	struct ep_symbol symbol;
 	char mangled[96];
 
-	snprintf(mangled, sizeof(mangled), "_ZN2v88internal%zuFLAG_%sE", strlen("FLAG_") + strlen(name),
-		 name);
+	snprintf(mangled, sizeof(mangled), "_ZN2v88internal%zuFLAG_%sE",
+		 strlen("FLAG_") + strlen(name), name);
 	if (host->file_symbol(file, mangled, &symbol) == 0)
 		return symbol.va;
 	return find_in_flags(&flags);
@@ -362,7 +369,8 @@ static int fill(struct v8_executable *exe, const struct ep_file *file, struct st
 	if (r == 0)
 		read_trampoline(exe, file);
 	if (r == -ENODATA && exe->layout.code_builtin_bytes == 4)
-		r = v8_metadata_read(&(struct v8_reader){exe->host, file, &(uint32_t){0}}, &exe->heap_builtins);
+		r = v8_metadata_read(&(struct v8_reader){exe->host, file, &(uint32_t){0}},
+				     &exe->heap_builtins);
 	return r == -ENODATA || r == -EBADMSG || r == -E2BIG ? 0 : r;
 }
 
@@ -390,8 +398,9 @@ int v8_probe(const struct ep_unwinder_host *host, const struct ep_file *file, vo
 /* --- for the core ----------------------------------------------------------------------------- */
 
 /*
- * The embedded builtins as the core wants them: rows for its unwinder, and names, where the file is stripped.
- * They are called as the linker knows them (snapshot/embedded/platform-embedded-file-writer-base.cc).
+ * The embedded builtins as the core wants them: rows for its unwinder, and names, where the file is
+ * stripped. They are called as the linker knows them
+ * (snapshot/embedded/platform-embedded-file-writer-base.cc).
  */
 static struct ep_code_row row_of(const struct v8_builtin_row *row)
 {

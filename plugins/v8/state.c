@@ -139,12 +139,14 @@ static void fill_deopt(struct v8_state *state, const struct v8_executable *exe)
 	struct v8_entry_offsets offsets = {0};
 	size_t i = 0, n = v8_builtins_count(exe->builtins);
 
-	while (i < n && strncmp(v8_builtins_get(exe->builtins, i)->name, prefix, strlen(prefix)) != 0)
+	while (i < n &&
+	       strncmp(v8_builtins_get(exe->builtins, i)->name, prefix, strlen(prefix)) != 0)
 		i++;
 	if (i == n)
 		return;
 	state->deopt_begin = in_blob(exe, v8_builtins_get(exe->builtins, i)->va);
-	while (i < n && strncmp(v8_builtins_get(exe->builtins, i)->name, prefix, strlen(prefix)) == 0)
+	while (i < n &&
+	       strncmp(v8_builtins_get(exe->builtins, i)->name, prefix, strlen(prefix)) == 0)
 		i++;
 	state->deopt_end = i < n ? in_blob(exe, v8_builtins_get(exe->builtins, i)->va) :
 				   (uint32_t)v8_builtins_bytes(exe->builtins);
@@ -172,7 +174,8 @@ static void fill_enters(struct v8_state *state, const struct v8_executable *exe)
 	}
 }
 
-/* Those of bytecodes are one behind the other, by address (7.8 to 14.6: by what nm says of each). */
+/* Those of bytecodes are one behind the other, by address (7.8 to 14.6: by what nm says of
+ * each). */
 static void fill_handlers(struct v8_state *state, const struct v8_executable *exe)
 {
 	for (size_t i = 0; i < v8_builtins_count(exe->builtins); i++) {
@@ -202,8 +205,8 @@ static void fill_interpreter(struct v8_state *state, const struct v8_executable 
 }
 
 /*
- * The isolate's members, from r13 as JSEntry finds them. current_vm_state_ is two words behind js_entry_sp_
- * (execution/thread-local-top.h, isolate.h before 8.x; 6.2 to 14.6).
+ * The isolate's members, from r13 as JSEntry finds them. current_vm_state_ is two words behind
+ * js_entry_sp_ (execution/thread-local-top.h, isolate.h before 8.x; 6.2 to 14.6).
  */
 static void fill_isolate(struct v8_state *state, const struct v8_executable *exe)
 {
@@ -219,7 +222,7 @@ static void fill_isolate(struct v8_state *state, const struct v8_executable *exe
 		state->vm_state = (__u32)(offsets.js_entry_sp - offsets.isolate + 2 * WORD);
 }
 
-/* --- names of programs that end at once: what v8_keep.bpf.c knows, a byte for each member ------- */
+/* --- names of programs that end at once: what v8_keep.bpf.c knows, a byte for each member ----- */
 
 #define MAX_SLOT   64 /* the last of the words that v8_keep.bpf.c looks at */
 #define MAX_OFFSET 255
@@ -261,7 +264,8 @@ static bool is_usual(const struct v8_layout *layout)
 	       !v8_has(layout->sfi_inferred_name) && !v8_has(layout->sfi_scope_info);
 }
 
-static void fill_keep(const struct v8_layout *layout, uint32_t cookie_at, struct v8_keep_layout *ret)
+static void fill_keep(const struct v8_layout *layout, uint32_t cookie_at,
+		      struct v8_keep_layout *ret)
 {
 	const int32_t sfi[] = {
 		layout->sfi_name,	layout->sfi_script,

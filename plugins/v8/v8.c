@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plugins/v8/v8.h"
-#include "plugins/shared/descriptor.h"
 
 #include "v8_bpf.inc.h"
 #include "v8_keep_bpf.inc.h"

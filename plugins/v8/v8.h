@@ -16,6 +16,7 @@
 #define V8_H
 
 #include "ebpf-profiler/unwinder.h"
+#include "plugins/shared/descriptor.h"
 #include "plugins/v8/code/builtins.h"
 #include "plugins/v8/code/file.h"
 #include "plugins/v8/layout.h"
@@ -28,49 +29,43 @@ struct v8_executable {
 	struct v8_builtins *builtins;	 /* NULL: none that are embedded, 8 and 10 */
 	struct v8_metadata_table heap_builtins; /* of 8 and 10: their names */
 	bool has_version;		 /* else it was guessed */
-	struct ep_variable isolate;	 /* of a thread: g_current_isolate_, 20 on; kind 0: not found */
+	struct ep_variable isolate; /* of a thread: g_current_isolate_, 20 on; kind 0: not found */
 	uint64_t isolate_key_va;	 /* Isolate::isolate_key_, to 18; 0: not found */
 	uint64_t frames_flag_va;	 /* bool --interpreted-frames-native-stack; 0: not found */
 	uint64_t lines_flag_va;		 /* bool --detailed-line-info; 0: not found */
-	uint32_t iet_push;		 /* in the blob: where the interpreter's frame begins; 0: not found */
+	uint32_t iet_push; /* in the blob: where the interpreter's frame begins; 0: not found */
 	uint64_t iet_behind;		 /* code behind the interpreter's call of handlers */
 };
 
-int v8_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable);
-int v8_describe(void *executable, const struct ep_file *file, struct ep_description *description);
-void v8_unload(void *executable);
-
 /*
- * Does a heap of this process have the layout's words, maps and functions? 0; EP_NOT_YET: there is none
- * yet; -ENOTSUP: there is one, and *ret_why says what does not hold; -ESRCH. Reads 16 MiB at most, mostly 1.
+ * Does a heap of this process have the layout's words, maps and functions? 0; EP_NOT_YET: there is
+ * none yet; -ENOTSUP: there is one, and *ret_why says what does not hold; -ESRCH. Reads 16 MiB at
+ * most, mostly 1.
  */
 int v8_heap_check(const struct ep_unwinder_host *host, const struct ep_target *target,
 		  const struct v8_layout *layout, const char **ret_why);
 
 /*
- * Do most functions have bytecode, but no table of its positions? Then V8 collects them when it needs them, and
- * keeps few of optimized code. As much is read as for the check.
+ * Do most functions have bytecode, but no table of its positions? Then V8 collects them when it
+ * needs them, and keeps few of optimized code. As much is read as for the check.
  */
 bool v8_heap_lacks_positions(const struct ep_unwinder_host *host, const struct ep_target *target,
 			     const struct v8_layout *layout);
 
 /*
- * What interpreted frames of 8 and 10 return to. 0; -ENODATA: there is none yet, or each of several isolates
- * has its own; -ESRCH, -ENOMEM. Reads 8 MiB at most.
+ * What interpreted frames of 8 and 10 return to. 0; -ENODATA: there is none yet, or each of several
+ * isolates has its own; -ESRCH, -ENOMEM. Reads 8 MiB at most.
  */
 int v8_heap_iet_return(const struct ep_unwinder_host *host, const struct ep_target *target,
 		       const struct v8_layout *layout, uint64_t *ret);
 
-/* The name of such a builtin by its number, without the "Builtins_" of embedded ones; NULL: none. */
+/* The name of such a builtin by its number, without the "Builtins_" of embedded ones; NULL:
+ * none. */
 const char *v8_heap_builtin_name(void *executable, uint32_t id);
 
 /* All that the file says. */
 void v8_state_fill(const struct v8_executable *exe, struct v8_state *ret);
 
-int v8_attach(void *executable, struct ep_target *target, void **ret_instance);
-int v8_refresh(void *instance);
-int v8_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
-int v8_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg);
-void v8_detach(void *instance);
+DESCRIPTOR_FUNCTIONS(v8);
 
 #endif

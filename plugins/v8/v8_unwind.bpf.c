@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Walks frames of JavaScript and WebAssembly in V8. It is entered at the first frame in code that V8 has
- * made, or in its builtins, and goes on as long as it can without the native unwinder.
+ * Walks frames of JavaScript and WebAssembly in V8. It is entered at the first frame in code that
+ * V8 has made, or in its builtins, and goes on as long as it can without the native unwinder.
  *
- *	pc ──► its row ──► memory of no file ─┬─ called ────► by rbp: function, typed ─┐   frame.bpf.h
- *	 ▲      │  └─────► builtins ──────────┤                                        ├─► push, caller ─┐
- *	 │      │                             └─ interrupted ─► what the code says ────┘   leaf.bpf.h    │
- *	 │      │                                └─ a builtin: its rows, as of native code ─►            │
- *	 │      └ another file: a remembered native frame? ── no ──► ep_go_native                        │
- *	 └───────────────────────────────────────────────────────────────────────────────────────────────┘
+ *	pc ──► its row ──► no file ─┬─ called ────► by rbp: function, typed ─┐ frame.bpf.h
+ *	 ▲      │  └► builtins ─────┤                                        ├─► push, caller ─┐
+ *	 │      │                   └─ interrupted ─► what the code says ────┘ leaf.bpf.h      │
+ *	 │      │                      └─ a builtin: its rows, as of native code ─►            │
+ *	 │      └ another file: a remembered native frame? ── no ──► ep_go_native              │
+ *	 └─────────────────────────────────────────────────────────────────────────────────────┘
  *	no rules ─► the exit frame before ──► ep_resume		thread.bpf.h
  */
 #include "plugins/v8/bpf/frame.bpf.h"
@@ -16,8 +16,9 @@
 EP_UNWINDER();
 
 /*
- * A builtin that was interrupted has rows, unless the native unwinder found none. The trampoline's would lead
- * past the function whose frame is made there; where that is left they say whether it is gone.
+ * A builtin that was interrupted has rows, unless the native unwinder found none. The trampoline's
+ * would lead past the function whose frame is made there; where that is left they say whether it is
+ * gone.
  */
 static __always_inline bool has_rows(const struct v8_walk *w)
 {
@@ -36,7 +37,8 @@ static __always_inline void describe(const struct v8_walk *w, bool may_be_leaf)
 
 	if (at->where == V8_OUTSIDE || (may_be_leaf && has_rows(w)))
 		at->how = V8_HOW_NATIVE;
-	else if (may_be_leaf && (w->rec->walk.interrupted || (w->s->near_leaf && at->where == V8_IN_JIT)))
+	else if (may_be_leaf &&
+		 (w->rec->walk.interrupted || (w->s->near_leaf && at->where == V8_IN_JIT)))
 		step_leaf(w);
 	else
 		step_frame(w);
@@ -66,8 +68,8 @@ static __always_inline void push_words(const struct v8_walk *w)
 	__u64 thread = (__u64)w->rec->sample.tid << V8_THREAD_SHIFT;
 
 	w->s->function_at = ep_next_header(w->rec);
-	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, at->aux), n, at->words[0],
-			   at->words[1], at->words[2] | thread))
+	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, at->aux), n,
+			   at->words[0], at->words[1], at->words[2] | thread))
 		fail(w, EP_ERROR_TOO_DEEP);
 	w->s->last = n == 3 ? V8_LAST_FUNCTION : V8_LAST_CODE;
 }
@@ -77,8 +79,9 @@ static __always_inline void push(const struct v8_walk *w)
 	struct v8_frame_at *at = &w->s->at;
 
 	if (at->what & V8_PUSH_GC &&
-	    !ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, V8_FRAME_GC << V8_FRAME_SHIFT, 0, 0), 0,
-			   0, 0, 0))
+	    !ep_push_words(w->rec,
+			   EP_FRAME_HEADER(ep_self.kind, V8_FRAME_GC << V8_FRAME_SHIFT, 0, 0), 0, 0,
+			   0, 0))
 		fail(w, EP_ERROR_TOO_DEEP);
 	EP_MEET();
 	if (at->what & V8_PUSH_NATIVE) {
@@ -94,8 +97,9 @@ static __always_inline void push(const struct v8_walk *w)
 }
 
 /*
- * Registers that C++ had where it called, as JSEntry and RegExp code save them; which of them are the caller's.
- * Where a frame is not there nothing has changed them yet, or they are what they were again.
+ * Registers that C++ had where it called, as JSEntry and RegExp code save them; which of them are
+ * the caller's. Where a frame is not there nothing has changed them yet, or they are what they were
+ * again.
  */
 static __always_inline __u32 take_saved(const struct v8_walk *w, __u32 known)
 {
@@ -159,8 +163,8 @@ static __always_inline __u32 step_native(const struct v8_walk *w)
 }
 
 /*
- * Not V8's frame, where nothing says that the code is V8's: a library, too, may be mapped just now. The native
- * unwinder is asked once.
+ * Not V8's frame, where nothing says that the code is V8's: a library, too, may be mapped just now.
+ * The native unwinder is asked once.
  */
 static __always_inline bool is_foreign(const struct v8_walk *w)
 {

@@ -3,7 +3,7 @@
  * From an address in a heap of code to its block:
  *
  *	segment map     255: free; n: the block begins n segments before, or before that; 0: here
- *	block           HeapBlock::Header (length in segments, used) | struct CodeBlob ... | code ...
+ *	block           HeapBlock::Header (length in segments, used) | CodeBlob ... | code ...
  *
  * Free blocks that are joined leave more hops than one; what they lead to is checked.
  */
@@ -16,7 +16,8 @@
 #define HOTSPOT_FREE	 0xff
 
 /* A field of the block that was read: sign-extended from its bytes, 0 where it is absent. */
-static __always_inline __u64 get_field(const struct hotspot_walk *w, const struct hotspot_field *field)
+static __always_inline __u64 get_field(const struct hotspot_walk *w,
+				       const struct hotspot_field *field)
 {
 	__u32 at = (field->off + w->state->block_header_bytes) & 511, shift = field->shift;
 	__u64 raw = *(const __u64 *)(w->s->block_bytes + at), sign;
@@ -28,22 +29,25 @@ static __always_inline __u64 get_field(const struct hotspot_walk *w, const struc
 }
 
 /* One that every block has, and that is not negative. */
-static __always_inline __u64 get_number(const struct hotspot_walk *w, const struct hotspot_field *field)
+static __always_inline __u64 get_number(const struct hotspot_walk *w,
+					const struct hotspot_field *field)
 {
 	__u32 at = (field->off + w->state->block_header_bytes) & 511;
 
-	return *(const __u64 *)(w->s->block_bytes + at) << (field->shift & 63) >> (field->shift & 63);
+	return *(const __u64 *)(w->s->block_bytes + at) << (field->shift & 63) >>
+	       (field->shift & 63);
 }
 
 /*
- * One read of the map's bytes that end at `at`, and hops within them: without branches, all of which a
- * verifier walks. A free segment's is as one that leads out. Before the map there may be nothing to read:
- * then the next hop leads to `at` itself.
+ * One read of the map's bytes that end at `at`, and hops within them: without branches, all of
+ * which a verifier walks. A free segment's is as one that leads out. Before the map there may be
+ * nothing to read: then the next hop leads to `at` itself.
  */
 static __always_inline __u64 hop_within(const struct hotspot_walk *w, __u64 at)
 {
 	__u64 last = HOTSPOT_HOPS - 1, i = last;
-	__u64 failed = (__u64)bpf_probe_read_user(w->s->hops, HOTSPOT_HOPS, (void *)(at - last)) >> 63;
+	__u64 failed =
+		(__u64)bpf_probe_read_user(w->s->hops, HOTSPOT_HOPS, (void *)(at - last)) >> 63;
 
 	EP_OPAQUE(failed);
 #pragma unroll
@@ -85,12 +89,14 @@ static __always_inline __u64 find_start(const struct hotspot_walk *w, __u64 addr
 	return w->s->hop ? 0 : (w->s->value - map) << shift;
 }
 
-/* By the first eight bytes of the name: src/hotspot/share/code/codeBlob.cpp, nmethod.cpp, 8 to 22. */
+/* By the first eight bytes of the name: src/hotspot/share/code/codeBlob.cpp, nmethod.cpp, 8 to
+ * 22. */
 static __always_inline __u64 blob_of_name(__u64 name)
 {
 	__u64 blob = HOTSPOT_BLOB_OTHER;
 
-	if (name == 0x00646f6874656d6eull || name == 0x6e2065766974616eull) /* "nmethod", "native n" */
+	if (name == 0x00646f6874656d6eull ||
+	    name == 0x6e2065766974616eull) /* "nmethod", "native n" */
 		blob = HOTSPOT_BLOB_METHOD;
 	if (name == 0x6320656c62617476ull) /* "vtable c" */
 		blob = HOTSPOT_BLOB_VTABLE;
@@ -102,8 +108,8 @@ static __always_inline __u64 blob_of_name(__u64 name)
 }
 
 /*
- * Nearly all blocks of a stack have the same name, at one address. One that cannot be read, since its page
- * is not in memory, says nothing: a method must not become a stub by it.
+ * Nearly all blocks of a stack have the same name, at one address. One that cannot be read, since
+ * its page is not in memory, says nothing: a method must not become a stub by it.
  */
 static __always_inline __u64 read_name(const struct hotspot_walk *w)
 {
@@ -120,11 +126,13 @@ static __always_inline __u64 read_name(const struct hotspot_walk *w)
 }
 
 /* Of an absent one: where a block or its code begins, or 0, to none of which a call returns. */
-static __always_inline __u64 handler_at(const struct hotspot_walk *w, const struct hotspot_field *field)
+static __always_inline __u64 handler_at(const struct hotspot_walk *w,
+					const struct hotspot_field *field)
 {
 	__u64 how = w->state->deopt_relative;
 
-	return get_field(w, field) + (w->s->block & -(how & 1)) + (w->s->code_begin & -(how >> 1 & 1));
+	return get_field(w, field) + (w->s->block & -(how & 1)) +
+	       (w->s->code_begin & -(how >> 1 & 1));
 }
 
 /* What each of its frames asks for. */
@@ -179,8 +187,8 @@ static __always_inline bool read_block(const struct hotspot_walk *w, __u64 addr)
 }
 
 /*
- * The block whose code an address is in: that of the frame before for recursive ones. Nobody frees what
- * is on the stack of the thread that is sampled, so what was read holds for the sample.
+ * The block whose code an address is in: that of the frame before for recursive ones. Nobody frees
+ * what is on the stack of the thread that is sampled, so what was read holds for the sample.
  */
 static __always_inline bool find_block(const struct hotspot_walk *w, __u64 addr)
 {

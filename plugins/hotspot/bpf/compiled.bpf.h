@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Frames of blocks: methods that C1 and C2 compiled, wrappers of native methods, and what has no frame
- * of its own: adapters between interpreter and compiled code, vtable stubs, method handle linkers.
+ * Frames of blocks: methods that C1 and C2 compiled, wrappers of native methods, and what has no
+ * frame of its own: adapters between interpreter and compiled code, vtable stubs, method handle
+ * linkers.
  */
 #ifndef HOTSPOT_COMPILED_BPF_H
 #define HOTSPOT_COMPILED_BPF_H
@@ -50,7 +51,8 @@ static __always_inline void be_compiled(const struct hotspot_walk *w, __u64 pc)
 	at->words[1] = w->s->compiled;
 }
 
-/* From a frame of so many bytes; what called the leaf, or what native code called, is looked at twice. */
+/* From a frame of so many bytes; what called the leaf, or what native code called, is looked at
+ * twice. */
 static __always_inline void leave_block(const struct hotspot_walk *w, __u64 frame_bytes)
 {
 	struct hotspot_frame_at *at = &w->s->at;
@@ -70,16 +72,17 @@ static __always_inline void leave_block(const struct hotspot_walk *w, __u64 fram
 }
 
 /*
- * C1 pushes the two classes that slow_subtype_check compares, and pops them behind the call: until then sp is
- * two words below the frame (c1_LIRAssembler_x86.cpp, emit_typecheck_helper, 8 to 27). pop: 58 to 5f with the
- * register, 41 before it for r8 to r15; an epilogue's is of rbp, 5d.
+ * C1 pushes the two classes that slow_subtype_check compares, and pops them behind the call: until
+ * then sp is two words below the frame (c1_LIRAssembler_x86.cpp, emit_typecheck_helper, 8 to 27).
+ * pop: 58 to 5f with the register, 41 before it for r8 to r15; an epilogue's is of rbp, 5d.
  */
 static __always_inline void drop_pushed(const struct hotspot_walk *w)
 {
 	struct ep_walk *walk = &w->rec->walk;
 	__u64 code, pops = 1, bytes = 0;
 
-	if (w->s->exact || w->s->first_slot || !walk->return_address || !ep_read_word(walk->pc, &w->s->value))
+	if (w->s->exact || w->s->first_slot || !walk->return_address ||
+	    !ep_read_word(walk->pc, &w->s->value))
 		return;
 	code = w->s->value;
 #pragma clang loop unroll(full)
@@ -115,8 +118,8 @@ static __always_inline void step_method(const struct hotspot_walk *w)
 }
 
 /*
- * What an adapter and its like has moved: the return address is at sp, but for the instructions between
- * the pop into rax and the push of it; where it has called the VM r13 keeps sp as it was.
+ * What an adapter and its like has moved: the return address is at sp, but for the instructions
+ * between the pop into rax and the push of it; where it has called the VM r13 keeps sp as it was.
  */
 static __always_inline void step_frameless(const struct hotspot_walk *w)
 {

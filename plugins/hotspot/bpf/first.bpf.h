@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The first compiled frame of a walk: the one that was interrupted, or that has called native code. Its
- * sp is not where its frame's size says while it spills registers below the frame, be it for a barrier
- * of a collector, for an intrinsic or (8) around a call. What lies where the return address should be
- * is then an older one, which looks good by itself; it gives itself away by what its call was of:
+ * The first compiled frame of a walk: the one that was interrupted, or that has called native code.
+ * Its sp is not where its frame's size says while it spills registers below the frame, be it for a
+ * barrier of a collector, for an intrinsic or (8) around a call. What lies where the return address
+ * should be is then an older one, which looks good by itself; it gives itself away by what its call
+ * was of:
  *
  *	call rel32 to	this method's code				: good
- *			a stub, an adapter, a method handle linker	: good, it leads to any method
- *			another method's code				: not ours; words above are tried
+ *			a stub, an adapter, a method handle linker	: good, it leads to any
+ *									method
+ *			another method's code				: not ours; words above are
+ *									tried
  *
  * and by what is behind it, where that one's frame should end.
  *
@@ -20,16 +23,21 @@
 #include "plugins/hotspot/bpf/leaf.bpf.h"
 #include "plugins/hotspot/bpf/scratch.bpf.h"
 
-/* Compiled frames end at a multiple of 16: src/hotspot/cpu/x86/globalDefinitions_x86.hpp, 8 to 27. */
+/* Compiled frames end at a multiple of 16: src/hotspot/cpu/x86/globalDefinitions_x86.hpp, 8 to
+ * 27. */
 #define HOTSPOT_FIRST_TRIES 48
 #define HOTSPOT_PUSHA_WORDS 71
-#define HOTSPOT_POPA_BEHIND 96	/* bytes of popa that may have run: it has not moved sp before its end */
-#define HOTSPOT_POPA_BYTES  768 /* and what is before it: the call, all vector registers stored and loaded */
+/* bytes of popa that may have run: it has not moved sp before its end */
+#define HOTSPOT_POPA_BEHIND 96
+/* and what is before it: the call, all vector registers stored and loaded */
+#define HOTSPOT_POPA_BYTES 768
 #define HOTSPOT_CODE_MAX 1024 /* bytes of the words: a power of two */
 #define HOTSPOT_MOVES 256 /* bytes of code, of 20 arguments or so */
-#define HOTSPOT_FIRST_ABOVE 0x100000 /* bytes to the fp of an interpreter's frame: 65535 words and more */
+/* bytes to the fp of an interpreter's frame: 65535 words and more */
+#define HOTSPOT_FIRST_ABOVE 0x100000
 
-/* What the call before a return address, which was read, leads to; 0: another kind of call, or none. */
+/* What the call before a return address, which was read, leads to; 0: another kind of call, or
+ * none. */
 static __always_inline __u64 get_target(const struct hotspot_walk *w, __u64 addr)
 {
 	__u64 is_call = 1 ^ ep_is_set((w->s->before ^ 0xe8000000) & 0xff000000);
@@ -49,10 +57,12 @@ static __always_inline bool is_behind_code(const struct hotspot_walk *w, __u64 f
 	       target - w->s->code_begin > get_field(w, &w->state->frame_complete);
 }
 
-/* May a call lead to the callee? Its own method, but for a version that was made later, is asked for. */
+/* May a call lead to the callee? Its own method, but for a version that was made later, is asked
+ * for. */
 static __always_inline bool leads_there(const struct hotspot_walk *w, __u64 from, __u64 target)
 {
-	if (is_in(&w->s->callee, target) || !ep_ranges_see(&w->s->ranges, w->rec, w->chunk, target) ||
+	if (is_in(&w->s->callee, target) ||
+	    !ep_ranges_see(&w->s->ranges, w->rec, w->chunk, target) ||
 	    HOTSPOT_CODE(w->s->ranges.code.data) != HOTSPOT_CODE_HEAP || !find_block(w, target) ||
 	    w->s->blob != HOTSPOT_BLOB_METHOD)
 		return true;
@@ -70,15 +80,17 @@ static __always_inline void be_callee(const struct hotspot_walk *w)
 /* To the frame that a return address is in, if it is one of a method. */
 static __always_inline bool next_link(const struct hotspot_walk *w, __u64 addr)
 {
-	if (!ep_ranges_see(&w->s->ranges, w->rec, w->chunk, addr) || HOTSPOT_CODE(w->s->ranges.code.data) != HOTSPOT_CODE_HEAP ||
-	    !find_block(w, addr - 1) || w->s->blob != HOTSPOT_BLOB_METHOD)
+	if (!ep_ranges_see(&w->s->ranges, w->rec, w->chunk, addr) ||
+	    HOTSPOT_CODE(w->s->ranges.code.data) != HOTSPOT_CODE_HEAP || !find_block(w, addr - 1) ||
+	    w->s->blob != HOTSPOT_BLOB_METHOD)
 		return false;
 	be_callee(w);
 	w->s->link_slot += w->s->frame_bytes;
 	return true;
 }
 
-/* Two return addresses in a row: an old one that is right by itself does not lead to another one. */
+/* Two return addresses in a row: an old one that is right by itself does not lead to another
+ * one. */
 static __always_inline bool is_chain(const struct hotspot_walk *w, __u64 slot)
 {
 	w->s->link_slot = slot;
@@ -130,10 +142,12 @@ static __always_inline bool follows_call(const struct hotspot_walk *w, __u64 slo
 }
 
 /*
- * 1 where bytes that a mask chooses are among the first of the words, which were read as code. No branches: of all
- * numbers only 0 has its highest bit set when it is one less. Behind the code is no byte of theirs.
+ * 1 where bytes that a mask chooses are among the first of the words, which were read as code. No
+ * branches: of all numbers only 0 has its highest bit set when it is one less. Behind the code is
+ * no byte of theirs.
  */
-static __always_inline __u64 find_bytes(const struct hotspot_walk *w, __u64 n, __u32 wanted, __u32 mask)
+static __always_inline __u64 find_bytes(const struct hotspot_walk *w, __u64 n, __u32 wanted,
+					__u32 mask)
 {
 	__u64 found = 0;
 
@@ -141,7 +155,8 @@ static __always_inline __u64 find_bytes(const struct hotspot_walk *w, __u64 n, _
 	EP_MEET();
 #pragma clang loop unroll(disable)
 	for (__u64 i = 0; i < n; i += 4) {
-		__u64 code = *(const __u64 *)((const __u8 *)w->s->words + (i & (HOTSPOT_CODE_MAX - 1)));
+		__u64 code =
+			*(const __u64 *)((const __u8 *)w->s->words + (i & (HOTSPOT_CODE_MAX - 1)));
 
 		found |= (__u64)(((__u32)code ^ wanted) & mask) - 1;
 		found |= (__u64)(((__u32)(code >> 8) ^ wanted) & mask) - 1;
@@ -161,16 +176,17 @@ static __always_inline bool has_popa_ahead(const struct hotspot_walk *w)
 }
 
 /*
- * Registers were saved by pusha, around a call of C for an x87 intrinsic: it has stored sp as it was five
- * words below that, which tells, and rbp below it, which leaves no doubt: the same is still in its register
- * (src/hotspot/cpu/x86: only 8, macroAssembler_x86.cpp, pusha and fp_runtime_fallback). Below them are
- * vector registers, arguments and results, and what aligns sp:
+ * Registers were saved by pusha, around a call of C for an x87 intrinsic: it has stored sp as it
+ * was five words below that, which tells, and rbp below it, which leaves no doubt: the same is
+ * still in its register (src/hotspot/cpu/x86: only 8, macroAssembler_x86.cpp, pusha and
+ * fp_runtime_fallback). Below them are vector registers, arguments and results, and what aligns sp:
  *
- *	sp | 0 to 5 words | ymm, 100h or none | xmm, 100h | 50h: rbp | 58h: 28h + its own address | 80h: the frame
+ *	sp | 0 to 5 words | ymm, 100h or none | xmm, 100h | 50h: rbp | 58h: 28h + its own address
+ *	   | 80h: the frame
  *
- * Words that were left on a stack look like it: every stub that saves registers does it by pusha. So no other
- * release is asked; and an address behind a call where the return address should be is it, but for code that
- * has a popa ahead: there it is what was left.
+ * Words that were left on a stack look like it: every stub that saves registers does it by pusha.
+ * So no other release is asked; and an address behind a call where the return address should be is
+ * it, but for code that has a popa ahead: there it is what was left.
  */
 static __always_inline void find_pusha(const struct hotspot_walk *w)
 {
@@ -209,24 +225,27 @@ static __always_inline bool is_own_call(const struct hotspot_walk *w, __u64 slot
 /* Into the window: what a slot has, and the word below it. */
 static __always_inline bool returns_to_interpreter(const struct hotspot_walk *w, __u64 slot)
 {
-	return EP_WINDOW_SEE(&w->s->stack, w->s->sequence, slot - 8, 16) && ep_ranges_see(&w->s->ranges, w->rec, w->chunk, EP_WINDOW_WORD(&w->s->stack, 1)) &&
+	return EP_WINDOW_SEE(&w->s->stack, w->s->sequence, slot - 8, 16) &&
+	       ep_ranges_see(&w->s->ranges, w->rec, w->chunk, EP_WINDOW_WORD(&w->s->stack, 1)) &&
 	       HOTSPOT_CODE(w->s->ranges.code.data) == HOTSPOT_CODE_INTERPRETER;
 }
 
 /*
- * An older return address to the interpreter has no fp of a frame above it. One that has is 16 bytes higher
- * where the x87 code of Math.exp and pow has taken two words of the stack (8: macroAssembler_x86.cpp,
- * increase_precision, pow_exp_core_encoding).
+ * An older return address to the interpreter has no fp of a frame above it. One that has is 16
+ * bytes higher where the x87 code of Math.exp and pow has taken two words of the stack (8:
+ * macroAssembler_x86.cpp, increase_precision, pow_exp_core_encoding).
  */
 static __always_inline bool check_interpreter(const struct hotspot_walk *w)
 {
 	__u64 slot = w->s->first_slot;
 
-	if (!returns_to_interpreter(w, slot) || EP_WINDOW_WORD(&w->s->stack, 0) - slot < HOTSPOT_FIRST_ABOVE)
+	if (!returns_to_interpreter(w, slot) ||
+	    EP_WINDOW_WORD(&w->s->stack, 0) - slot < HOTSPOT_FIRST_ABOVE)
 		return false;
 	EP_MEET();
 	slot = w->s->first_slot + 16;
-	if (!returns_to_interpreter(w, slot) || EP_WINDOW_WORD(&w->s->stack, 0) - slot >= HOTSPOT_FIRST_ABOVE)
+	if (!returns_to_interpreter(w, slot) ||
+	    EP_WINDOW_WORD(&w->s->stack, 0) - slot >= HOTSPOT_FIRST_ABOVE)
 		return false;
 	w->s->first_slot = slot;
 	return true;
@@ -257,8 +276,9 @@ static __always_inline void check_first(const struct hotspot_walk *w)
 }
 
 /*
- * An adapter from compiled code to the interpreter keeps the caller's sp in r13, before it makes room for the
- * arguments; what is there earlier is anybody's (gen_c2i_adapter, sharedRuntime_x86_64.cpp, 8 to 27):
+ * An adapter from compiled code to the interpreter keeps the caller's sp in r13, before it makes
+ * room for the arguments; what is there earlier is anybody's (gen_c2i_adapter,
+ * sharedRuntime_x86_64.cpp, 8 to 27):
  *
  *	pop rax | mov r13, rsp | sub rsp, n | mov [rsp], rax | mov [rsp + x], argument | ... | jmp
  *
@@ -266,7 +286,8 @@ static __always_inline void check_first(const struct hotspot_walk *w)
  */
 static __always_inline void look_at_adapter(const struct hotspot_walk *w)
 {
-	if (!bpf_probe_read_user(w->s->words, HOTSPOT_MOVES, (void *)(w->rec->walk.pc - HOTSPOT_MOVES)))
+	if (!bpf_probe_read_user(w->s->words, HOTSPOT_MOVES,
+				 (void *)(w->rec->walk.pc - HOTSPOT_MOVES)))
 		w->s->first_sp_moved = find_bytes(w, HOTSPOT_MOVES, 0xec8b4c, 0xffffff);
 }
 
@@ -282,7 +303,8 @@ static __always_inline void look_at_first(const struct hotspot_walk *w)
 	w->s->first_sp_moved = 0;
 	w->s->spilled = 0;
 	w->s->pushed = 0;
-	if (!ep_ranges_see(&w->s->ranges, w->rec, w->chunk, walk->pc) || HOTSPOT_CODE(w->s->ranges.code.data) != HOTSPOT_CODE_HEAP ||
+	if (!ep_ranges_see(&w->s->ranges, w->rec, w->chunk, walk->pc) ||
+	    HOTSPOT_CODE(w->s->ranges.code.data) != HOTSPOT_CODE_HEAP ||
 	    !find_block(w, walk->pc - walk->return_address))
 		return;
 	if (w->s->blob == HOTSPOT_BLOB_ADAPTER && walk->interrupted)

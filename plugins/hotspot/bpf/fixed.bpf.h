@@ -6,8 +6,8 @@
 #include "plugins/hotspot/bpf/interpreter.bpf.h"
 
 /*
- * The interpreter is entered: its frame is not there yet, or not whole. What compiled code that called it
- * had as sp is in r13, or in its slot already: arguments lie between.
+ * The interpreter is entered: its frame is not there yet, or not whole. What compiled code that
+ * called it had as sp is in r13, or in its slot already: arguments lie between.
  */
 static __always_inline void set_sender_sp(const struct hotspot_walk *w)
 {
@@ -36,7 +36,8 @@ static __always_inline bool return_by_saved_sp(const struct hotspot_walk *w)
 	       (!fp_at || ep_read_word(at->sp - 8 * (__u64)fp_at, &at->fp));
 }
 
-/* Frames of a virtual thread come out of the heap just now: as if the one before returned to there. */
+/* Frames of a virtual thread come out of the heap just now: as if the one before returned to
+ * there. */
 static __always_inline bool return_to_barrier(const struct hotspot_walk *w)
 {
 	struct hotspot_frame_at *at = &w->s->at;
@@ -69,7 +70,8 @@ static __always_inline void step_stub(const struct hotspot_walk *w)
 	if (is_left_otherwise(w))
 		w->s->at.how = HOTSPOT_HOW_KNOWN;
 	EP_MEET();
-	/* What code of the interpreter calls it has its registers from: C's, and it may use none of them. */
+	/* What code of the interpreter calls it has its registers from: C's, and it may use none of
+	 * them. */
 	w->s->at.keeps_regs = w->rec->walk.interrupted * EP_CALLEE_REGS;
 	if (is_remaking(w))
 		fail_own(w, HOTSPOT_ERROR_DEOPT);

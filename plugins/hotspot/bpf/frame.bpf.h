@@ -21,8 +21,8 @@ static __always_inline void push(const struct hotspot_walk *w)
 
 	w->s->last_frame = ep_next_header(w->rec);
 	w->s->seen = 1;
-	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, at->aux), n, at->words[0],
-			   at->words[1], 0))
+	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, at->aux), n,
+			   at->words[0], at->words[1], 0))
 		fail(w, EP_ERROR_TOO_DEEP);
 }
 
@@ -36,10 +36,10 @@ static __always_inline void be_stub(const struct hotspot_walk *w)
 }
 
 /*
- * To what the slot says; the caller's fp is below it or in its register. Another thread may write to the
- * stack after the window was read, where it deoptimizes: a return address as it was before is right, and one
- * that is a handler's already leads to a word that is written before it (frame::patch_pc and deoptimize,
- * share/runtime/frame.cpp, 8 to 27), and is read anew.
+ * To what the slot says; the caller's fp is below it or in its register. Another thread may write
+ * to the stack after the window was read, where it deoptimizes: a return address as it was before
+ * is right, and one that is a handler's already leads to a word that is written before it
+ * (frame::patch_pc and deoptimize, share/runtime/frame.cpp, 8 to 27), and is read anew.
  */
 static __always_inline void return_by_slot(const struct hotspot_walk *w)
 {

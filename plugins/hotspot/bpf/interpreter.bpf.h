@@ -5,7 +5,8 @@
  *	fp + 8		return address
  *	fp		caller's fp
  *	fp - 8		sender's sp: that of the caller before arguments were moved
- *	  ...		last sp, Method, mirror, mdp, cache, locals, bcp: their slots are in the state
+ *	  ...		last sp, Method, mirror, mdp, cache, locals, bcp: their slots are in the
+ *			state
  */
 #ifndef HOTSPOT_INTERPRETER_BPF_H
 #define HOTSPOT_INTERPRETER_BPF_H
@@ -21,7 +22,8 @@ static __always_inline __u64 get_slot(const struct hotspot_walk *w, __s32 slot)
 	return EP_WINDOW_WORD(&w->s->stack, (__u64)(HOTSPOT_SLOTS_BACK + slot));
 }
 
-/* On to its name and its class's. What cannot be read is 0, and so no method that who names it knows. */
+/* On to its name and its class's. What cannot be read is 0, and so no method that who names it
+ * knows. */
 static __always_inline void read_way(const struct hotspot_walk *w)
 {
 	const struct hotspot_state *state = w->state;
@@ -39,21 +41,22 @@ static __always_inline void read_way(const struct hotspot_walk *w)
 }
 
 /*
- * What was read of a Method holds while no safepoint begins or ends. A Method whose frame is on a stack is
- * alive, and its class with it: marking takes the frames as roots. So before another is at its address, a
- * marking has to end that did not find it, and that is a safepoint behind the sample that read it, also
- * where classes are unloaded beside running threads:
+ * What was read of a Method holds while no safepoint begins or ends. A Method whose frame is on a
+ * stack is alive, and its class with it: marking takes the frames as roots. So before another is at
+ * its address, a marking has to end that did not find it, and that is a safepoint behind the sample
+ * that read it, also where classes are unloaded beside running threads:
  *
- *	Z		pause_mark_end, then concurrent_process_non_strong_references, ZUnload::purge
- *			(gc/z/zDriver.cpp, 17; zGeneration.cpp, ZGenerationOld::collect, 21 to 27)
+ *	Z		pause_mark_end, then concurrent_process_non_strong_references,
+ *			ZUnload::purge (gc/z/zDriver.cpp, 17; zGeneration.cpp,
+ *			ZGenerationOld::collect, 21 to 27)
  *	Shenandoah	vmop_entry_final_mark, then entry_class_unloading
  *			(gc/shenandoah/shenandoahConcurrentGC.cpp, 17 to 27)
- *	the others	ClassLoaderDataGraph::purge at a safepoint, or behind the one that ended marking (8
- *			to 27); so does redefinition of classes (VM_RedefineClasses)
+ *	the others	ClassLoaderDataGraph::purge at a safepoint, or behind the one that ended
+ *			marking (8 to 27); so does redefinition of classes (VM_RedefineClasses)
  *
  * The counter is incremented when a safepoint begins and when it ends, before threads run on
- * (SafepointSynchronize::begin and end, runtime/safepoint.cpp, 8 to 27). Where it is not known: this sample,
- * in which the frames are there all the time.
+ * (SafepointSynchronize::begin and end, runtime/safepoint.cpp, 8 to 27). Where it is not known:
+ * this sample, in which the frames are there all the time.
  */
 static __always_inline void begin_epoch(const struct hotspot_walk *w)
 {
@@ -136,7 +139,8 @@ static __always_inline bool be_interpreted(const struct hotspot_walk *w, __u64 m
 /* A leaf's bcp may be in its register, which has other things at times; else the slot has it. */
 static __always_inline __u64 find_bci(const struct hotspot_walk *w)
 {
-	__u64 begin = w->s->way.const_method + w->state->const_bytes, size = w->s->way.quad & 0xffff;
+	__u64 begin = w->s->way.const_method + w->state->const_bytes,
+	      size = w->s->way.quad & 0xffff;
 	__u64 bci = get_slot(w, w->state->bcp_slot) - begin;
 	__u64 in_reg = w->rec->walk.regs[HOTSPOT_REG_BCP] - begin;
 
@@ -161,7 +165,8 @@ static __always_inline void step_interpreted(const struct hotspot_walk *w)
 	__u64 fp = find_frame(w);
 
 	if (fp < ep_enter_sp(w) ||
-	    !EP_WINDOW_SEE(&w->s->stack, w->s->sequence, fp - HOTSPOT_SLOTS_BACK * 8, HOTSPOT_SLOTS * 8) ||
+	    !EP_WINDOW_SEE(&w->s->stack, w->s->sequence, fp - HOTSPOT_SLOTS_BACK * 8,
+			   HOTSPOT_SLOTS * 8) ||
 	    !be_interpreted(w, get_slot(w, w->state->method_slot))) {
 		fail_own(w, HOTSPOT_ERROR_INTERPRETER);
 		return;

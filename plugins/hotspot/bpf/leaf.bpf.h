@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where the return address of an interrupted method is: its frame may be half made or gone already.
- * The code around the pc says so. With F the size of the frame, return address and saved fp included:
+ * The code around the pc says so. With F the size of the frame, return address and saved fp
+ * included:
  *
  *	prologue	... | push rbp | [mov rbp, rsp] | sub rsp, F - 16 | ... frame_complete
  *			... | sub rsp, F - 8 | mov [rsp + F - 16], rbp | ... frame_complete
@@ -11,10 +12,10 @@
  *	poll stub	lea r10, [rip + x] | mov [r15 + x], r10 | jmp, behind the method: no frame
  *	call stub	mov rbx, method | jmp, behind the method, too: what it called is interpreted
  *
- * Polls: 8 test [rip + x], eax; 8, 11 mov r10, ... | test [r10], eax; 17 on cmp rsp, [r15 + x] | ja.
- * C2: src/hotspot/cpu/x86/x86_64.ad, MachPrologNode and MachEpilogNode, 8 to 27, and
- * c2_safepointPollStubTable_x86.cpp, c2_CodeStubs_x86.cpp; C1: c1_MacroAssembler_x86.cpp, build_frame,
- * and c1_LIRAssembler_x86.cpp, return_op, emit_unwind_handler; native methods:
+ * Polls: 8 test [rip + x], eax; 8, 11 mov r10, ... | test [r10], eax; 17 on cmp rsp, [r15 + x] |
+ * ja. C2: src/hotspot/cpu/x86/x86_64.ad, MachPrologNode and MachEpilogNode, 8 to 27, and
+ * c2_safepointPollStubTable_x86.cpp, c2_CodeStubs_x86.cpp; C1: c1_MacroAssembler_x86.cpp,
+ * build_frame, and c1_LIRAssembler_x86.cpp, return_op, emit_unwind_handler; native methods:
  * sharedRuntime_x86_64.cpp, generate_native_wrapper. Calls of what is interpreted:
  * compiledIC_x86.cpp, emit_to_interp_stub.
  */
@@ -119,19 +120,20 @@ static __always_inline __u64 is_frame_made(const struct hotspot_walk *w)
 #pragma clang loop unroll(disable)
 	for (__s64 i = 4; i <= EP_CODE_BEFORE; i++) {
 		not_made &= ep_is_set((ep_get_code(&w->s->code, -i) & 0xffffff) ^ 0xec8348);
-		not_made &= ep_is_set((ep_get_code(&w->s->code, -i) & 0xffffff) ^ 0xec8148) | (i < 7);
+		not_made &=
+			ep_is_set((ep_get_code(&w->s->code, -i) & 0xffffff) ^ 0xec8148) | (i < 7);
 	}
 	return 1 ^ not_made;
 }
 
 /*
- * Bytes below the frame that a barrier of a collector spills registers to, where it is seen to begin or to
- * end; 0: neither.
+ * Bytes below the frame that a barrier of a collector spills registers to, where it is seen to
+ * begin or to end; 0: neither.
  *
  *	sub rsp, n | mov [rsp + x], ... | call | ... | add rsp, n | jmp back into the method
  *
- * src/hotspot/cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp, 17, gc/shared/barrierSetAssembler_x86.cpp, 21 to
- * 27: SaveLiveRegisters. The prologue's own sub rsp makes the frame: F - 16 or F - 8.
+ * src/hotspot/cpu/x86/gc/z/zBarrierSetAssembler_x86.cpp, 17, gc/shared/barrierSetAssembler_x86.cpp,
+ * 21 to 27: SaveLiveRegisters. The prologue's own sub rsp makes the frame: F - 16 or F - 8.
  */
 static __always_inline __u64 find_spilled(const struct hotspot_walk *w, __u64 frame_bytes)
 {
@@ -139,7 +141,8 @@ static __always_inline __u64 find_spilled(const struct hotspot_walk *w, __u64 fr
 
 #pragma clang loop unroll(disable)
 	for (__s64 i = EP_CODE_BEFORE; i >= 4; i--) {
-		__u64 code = ep_get_code(&w->s->code, -i), is = ep_is_set((code & 0xffffff) ^ 0xec8348) - 1;
+		__u64 code = ep_get_code(&w->s->code, -i),
+		      is = ep_is_set((code & 0xffffff) ^ 0xec8348) - 1;
 		__u64 end = ep_get_code(&w->s->code, EP_CODE_BEFORE - i);
 		__u64 ends = ep_is_set((end & 0xff00ffffff) ^ 0xe900c48348) - 1;
 
@@ -168,7 +171,8 @@ static __always_inline bool find_leaf_slot(const struct hotspot_walk *w, __u64 f
 	struct hotspot_scratch *s = w->s;
 	__u64 says = s->says, pushed, left, made;
 
-	pushed = ep_is_set(says & HOTSPOT_SHAPE_PUSHED) | (begins & ep_is_set(says & HOTSPOT_SHAPE_BEGINS));
+	pushed = ep_is_set(says & HOTSPOT_SHAPE_PUSHED) |
+		 (begins & ep_is_set(says & HOTSPOT_SHAPE_BEGINS));
 	left = ep_is_set(says & HOTSPOT_SHAPE_LEFT) | (begins & (1 ^ s->made)) |
 	       (ep_is_set(says & HOTSPOT_SHAPE_SMALL) & (1 ^ ep_is_set(frame_bytes ^ 16)));
 	left &= 1 ^ pushed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the steps of a walk leave for each other. It is in maps, not on the stack, of which a verifier
- * remembers what was read where.
+ * What the steps of a walk leave for each other. It is in maps, not on the stack, of which a
+ * verifier remembers what was read where.
  */
 #ifndef HOTSPOT_SCRATCH_BPF_H
 #define HOTSPOT_SCRATCH_BPF_H
@@ -100,7 +100,8 @@ struct hotspot_scratch {
 	struct hotspot_epoch epoch;
 	struct hotspot_frame_at at;
 	/* What was read: not zeroed for each sample. */
-	__u8 block_bytes[512 + 8]; /* its header, its struct CodeBlob, as far as state->block_bytes */
+	__u8 block_bytes[512 +
+			 8]; /* its header, its struct CodeBlob, as far as state->block_bytes */
 	EP_WINDOW(HOTSPOT_WINDOW) stack;
 	__u64 words[2 * HOTSPOT_WINDOW];
 	struct ep_code_bytes code; /* around the pc that was interrupted */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Return addresses that are not where they should be: compiled code may have moved sp, be it to spill
- * registers before it calls a barrier of a collector. Then words upwards from there are tried, and the
- * first counts that lies in code of Java behind a call. fp alone is nothing to go by.
+ * Return addresses that are not where they should be: compiled code may have moved sp, be it to
+ * spill registers before it calls a barrier of a collector. Then words upwards from there are
+ * tried, and the first counts that lies in code of Java behind a call. fp alone is nothing to go
+ * by.
  *
  *	sp ... | slot | word | word | word that is in code ...
- *	         ▲ no code of ours    ▲ looked up in the next step; where it is none the search goes on
+ *	         ▲ no code of ours    ▲ looked up in the next step; if it is none the search goes on
  */
 #ifndef HOTSPOT_SEARCH_BPF_H
 #define HOTSPOT_SEARCH_BPF_H
@@ -26,7 +27,8 @@ static __always_inline void allow_search(const struct hotspot_walk *w, __u64 slo
 	w->s->searches = HOTSPOT_WINDOWS;
 }
 
-/* How many words behind the first are none; without a branch, of which each would be a way of its own. */
+/* How many words behind the first are none; without a branch, of which each would be a way of its
+ * own. */
 static __always_inline __u64 find_near(const struct hotspot_walk *w)
 {
 	__u64 found = 0, none = 1;
@@ -49,8 +51,8 @@ static __always_inline void search(const struct hotspot_walk *w)
 	struct ep_walk *walk = &w->rec->walk;
 	__u64 found;
 
-	if (!w->s->searches ||
-	    !EP_WINDOW_SEE(&w->s->stack, w->s->sequence, w->s->search_sp - 8, sizeof(w->s->stack.words))) {
+	if (!w->s->searches || !EP_WINDOW_SEE(&w->s->stack, w->s->sequence, w->s->search_sp - 8,
+					      sizeof(w->s->stack.words))) {
 		fail_own(w, HOTSPOT_ERROR_RETURN);
 		return;
 	}

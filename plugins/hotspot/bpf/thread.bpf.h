@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a thread keeps of its stack: where Java called native code last (JavaFrameAnchor), the innermost
- * continuation, and frames that are being remade.
+ * What a thread keeps of its stack: where Java called native code last (JavaFrameAnchor), the
+ * innermost continuation, and frames that are being remade.
  */
 #ifndef HOTSPOT_THREAD_BPF_H
 #define HOTSPOT_THREAD_BPF_H
 
 #include "plugins/hotspot/bpf/scratch.bpf.h"
 
-#define HOTSPOT_REG_THREAD 15 /* in Java code: src/hotspot/cpu/x86/macroAssembler_x86.hpp, 8 to 27 */
+/* in Java code: src/hotspot/cpu/x86/macroAssembler_x86.hpp, 8 to 27 */
+#define HOTSPOT_REG_THREAD 15
 
-/* Code of Java that was interrupted has the thread in r15; it is used where its variable is not known. */
+/* Code of Java that was interrupted has the thread in r15; it is used where its variable is not
+ * known. */
 static __always_inline __u64 get_thread(const struct hotspot_walk *w)
 {
 	if (ep_enter_read_tls(w, &w->state->thread) && w->s->value)
@@ -56,8 +58,8 @@ static __always_inline void pass_call_stub(const struct hotspot_walk *w)
 /* The call stub, and the rest of Java is worth more than what has called it. */
 static __always_inline bool skip_native(const struct hotspot_walk *w)
 {
-	return w->rec->walk.pc == w->state->call_stub_return && w->s->anchor && ep_enter_may_skip(w) &&
-	       read_anchor(w) && ep_enter_skip(w);
+	return w->rec->walk.pc == w->state->call_stub_return && w->s->anchor &&
+	       ep_enter_may_skip(w) && read_anchor(w) && ep_enter_skip(w);
 }
 
 static __always_inline bool ep_enter_find_exit(const struct hotspot_walk *w)
@@ -81,7 +83,8 @@ static __always_inline bool is_remaking(const struct hotspot_walk *w)
 	if (w->s->seen || w->rec->walk.interrupted || !w->state->thread_vframes)
 		return false;
 	thread = get_thread(w);
-	return thread && ep_read_word(thread + w->state->thread_vframes, &w->s->value) && w->s->value;
+	return thread && ep_read_word(thread + w->state->thread_vframes, &w->s->value) &&
+	       w->s->value;
 }
 
 static __always_inline bool is_barrier(const struct hotspot_walk *w)
@@ -93,9 +96,10 @@ static __always_inline bool is_barrier(const struct hotspot_walk *w)
 }
 
 /*
- * The frame before returns to the heap: what of the virtual thread was not needed yet lies there. On
- * this stack the carrier's frames follow, behind that of Continuation.enterSpecial: its sp is the
- * ContinuationEntry's address (src/hotspot/cpu/x86/continuationEntry_x86.inline.hpp, to_frame, 21 to 27).
+ * The frame before returns to the heap: what of the virtual thread was not needed yet lies there.
+ * On this stack the carrier's frames follow, behind that of Continuation.enterSpecial: its sp is
+ * the ContinuationEntry's address (src/hotspot/cpu/x86/continuationEntry_x86.inline.hpp, to_frame,
+ * 21 to 27).
  */
 static __always_inline void be_barrier(const struct hotspot_walk *w)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blobs that are made once: runtime stubs, StubRoutines, deoptimization and others. Heaps are walked block
- * by block (src/hotspot/share/memory/heap.hpp, code/codeBlob.hpp, 8 to 27):
+ * Blobs that are made once: runtime stubs, StubRoutines, deoptimization and others. Heaps are
+ * walked block by block (src/hotspot/share/memory/heap.hpp, code/codeBlob.hpp, 8 to 27):
  *
- *	| HeapBlock: length in segments, used | CodeBlob ... | code                | data | HeapBlock ...
+ *	| HeapBlock: length in segments, used | CodeBlob ... | code           | data | HeapBlock ...
  *
  * Methods, adapters and vtable chunks come and go; the walk knows them by their block.
  */
@@ -65,7 +65,8 @@ struct blob {
 
 /* --- names of stubs */
 
-/* "StubRoutines::_dsin", or as the file's symbol table has it ("_ZN12StubRoutines5_dsinE"): "dsin". */
+/* "StubRoutines::_dsin", or as the file's symbol table has it ("_ZN12StubRoutines5_dsinE"):
+ * "dsin". */
 static void plain_name(const char *name, struct entry *ret)
 {
 	const char *last = NULL;
@@ -112,21 +113,24 @@ static bool contains(const struct entry *entry, const char *part)
 }
 
 /*
- * Variables of StubRoutines that do not point to where a stub begins: tables and masks, which lie among the
- * stubs (stubRoutines_x86.hpp, stubRoutines.hpp, 8 to 27).
+ * Variables of StubRoutines that do not point to where a stub begins: tables and masks, which lie
+ * among the stubs (stubRoutines_x86.hpp, stubRoutines.hpp, 8 to 27).
  */
 static bool is_entry(const struct entry *entry)
 {
-	static const char *const no[] = { "mask", "table", "_tbl", "_addr", "_adr", "return_address", "return_pc",
-					  "cntrl", "mxcsr", "flip", "shuffle", "const", "_lut", "k256", "k512",
-					  "sign", "code", "count", "perm", "vector_", "log_two", "by128",
-					  "ones", "iota", "data", "lookup", "shuf", "PI", "_inv", "initialized" };
+	static const char *const no[] = {
+		"mask",	     "table",	"_tbl",	   "_addr", "_adr",    "return_address",
+		"return_pc", "cntrl",	"mxcsr",   "flip",  "shuffle", "const",
+		"_lut",	     "k256",	"k512",	   "sign",  "code",    "count",
+		"perm",	     "vector_", "log_two", "by128", "ones",    "iota",
+		"data",	     "lookup",	"shuf",	   "PI",    "_inv",    "initialized"};
 
 	if (!entry->len || entry->len >= HS_NAME_BYTES)
 		return false;
 	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
 		if (contains(entry, no[i]) && !contains(entry, "_entry"))
-			return contains(entry, "encode") || contains(entry, "decode") || contains(entry, "code_point");
+			return contains(entry, "encode") || contains(entry, "decode") ||
+			       contains(entry, "code_point");
 	return true;
 }
 
@@ -135,13 +139,15 @@ static void add_entry(struct blobs *blobs, uint64_t addr, const char *name)
 	struct entry entry = { .addr = addr };
 
 	plain_name(name, &entry);
-	if (entry.len > 6 && !strncmp(entry.name + entry.len - 6, "_entry", 6) && !contains(&entry, "throw"))
+	if (entry.len > 6 && !strncmp(entry.name + entry.len - 6, "_entry", 6) &&
+	    !contains(&entry, "throw"))
 		entry.len -= 6; /* call_stub_entry */
 	if (addr && is_entry(&entry) && blobs->n_entries < MAX_ENTRIES)
 		blobs->entries[blobs->n_entries++] = entry;
 }
 
-/* By address; of names for one, that which says the least first: jbyte_arraycopy, not arrayof_jbyte_... */
+/* By address; of names for one, that which says the least first: jbyte_arraycopy, not
+ * arrayof_jbyte_... */
 static int compare_entries(const void *a, const void *b)
 {
 	const struct entry *left = a, *right = b;
@@ -176,16 +182,18 @@ static void find_entries(struct blobs *blobs)
 		add_entry(blobs, reader->names[i].addr, reader->names[i].name);
 	qsort(blobs->entries, blobs->n_entries, sizeof(blobs->entries[0]), compare_entries);
 	if (reader->layout->statics[HOTSPOT_S_call_stub_return] &&
-	    !hs_read(reader, reader->layout->statics[HOTSPOT_S_call_stub_return], &addr, sizeof(addr)))
+	    !hs_read(reader, reader->layout->statics[HOTSPOT_S_call_stub_return], &addr,
+		     sizeof(addr)))
 		blobs->call_stub_return = addr;
 }
 
 /* --- rules of a blob */
 
 /*
- * Does code make room for the return address before all else (push rbx, push 0)? A signal handler or a
- * thrower jumps there: SharedRuntime::generate_handler_blob, generate_deopt_blob; OptoRuntime::
- * generate_exception_blob has it in rdx (sharedRuntime_x86_64.cpp, runtime_x86_64.cpp, 8 to 27).
+ * Does code make room for the return address before all else (push rbx, push 0)? A signal handler
+ * or a thrower jumps there: SharedRuntime::generate_handler_blob, generate_deopt_blob;
+ * OptoRuntime:: generate_exception_blob has it in rdx (sharedRuntime_x86_64.cpp,
+ * runtime_x86_64.cpp, 8 to 27).
  */
 static enum hs_start start_at(const uint8_t *code, size_t bytes, bool is_trapped)
 {
@@ -198,14 +206,16 @@ static enum hs_start start_at(const uint8_t *code, size_t bytes, bool is_trapped
 			return HS_START_THROWN;
 		if (is_trapped && code[at] == 0x53)
 			return HS_START_TRAPPED;
-		if (bytes - at >= 3 && code[at] == 0x49 && code[at + 1] == 0x8b && code[at + 2] == 0xa7)
+		if (bytes - at >= 3 && code[at] == 0x49 && code[at + 1] == 0x8b &&
+		    code[at + 2] == 0xa7)
 			return HS_START_CONTINUATION; /* mov rsp, [r15 + ...]: generate_cont_thaw */
 		/* Only moves lie before: 4x 8b, 4x 89, 4x c7. */
 		if (bytes - at < 8 || (code[at] & 0xf8) != 0x48)
 			break;
 		if (code[at + 1] == 0xc7 && (code[at + 2] & 0xc0) == 0x80)
 			at += 11;
-		else if ((code[at + 1] == 0x89 || code[at + 1] == 0x8b) && (code[at + 2] & 0xc0) == 0x80)
+		else if ((code[at + 1] == 0x89 || code[at + 1] == 0x8b) &&
+			 (code[at + 2] & 0xc0) == 0x80)
 			at += 7;
 		else
 			break;
@@ -214,8 +224,9 @@ static enum hs_start start_at(const uint8_t *code, size_t bytes, bool is_trapped
 }
 
 /*
- * "StubRoutines (initial stubs)"; where they come from an AOT cache "Stub Generator initial_blob" (26) or
- * "initial_blob (stub gen)" (27, 28): StubRoutines::initialize_stubs, stubRoutines.cpp; StubInfo, stubInfo.cpp.
+ * "StubRoutines (initial stubs)"; where they come from an AOT cache "Stub Generator initial_blob"
+ * (26) or "initial_blob (stub gen)" (27, 28): StubRoutines::initialize_stubs, stubRoutines.cpp;
+ * StubInfo, stubInfo.cpp.
  */
 static bool is_stub_buffer(const char *name)
 {
@@ -226,19 +237,20 @@ static bool is_stub_buffer(const char *name)
 /* Where a signal handler or a thrower may lead to: by the name of the blob. */
 static bool is_trapped(const char *name)
 {
-	return !strcmp(name, "SafepointBlob") || !strcmp(name, "ExceptionBlob") || strstr(name, "handler_blob") ||
-	       strstr(name, "polling_page");
+	return !strcmp(name, "SafepointBlob") || !strcmp(name, "ExceptionBlob") ||
+	       strstr(name, "handler_blob") || strstr(name, "polling_page");
 }
 
 /*
- * C1's stubs jump there with their frames (StubAssembler::call_RT, c1_Runtime1_x86.cpp, 8 to 27). Its name is
- * "forward_exception Runtime1 stub", "C1 Runtime forward_exception_blob" from 25 on, and
- * "forward_exception_blob (C1 runtime)" from 27 on.
+ * C1's stubs jump there with their frames (StubAssembler::call_RT, c1_Runtime1_x86.cpp, 8 to 27).
+ * Its name is "forward_exception Runtime1 stub", "C1 Runtime forward_exception_blob" from 25 on,
+ * and "forward_exception_blob (C1 runtime)" from 27 on.
  */
 static bool is_with_fp(const char *name)
 {
 	return strstr(name, "forward_exception") &&
-	       (strstr(name, "Runtime1") || strstr(name, "C1 Runtime") || strstr(name, "C1 runtime"));
+	       (strstr(name, "Runtime1") || strstr(name, "C1 Runtime") ||
+		strstr(name, "C1 runtime"));
 }
 
 static enum hs_start blob_start(const struct blobs *blobs, const struct blob *blob, size_t off)
@@ -260,7 +272,8 @@ static int follow_entries(struct blobs *blobs, const struct blob *blob)
 
 	for (const struct entry *entry = first_entry(blobs, blob->code);
 	     entry < end && entry->addr - blob->code < blob->bytes; entry++) {
-		int r = hs_flow_follow(&blobs->reader->flow, (size_t)(entry->addr - blob->code), HS_START_CALLED, true);
+		int r = hs_flow_follow(&blobs->reader->flow, (size_t)(entry->addr - blob->code),
+				       HS_START_CALLED, true);
 
 		if (r && r != -EBADMSG)
 			return r;
@@ -269,12 +282,12 @@ static int follow_entries(struct blobs *blobs, const struct blob *blob)
 }
 
 /*
- * Can a stub begin there? Most are aligned, with padding before (`behind`: no unknown code is right before it);
- * those of mathematics are not since 21, and make a frame at once.
+ * Can a stub begin there? Most are aligned, with padding before (`behind`: no unknown code is right
+ * before it); those of mathematics are not since 21, and make a frame at once.
  */
 static bool may_begin(const struct blobs *blobs, const struct blob *blob, size_t off, bool behind)
 {
-	static const uint8_t enter[2][4] = { { 0x55, 0x48, 0x8b, 0xec }, { 0x55, 0x48, 0x89, 0xe5 } };
+	static const uint8_t enter[2][4] = {{0x55, 0x48, 0x8b, 0xec}, {0x55, 0x48, 0x89, 0xe5}};
 	const uint8_t *code = blobs->reader->code + off;
 
 	if (blob->bytes - off >= 4 && (!memcmp(code, enter[0], 4) || !memcmp(code, enter[1], 4)))
@@ -282,19 +295,22 @@ static bool may_begin(const struct blobs *blobs, const struct blob *blob, size_t
 	return behind && !((blob->code + off) % ENTRY_ALIGNMENT);
 }
 
-/* Operations on bytes of registers, input and output: no stub begins with these, data often seems to. */
+/* Operations on bytes of registers, input and output: no stub begins with these, data often seems
+ * to. */
 static bool is_odd(const uint8_t *code, const struct x86_insn *insn)
 {
 	uint8_t op = code[0] >= 0x40 && code[0] < 0x50 && insn->bytes > 1 ? code[1] : code[0];
 
 	if (op < 0x38 && ((op & 7) == 0 || (op & 7) == 2 || (op & 7) == 4))
 		return true;
-	return (op >= 0x6c && op <= 0x6f) || (op >= 0xe4 && op <= 0xe7) || (op >= 0xec && op <= 0xef) ||
-	       op == 0xc8 || op == 0xca || op == 0xcb || op == 0xcd || op == 0xcf || op == 0xd7 || op == 0x9f ||
-	       op == 0x9e || op == 0xf4 || op == 0xfa || op == 0xfb || op == 0xe0 || op == 0xe1;
+	return (op >= 0x6c && op <= 0x6f) || (op >= 0xe4 && op <= 0xe7) ||
+	       (op >= 0xec && op <= 0xef) || op == 0xc8 || op == 0xca || op == 0xcb || op == 0xcd ||
+	       op == 0xcf || op == 0xd7 || op == 0x9f || op == 0x9e || op == 0xf4 || op == 0xfa ||
+	       op == 0xfb || op == 0xe0 || op == 0xe1;
 }
 
-/* False for most of what is data: its first instructions are none that HotSpot's stubs begin with. */
+/* False for most of what is data: its first instructions are none that HotSpot's stubs begin
+ * with. */
 static bool is_plausible(const uint8_t *code, size_t bytes)
 {
 	struct x86_insn insn;
@@ -310,8 +326,8 @@ static bool is_plausible(const uint8_t *code, size_t bytes)
 }
 
 /*
- * Code that nothing leads to: another stub, or data. First what begins where stubs may begin: what else is left
- * may be a part of one that is not known yet.
+ * Code that nothing leads to: another stub, or data. First what begins where stubs may begin: what
+ * else is left may be a part of one that is not known yet.
  */
 static int follow_rest(struct blobs *blobs, const struct blob *blob, bool anywhere)
 {
@@ -329,7 +345,8 @@ static int follow_rest(struct blobs *blobs, const struct blob *blob, bool anywhe
 			continue;
 		}
 		r = -EBADMSG;
-		if (!is_stub_buffer(blob->name) || is_plausible(blobs->reader->code + off, blob->bytes - off))
+		if (!is_stub_buffer(blob->name) ||
+		    is_plausible(blobs->reader->code + off, blob->bytes - off))
 			r = hs_flow_follow(flow, off, blob_start(blobs, blob, off), true);
 		if (r == -EBADMSG)
 			off += ENTRY_ALIGNMENT - (blob->code + off) % ENTRY_ALIGNMENT;
@@ -338,8 +355,8 @@ static int follow_rest(struct blobs *blobs, const struct blob *blob, bool anywhe
 	}
 }
 
-static int add_stub(struct blobs *blobs, const struct blob *blob, const struct entry *entry, uint64_t start,
-		    uint64_t end)
+static int add_stub(struct blobs *blobs, const struct blob *blob, const struct entry *entry,
+		    uint64_t start, uint64_t end)
 {
 	char name[HS_NAME_BYTES];
 
@@ -354,12 +371,13 @@ static int add_stub(struct blobs *blobs, const struct blob *blob, const struct e
 }
 
 /*
- * Names within a buffer of stubs: one goes up to the next known one, or to where code begins anew at a place
- * where stubs begin.
+ * Names within a buffer of stubs: one goes up to the next known one, or to where code begins anew
+ * at a place where stubs begin.
  */
 static int name_stubs(struct blobs *blobs, const struct blob *blob)
 {
-	const struct entry *end = blobs->entries + blobs->n_entries, *entry = first_entry(blobs, blob->code);
+	const struct entry *end = blobs->entries + blobs->n_entries,
+			   *entry = first_entry(blobs, blob->code);
 	const struct entry *current = NULL;
 	uint64_t start = blob->code;
 	int r = 0;
@@ -368,7 +386,8 @@ static int name_stubs(struct blobs *blobs, const struct blob *blob)
 		const struct x86_node *node = may_begin(blobs, blob, off, true) ?
 						      x86_flow_at(&blobs->reader->flow, off) : NULL;
 		bool begins = node && !node->chain;
-		const struct entry *here = entry < end && entry->addr == blob->code + off ? entry : NULL;
+		const struct entry *here =
+			entry < end && entry->addr == blob->code + off ? entry : NULL;
 
 		if (here || (begins && off)) {
 			r = add_stub(blobs, blob, current, start, blob->code + off);
@@ -384,8 +403,8 @@ static int name_stubs(struct blobs *blobs, const struct blob *blob)
 /* Code that changes as long as the VM runs, and never pushes: one rule. */
 static bool is_changing(const char *name)
 {
-	/* The handlers of native methods' signatures (interpreterRuntime.cpp), calls' inline caches (icBuffer.cpp,
-	 * 8 to 21). */
+	/* The handlers of native methods' signatures (interpreterRuntime.cpp), calls' inline caches
+	 * (icBuffer.cpp, 8 to 21). */
 	return !strcmp(name, "native signature handlers") || !strcmp(name, "InlineCacheBuffer");
 }
 
@@ -415,9 +434,9 @@ static int follow_blob(struct blobs *blobs, const struct blob *blob, uint32_t nu
 	if (!r)
 		r = follow_rest(blobs, blob, true);
 	if (!r)
-		r = is_stub_buffer(blob->name) ?
-			    name_stubs(blobs, blob) :
-			    hs_add_piece(blobs->stubs, blob->code, blob->code + blob->bytes, blob->name);
+		r = is_stub_buffer(blob->name) ? name_stubs(blobs, blob)
+					       : hs_add_piece(blobs->stubs, blob->code,
+							      blob->code + blob->bytes, blob->name);
 	return r ? r : hs_add_rules(blobs->stubs, &reader->flow, blob->code, blob->bytes, number);
 }
 
@@ -432,12 +451,15 @@ static int read_blob(struct blobs *blobs, const struct blob *blob)
 		uint64_t rule = HOTSPOT_RULE(1, 7, 0, HOTSPOT_RULE_ON_STACK, HOTSPOT_METHOD_NONE);
 
 		r = hs_add_piece(blobs->stubs, blob->code, blob->code + blob->bytes, blob->name);
-		return r ? r : hs_add_range(blobs->stubs, blob->code, blob->code + blob->bytes, rule, number);
+		return r ? r
+			 : hs_add_range(blobs->stubs, blob->code, blob->code + blob->bytes, rule,
+					number);
 	}
 	r = hs_read_code(reader, blob->code, blob->bytes);
 	if (r)
 		return r == -EFAULT ? 0 : r;
-	what = (struct hs_kept){ .start = blob->code, .bytes = blob->bytes, .hash = hash_blob(blobs, blob) };
+	what = (struct hs_kept){
+		.start = blob->code, .bytes = blob->bytes, .hash = hash_blob(blobs, blob)};
 	r = hs_take_earlier(blobs->stubs, reader->earlier, &what, number);
 	if (r)
 		return r < 0 ? r : 0;
@@ -448,7 +470,8 @@ static int read_blob(struct blobs *blobs, const struct blob *blob)
 /* --- blocks */
 
 /* Some bytes of a heap; NULL: cannot be read. */
-static const uint8_t *at_window(struct blobs *blobs, const struct heap *heap, uint64_t addr, size_t bytes)
+static const uint8_t *at_window(struct blobs *blobs, const struct heap *heap, uint64_t addr,
+				size_t bytes)
 {
 	size_t want = heap->high - addr < WINDOW_BYTES ? (size_t)(heap->high - addr) : WINDOW_BYTES;
 
@@ -488,21 +511,22 @@ static bool is_method(const char *name)
 }
 
 /*
- * Buffers that compilers work in: no code runs there, and others', methods' too, take their places at once
- * (opto/output.cpp, to 11 compile.cpp: Compile::Fill_buffer, Compile::scratch_buffer; c1_Compiler.cpp;
- * jvmciCodeInstaller.cpp: "JVMCI Compiler CodeBuffer"; 8 to 27).
+ * Buffers that compilers work in: no code runs there, and others', methods' too, take their places
+ * at once (opto/output.cpp, to 11 compile.cpp: Compile::Fill_buffer, Compile::scratch_buffer;
+ * c1_Compiler.cpp; jvmciCodeInstaller.cpp: "JVMCI Compiler CodeBuffer"; 8 to 27).
  */
 static bool is_workplace(const char *name)
 {
 	return !strncmp(name, "Compile::", 9) || !strncmp(name, "JVMCI Compiler", 14) ||
-	       !strcmp(name, "C1 temporary CodeBuffer") || !strcmp(name, "Signature Handler Temp Buffer");
+	       !strcmp(name, "C1 temporary CodeBuffer") ||
+	       !strcmp(name, "Signature Handler Temp Buffer");
 }
 
 /* What the walk knows by its block. */
 static bool is_of_block(const char *name)
 {
-	static const char *const names[] = { "I2C/C2I adapters", "vtable chunks", "MethodHandles adapters",
-					     "Interpreter", "adapters" };
+	static const char *const names[] = {"I2C/C2I adapters", "vtable chunks",
+					    "MethodHandles adapters", "Interpreter", "adapters"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
@@ -515,18 +539,22 @@ static bool is_kind(const struct blobs *blobs, const uint8_t *bytes, enum hotspo
 	const struct hotspot_layout *layout = blobs->reader->layout;
 
 	return hotspot_has(layout, HOTSPOT_F_blob_kind) && layout->has_constant[kind] &&
-	       hotspot_get(blobs->reader->layout, HOTSPOT_F_blob_kind, bytes, HEAD_BYTES) == (uint64_t)layout->constants[kind];
+	       hotspot_get(blobs->reader->layout, HOTSPOT_F_blob_kind, bytes, HEAD_BYTES) ==
+		       (uint64_t)layout->constants[kind];
 }
 
-/* The same by its kind, where that is published: with an AOT cache the names of adapters are signatures. */
+/* The same by its kind, where that is published: with an AOT cache the names of adapters are
+ * signatures. */
 static bool is_of_known_kind(const struct blobs *blobs, const uint8_t *bytes)
 {
-	return is_kind(blobs, bytes, HOTSPOT_C_kind_adapter) || is_kind(blobs, bytes, HOTSPOT_C_kind_vtable) ||
+	return is_kind(blobs, bytes, HOTSPOT_C_kind_adapter) ||
+	       is_kind(blobs, bytes, HOTSPOT_C_kind_vtable) ||
 	       is_kind(blobs, bytes, HOTSPOT_C_kind_mh_adapter);
 }
 
 /* Where the code of a blob is; false: nowhere. */
-static bool find_code(const struct blobs *blobs, const uint8_t *bytes, uint64_t addr, uint64_t room, struct blob *ret)
+static bool find_code(const struct blobs *blobs, const uint8_t *bytes, uint64_t addr, uint64_t room,
+		      struct blob *ret)
 {
 	const struct hs_reader *reader = blobs->reader;
 	uint64_t begin, end;
@@ -535,8 +563,10 @@ static bool find_code(const struct blobs *blobs, const uint8_t *bytes, uint64_t 
 		begin = hotspot_get(reader->layout, HOTSPOT_F_blob_code_begin, bytes, HEAD_BYTES);
 		end = hotspot_get(reader->layout, HOTSPOT_F_blob_code_end, bytes, HEAD_BYTES);
 	} else {
-		begin = addr + hotspot_get(reader->layout, HOTSPOT_F_blob_code_offset, bytes, HEAD_BYTES);
-		end = addr + hotspot_get(reader->layout, HOTSPOT_F_blob_data_offset, bytes, HEAD_BYTES);
+		begin = addr +
+			hotspot_get(reader->layout, HOTSPOT_F_blob_code_offset, bytes, HEAD_BYTES);
+		end = addr +
+		      hotspot_get(reader->layout, HOTSPOT_F_blob_data_offset, bytes, HEAD_BYTES);
 	}
 	if (begin <= addr || end <= begin || begin - addr > room || end - addr > room)
 		return false;
@@ -569,14 +599,17 @@ static int read_blocks(struct blobs *blobs, const struct heap *heap)
 
 	for (unsigned int i = 0; i < MAX_BLOCKS && addr < heap->high; i++) {
 		const uint8_t *bytes = at_window(blobs, heap, addr, header + HEAD_BYTES);
-		uint64_t length = bytes ? hotspot_get(reader->layout, HOTSPOT_F_block_length, bytes, header) : 0;
+		uint64_t length =
+			bytes ? hotspot_get(reader->layout, HOTSPOT_F_block_length, bytes, header)
+			      : 0;
 		int r = 0;
 
 		/* Behind the last block the heap was never used. */
 		if (!length || length > (heap->high - addr) >> heap->log2_segment)
 			return 0;
 		length <<= heap->log2_segment;
-		if (hotspot_get(reader->layout, HOTSPOT_F_block_used, bytes, header) & 0xff && length > header)
+		if (hotspot_get(reader->layout, HOTSPOT_F_block_used, bytes, header) & 0xff &&
+		    length > header)
 			r = read_block(blobs, bytes + header, addr + header, length - header);
 		if (r < 0)
 			return r;
@@ -601,8 +634,10 @@ static int read_heap(struct blobs *blobs, uint64_t addr)
 		return r == -EFAULT ? 0 : r;
 	if (memory > sizeof(bytes) - 64)
 		return -ENOTSUP;
-	heap.low = hotspot_get(reader->layout, HOTSPOT_F_space_low, bytes + memory, sizeof(bytes) - memory);
-	heap.high = hotspot_get(reader->layout, HOTSPOT_F_space_high, bytes + memory, sizeof(bytes) - memory);
+	heap.low = hotspot_get(reader->layout, HOTSPOT_F_space_low, bytes + memory,
+			       sizeof(bytes) - memory);
+	heap.high = hotspot_get(reader->layout, HOTSPOT_F_space_high, bytes + memory,
+				sizeof(bytes) - memory);
 	log2 = hotspot_get(reader->layout, HOTSPOT_F_heap_log2_segment, bytes, sizeof(bytes));
 	if (!heap.low || heap.high <= heap.low || log2 < 4 || log2 > 16)
 		return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What HotSpot's code does that other code does not. The interpreter's frames have the Method, and the caller's
- * sp, which the interpreter calls sender sp, since entries put locals where arguments are; barriers of
- * collectors make frames within them; virtual threads' frames are thawed in place of a return; signal handlers
- * and throwers enter code with no return address, which it then puts on the stack itself.
+ * What HotSpot's code does that other code does not. The interpreter's frames have the Method, and
+ * the caller's sp, which the interpreter calls sender sp, since entries put locals where arguments
+ * are; barriers of collectors make frames within them; virtual threads' frames are thawed in place
+ * of a return; signal handlers and throwers enter code with no return address, which it then puts
+ * on the stack itself.
  */
 #include "plugins/hotspot/code/flow.h"
 
@@ -12,9 +13,10 @@
 #include <string.h>
 
 enum {
-	V_SENDER = X86_V_OWN, /* the caller's sp as the interpreter has it: it takes arguments off, adapters add some */
+	V_SENDER = X86_V_OWN, /* the caller's sp as the interpreter has it: it takes arguments off,
+				 adapters add some */
 	V_METHOD,	      /* struct Method of an interpreted method */
-	V_INNER,	      /* points to a word that holds the interpreter's frame pointer: see step, X86_SET */
+	V_INNER, /* points to a word that has the interpreter's frame pointer: see step, X86_SET */
 };
 
 enum {
@@ -24,8 +26,8 @@ enum {
 };
 
 /*
- * Frame of the interpreter: words from fp, frame_x86.hpp, 8 to 27: sender_sp -1, method -3; fp is CFA - 16
- * (interpreter_frame_sender_sp_offset, interpreter_frame_method_offset).
+ * Frame of the interpreter: words from fp, frame_x86.hpp, 8 to 27: sender_sp -1, method -3; fp is
+ * CFA - 16 (interpreter_frame_sender_sp_offset, interpreter_frame_method_offset).
  */
 #define FRAME_FP     (-16)
 #define FRAME_SENDER (FRAME_FP - 8)
@@ -64,8 +66,9 @@ static bool set_sp(struct x86_state *state, int16_t *value)
 }
 
 /*
- * Code that is called has CFA at a multiple of 16 (System V ABI; compiled code keeps it too): there is nothing
- * to align where sp is at such a place already. Where another register has a place, it stays the better base.
+ * Code that is called has CFA at a multiple of 16 (System V ABI; compiled code keeps it too): there
+ * is nothing to align where sp is at such a place already. Where another register has a place, it
+ * stays the better base.
  */
 static bool is_aligned(const struct x86_state *state, const struct x86_insn *insn)
 {
@@ -90,9 +93,12 @@ static void enter_continuation(struct x86_state *state)
 	state->facts |= AT_ENTRY;
 }
 
-#define PUSHA_RBP 0x50 /* MacroAssembler::pusha, popa (macroAssembler_x86.cpp, 8 to 27): the eleventh of 16 words */
+/* MacroAssembler::pusha, popa (macroAssembler_x86.cpp, 8 to 27): the eleventh of 16
+ * words */
+#define PUSHA_RBP 0x50
 
-static void step(void *arg, struct x86_state *state, const struct x86_insn *insn, const uint8_t *code)
+static void step(void *arg, struct x86_state *state, const struct x86_insn *insn,
+		 const uint8_t *code)
 {
 	int16_t *regs = state->regs, return_at = state->at[X86_AT_RETURN], fp = regs[X86_RBP];
 	uint16_t exact = state->facts & EXACT, at_entry = state->facts & AT_ENTRY;
@@ -102,8 +108,8 @@ static void step(void *arg, struct x86_state *state, const struct x86_insn *insn
 	(void)code;
 	switch (insn->kind) {
 	case X86_PUSH:
-		/* An entry of the interpreter took the return address off to put locals below it, and puts it
-		 * back: the frame is made from there; the caller's sp is SENDER. */
+		/* An entry of the interpreter took the return address off to put locals below it,
+		 * and puts it back: the frame is made from there; the caller's sp is SENDER. */
 		if (insn->to != X86_NO_REGISTER && regs[insn->to] == X86_V_RETURN && !exact &&
 		    x86_state_find(state, V_SENDER) >= 0) {
 			x86_state_push_return(state);
@@ -112,19 +118,21 @@ static void step(void *arg, struct x86_state *state, const struct x86_insn *insn
 		/* fallthrough */
 	case X86_POP:
 		plain = *insn;
-		plain.from = X86_NO_REGISTER; /* a copy of the return address does not move it: C2's rethrow */
+		plain.from = X86_NO_REGISTER; /* a copy of the return address does not move it: C2's
+						 rethrow */
 		insn = &plain;
 		break;
 	case X86_SET:
 		/*
-		 * In the interpreter's frame sp may be anywhere. A barrier of a collector makes a frame of its
-		 * own there, as a function does, to align sp for what it calls: push rbp | mov rbp, rsp | and
-		 * rsp, -16 | ... | leave (gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp,
-		 * load_reference_barrier, 17 to 27). In a method's entry, after it has made the frame, sp has a
-		 * place, and so has the fp that is saved.
+		 * In the interpreter's frame sp may be anywhere. A barrier of a collector makes a
+		 * frame of its own there, as a function does, to align sp for what it calls: push
+		 * rbp | mov rbp, rsp | and rsp, -16 | ... | leave
+		 * (gc/shenandoah/shenandoahBarrierSetAssembler_x86.cpp, load_reference_barrier, 17
+		 * to 27). In a method's entry, after it has made the frame, sp has a place, and so
+		 * has the fp that is saved.
 		 */
-		if (state->facts & HAS_METHOD && insn->to == X86_RBP && insn->from == X86_RSP && !insn->value &&
-		    !state->saved_at && state->saved == FRAME_FP) {
+		if (state->facts & HAS_METHOD && insn->to == X86_RBP && insn->from == X86_RSP &&
+		    !insn->value && !state->saved_at && state->saved == FRAME_FP) {
 			regs[X86_RBP] = V_INNER;
 			return;
 		}
@@ -146,10 +154,11 @@ static void step(void *arg, struct x86_state *state, const struct x86_insn *insn
 		}
 		break;
 	case X86_STORE:
-		/* Stores by fp to where the return address is give the frame another one: SharedRuntime's blobs
-		 * that a signal or a thrower enters, Runtime1::handle_exception. */
-		if (x86_add(regs[insn->from], insn->value) == -8 && insn->to != X86_NO_REGISTER && !exact &&
-		    (insn->from == X86_RBP || return_at == X86_V_UNKNOWN)) {
+		/* Stores by fp to where the return address is give the frame another one:
+		 * SharedRuntime's blobs that a signal or a thrower enters,
+		 * Runtime1::handle_exception. */
+		if (x86_add(regs[insn->from], insn->value) == -8 && insn->to != X86_NO_REGISTER &&
+		    !exact && (insn->from == X86_RBP || return_at == X86_V_UNKNOWN)) {
 			x86_state_store(&hs_flow_ops, state, -8, X86_V_RETURN);
 			return;
 		}
@@ -159,9 +168,11 @@ static void step(void *arg, struct x86_state *state, const struct x86_insn *insn
 		state->facts |= at_entry;
 		return;
 	case X86_CALL:
-		/* Only generate_cont_thaw calls with the return address in no other place than a register that
-		 * is lost: its frame is the continuation's entry's (stubGenerator_x86_64.cpp, 21 to 27). */
-		if (return_at == X86_V_UNKNOWN && regs[X86_RCX] == X86_V_RETURN && fp == X86_V_FP && !exact)
+		/* Only generate_cont_thaw calls with the return address in no other place than a
+		 * register that is lost: its frame is the continuation's entry's
+		 * (stubGenerator_x86_64.cpp, 21 to 27). */
+		if (return_at == X86_V_UNKNOWN && regs[X86_RCX] == X86_V_RETURN && fp == X86_V_FP &&
+		    !exact)
 			enter_continuation(state);
 		break;
 	default:
@@ -208,8 +219,8 @@ struct x86_state hs_flow_start(enum hs_start start)
 }
 
 /*
- * A call within the piece: in a frame that has fp, a part of that frame (the interpreter's call_VM does so:
- * macroAssembler_x86.cpp, 8 to 27), else a function of its own.
+ * A call within the piece: in a frame that has fp, a part of that frame (the interpreter's call_VM
+ * does so: macroAssembler_x86.cpp, 8 to 27), else a function of its own.
  */
 static struct x86_state enter(const struct x86_state *before)
 {
@@ -247,18 +258,22 @@ int hs_flow_follow(struct x86_flow *flow, size_t off, enum hs_start start, bool 
 
 uint64_t hs_flow_rule(const struct x86_state *state)
 {
-	const uint64_t unknown = HOTSPOT_RULE(0, HOTSPOT_RULE_UNKNOWN, 0, ON_STACK, HOTSPOT_METHOD_NONE);
+	const uint64_t unknown =
+		HOTSPOT_RULE(0, HOTSPOT_RULE_UNKNOWN, 0, ON_STACK, HOTSPOT_METHOD_NONE);
 	const int16_t *regs = state->regs, *at = state->at, fp = regs[X86_RBP];
-	bool has_method = state->facts & HAS_METHOD, entry = !has_method && regs[X86_RBX] == V_METHOD;
+	bool has_method = state->facts & HAS_METHOD,
+	     entry = !has_method && regs[X86_RBX] == V_METHOD;
 	unsigned int method = entry ? HOTSPOT_METHOD_ENTRY : HOTSPOT_METHOD_NONE;
 	int base = x86_state_base(state), sender = x86_state_find(state, V_SENDER);
 	int reg = x86_state_find(state, X86_V_RETURN), words = -state->saved / 8, fp_at = 0;
 	unsigned int return_in;
 
 	if (has_method && fp == FRAME_FP)
-		return HOTSPOT_RULE(2, x86_dwarf_register(X86_RBP), 2, ON_STACK, HOTSPOT_METHOD_FRAME);
+		return HOTSPOT_RULE(2, x86_dwarf_register(X86_RBP), 2, ON_STACK,
+				    HOTSPOT_METHOD_FRAME);
 	if (has_method && (fp == V_INNER || (x86_is_number(fp) && fp == at[X86_AT_KEPT])))
-		return HOTSPOT_RULE(2, x86_dwarf_register(X86_RBP), 2, ON_STACK, HOTSPOT_METHOD_INNER);
+		return HOTSPOT_RULE(2, x86_dwarf_register(X86_RBP), 2, ON_STACK,
+				    HOTSPOT_METHOD_INNER);
 	if (state->facts & AT_ENTRY)
 		return HOTSPOT_RULE(0, HOTSPOT_RULE_CONTINUATION, 0, ON_STACK, HOTSPOT_METHOD_NONE);
 	if (at[X86_AT_RETURN] == -8)
@@ -268,10 +283,11 @@ uint64_t hs_flow_rule(const struct x86_state *state)
 	else if (reg >= 0)
 		return_in = x86_dwarf_register(reg);
 	else if (base >= 0 && at[X86_AT_RETURN] != X86_V_UNKNOWN && fp == X86_V_FP)
-		/* The return address is not at CFA - 8, and no rule says where it is. The rule treats the word
-		 * after it as the CFA. The caller's sp is then a word or two off; only compiled callers need it. */
-		return HOTSPOT_RULE((at[X86_AT_RETURN] + 8 - regs[base]) / 8, x86_dwarf_register(base), 0,
-				    ON_STACK, HOTSPOT_METHOD_NONE);
+		/* The return address is not at CFA - 8, and no rule says where it is. The rule
+		 * treats the word after it as the CFA. The caller's sp is then a word or two off;
+		 * only compiled callers need it. */
+		return HOTSPOT_RULE((at[X86_AT_RETURN] + 8 - regs[base]) / 8,
+				    x86_dwarf_register(base), 0, ON_STACK, HOTSPOT_METHOD_NONE);
 	else
 		return unknown;
 	/* The caller's sp is SENDER, in a register: the frame of the interpreter is just gone. */
@@ -283,14 +299,17 @@ uint64_t hs_flow_rule(const struct x86_state *state)
 	if (entry && base == X86_RBP && at[X86_AT_OWN] != FRAME_SENDER)
 		base = x86_is_number(regs[X86_RSP]) ? X86_RSP : -1;
 	if (fp != X86_V_FP)
-		fp_at = at[X86_AT_FP] != X86_V_UNKNOWN && !(at[X86_AT_FP] % 8) ? -at[X86_AT_FP] / 8 : -1;
+		fp_at = at[X86_AT_FP] != X86_V_UNKNOWN && !(at[X86_AT_FP] % 8) ? -at[X86_AT_FP] / 8
+									       : -1;
 	if (fp_at < 0 || fp_at > 31)
 		return unknown;
 	if (base >= 0)
-		return HOTSPOT_RULE(-regs[base] / 8, x86_dwarf_register(base), fp_at, return_in, method);
+		return HOTSPOT_RULE(-regs[base] / 8, x86_dwarf_register(base), fp_at, return_in,
+				    method);
 	/* The old sp is in memory. */
-	if (entry || state->saved_at == X86_V_UNKNOWN || state->saved_at % 8 || at[X86_AT_RETURN] != -8 ||
-	    words < 0 || words > 31 || state->saved % 8)
+	if (entry || state->saved_at == X86_V_UNKNOWN || state->saved_at % 8 ||
+	    at[X86_AT_RETURN] != -8 || words < 0 || words > 31 || state->saved % 8)
 		return unknown;
-	return HOTSPOT_RULE(state->saved_at / 8, HOTSPOT_RULE_SAVED_SP, fp_at, words, HOTSPOT_METHOD_NONE);
+	return HOTSPOT_RULE(state->saved_at / 8, HOTSPOT_RULE_SAVED_SP, fp_at, words,
+			    HOTSPOT_METHOD_NONE);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a frame is left at each instruction of HotSpot's code, found by plugins/shared/x86/flow.h: values and
- * facts that only this runtime has, and a rule (hotspot_shared.h) for each state.
+ * How a frame is left at each instruction of HotSpot's code, found by plugins/shared/x86/flow.h:
+ * values and facts that only this runtime has, and a rule (hotspot_shared.h) for each state.
  */
 #ifndef HOTSPOT_FLOW_H
 #define HOTSPOT_FLOW_H
@@ -12,9 +12,9 @@
 
 /* What is known where code is entered. */
 enum hs_start {
-	HS_START_CALLED = 0,   /* return address at sp, fp the caller's */
-	HS_START_FRAME,	       /* in a frame of the interpreter */
-	HS_START_ENTRY,	       /* of a method in the interpreter: as called; rbx: Method, r13: caller's sp */
+	HS_START_CALLED = 0, /* return address at sp, fp the caller's */
+	HS_START_FRAME,	     /* in a frame of the interpreter */
+	HS_START_ENTRY, /* of an interpreted method: as called; rbx: Method, r13: caller's sp */
 	HS_START_TRAPPED,      /* in place of an instruction: nothing was pushed, it will be */
 	HS_START_THROWN,       /* the same, and rdx is the return address */
 	HS_START_WITH_FP,      /* in a frame that has fp, of a stub */

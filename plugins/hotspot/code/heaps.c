@@ -17,8 +17,8 @@
 /* --- the list --------------------------------------------------------------------------------- */
 
 /*
- * GrowableArray<CodeHeap*>: where its members are is published of GrowableArray<int>; the length is the
- * first member in 9 to 16, which do not say so (share/utilities/growableArray.hpp, 11:
+ * GrowableArray<CodeHeap*>: where its members are is published of GrowableArray<int>; the length is
+ * the first member in 9 to 16, which do not say so (share/utilities/growableArray.hpp, 11:
  * GenericGrowableArray::_len).
  */
 static int read_list(const struct memory *memory, const struct hotspot_layout *layout,
@@ -108,7 +108,8 @@ static int read_heap(const struct memory *memory, const struct hotspot_layout *l
 	ret->start = space_word(layout, bytes, HOTSPOT_F_heap_memory, HOTSPOT_F_space_low_boundary);
 	ret->end = space_word(layout, bytes, HOTSPOT_F_heap_memory, HOTSPOT_F_space_high_boundary);
 	ret->segmap = space_word(layout, bytes, HOTSPOT_F_heap_segmap, HOTSPOT_F_space_low);
-	segmap_end = space_word(layout, bytes, HOTSPOT_F_heap_segmap, HOTSPOT_F_space_high_boundary);
+	segmap_end =
+		space_word(layout, bytes, HOTSPOT_F_heap_segmap, HOTSPOT_F_space_high_boundary);
 	ret->log2_segment = (uint32_t)hotspot_get(layout, HOTSPOT_F_heap_log2_segment, bytes,
 						  sizeof(bytes));
 	/* Reserved, but not so far yet: CodeHeap::reserve sets the segment map last. */
@@ -174,8 +175,9 @@ static size_t add_range(struct ep_range *ranges, size_t n, uint64_t start, uint6
 }
 
 /*
- * A piece takes a range, and may split a heap's rest in two: with (max - heaps) / 2 of them there is always
- * room. Two pieces of one heap that meet leave nothing between them, so as a rule all fit.
+ * A piece takes a range, and may split a heap's rest in two: with (max - heaps) / 2 of them there
+ * is always room. Two pieces of one heap that meet leave nothing between them, so as a rule all
+ * fit.
  */
 size_t hotspot_heaps_ranges(const struct hotspot_heap *heaps, size_t n_heaps,
 			    const struct ep_range *pieces, size_t n_pieces, struct ep_range *ret,

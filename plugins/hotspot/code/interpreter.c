@@ -6,8 +6,8 @@
  *	| codelet: size, description | padding | code              | codelet ...
  *	|<------------------- its size ------------------------->|
  *
- * Code begins at a multiple of CodeEntryAlignment (16 to 64, a flag that 8 does not publish): behind the
- * zeros that the buffer has had since it was mapped.
+ * Code begins at a multiple of CodeEntryAlignment (16 to 64, a flag that 8 does not publish):
+ * behind the zeros that the buffer has had since it was mapped.
  */
 #include "plugins/hotspot/code/stubs_internal.h"
 
@@ -42,12 +42,13 @@ static bool begins(const char *text, const char *with)
 
 /*
  * How the code of a codelet is entered, by its description (templateInterpreter.cpp 8,
- * templateInterpreterGenerator.cpp 11 to 27: CodeletMark). All others, bytecodes among them, run in the
- * frame of a method.
+ * templateInterpreterGenerator.cpp 11 to 27: CodeletMark). All others, bytecodes among them, run in
+ * the frame of a method.
  */
 static enum hs_start start_of(const char *description)
 {
-	if (begins(description, "method entry point") || begins(description, "native method entry point"))
+	if (begins(description, "method entry point") ||
+	    begins(description, "native method entry point"))
 		return HS_START_ENTRY;
 	/* Called by the entries of native methods: generate_native_entry. */
 	if (!strcmp(description, "slow signature handler") ||
@@ -71,23 +72,26 @@ static int follow_all(struct x86_flow *flow, enum hs_start start)
 	return r ? r : x86_flow_follow_rest(flow, &others);
 }
 
-static int read_codelet(struct hotspot_stubs *stubs, struct hs_reader *reader, uint64_t addr, const uint8_t *bytes,
-			size_t size)
+static int read_codelet(struct hotspot_stubs *stubs, struct hs_reader *reader, uint64_t addr,
+			const uint8_t *bytes, size_t size)
 {
 	char description[HS_NAME_BYTES];
 	size_t header = reader->layout->sizes[HOTSPOT_Z_codelet_bytes];
-	uint64_t name_addr = hotspot_get(reader->layout, HOTSPOT_F_codelet_description, bytes, size);
+	uint64_t name_addr =
+		hotspot_get(reader->layout, HOTSPOT_F_codelet_description, bytes, size);
 	uint64_t code = (addr + header + MIN_ALIGNMENT - 1) & ~(uint64_t)(MIN_ALIGNMENT - 1);
 	static const uint8_t zeros[MIN_ALIGNMENT];
 	size_t off = (size_t)(code - addr);
 	struct hs_kept what;
 	int r;
 
-	while (off + MIN_ALIGNMENT < size && off < 128 && !memcmp(bytes + off, zeros, sizeof(zeros)))
+	while (off + MIN_ALIGNMENT < size && off < 128 &&
+	       !memcmp(bytes + off, zeros, sizeof(zeros)))
 		off += MIN_ALIGNMENT;
 	if (off >= size)
 		return 0;
-	what = (struct hs_kept){ .start = addr + off, .bytes = size - off, .hash = XXH3_64bits(bytes, size) };
+	what = (struct hs_kept){
+		.start = addr + off, .bytes = size - off, .hash = XXH3_64bits(bytes, size)};
 	r = hs_take_earlier(stubs, reader->earlier, &what, HS_BLOB_INTERPRETER);
 	if (r)
 		return r < 0 ? r : 0;
@@ -105,13 +109,15 @@ static int read_codelet(struct hotspot_stubs *stubs, struct hs_reader *reader, u
 	return r ? r : ep_vec_append(&stubs->kept, &what, 1);
 }
 
-static int read_codelets(struct hotspot_stubs *stubs, struct hs_reader *reader, uint64_t addr, size_t bytes)
+static int read_codelets(struct hotspot_stubs *stubs, struct hs_reader *reader, uint64_t addr,
+			 size_t bytes)
 {
 	size_t at = 0;
 	int r = 0;
 
 	for (unsigned int i = 0; i < MAX_CODELETS && bytes - at >= CODELET_BYTES && !r; i++) {
-		uint64_t size = hotspot_get(reader->layout, HOTSPOT_F_codelet_size, reader->code + at, CODELET_BYTES);
+		uint64_t size = hotspot_get(reader->layout, HOTSPOT_F_codelet_size,
+					    reader->code + at, CODELET_BYTES);
 
 		if (size < CODELET_BYTES / 2 || size > bytes - at)
 			break;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an earlier look found out is true of the same bytes at the same place: pieces and ranges are taken
- * from there, and nothing is decoded. The hash is of all bytes of the code, and of all else that rules and
- * names depend on, so code that another took the place of is never mistaken for it.
+ * What an earlier look found out is true of the same bytes at the same place: pieces and ranges are
+ * taken from there, and nothing is decoded. The hash is of all bytes of the code, and of all else
+ * that rules and names depend on, so code that another took the place of is never mistaken for it.
  */
 #include "plugins/hotspot/code/stubs_internal.h"
 
@@ -38,33 +38,35 @@ static bool is_known(const struct hotspot_stubs *earlier, const struct hs_kept *
 	return bsearch(what, earlier->kept.data, earlier->kept.len, sizeof(*what), compare_kept);
 }
 
-static int take_pieces(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, uint64_t start,
-		       uint64_t end)
+static int take_pieces(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier,
+		       uint64_t start, uint64_t end)
 {
 	const struct hs_piece *pieces = earlier->pieces;
 	size_t at = search_sorted(earlier->n_pieces, i, pieces[i].start < start);
 	int r = 0;
 
 	for (size_t i = at; !r && i < earlier->n_pieces && pieces[i].start < end; i++)
-		r = hs_add_piece(stubs, pieces[i].start, pieces[i].end, earlier->names + pieces[i].name);
+		r = hs_add_piece(stubs, pieces[i].start, pieces[i].end,
+				 earlier->names + pieces[i].name);
 	return r;
 }
 
 /* A range may go on into what lies behind: see hs_add_range. */
-static int take_ranges(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, uint64_t start,
-		       uint64_t end, uint32_t blob)
+static int take_ranges(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier,
+		       uint64_t start, uint64_t end, uint32_t blob)
 {
 	const struct ep_range *ranges = earlier->ranges;
 	size_t at = search_sorted(earlier->n_ranges, i, ranges[i].end <= start);
 	int r = 0;
 
 	for (size_t i = at; !r && i < earlier->n_ranges && ranges[i].start < end; i++)
-		r = hs_add_data(stubs, EP_MAX(ranges[i].start, start), EP_MIN(ranges[i].end, end), ranges[i].data, blob);
+		r = hs_add_data(stubs, EP_MAX(ranges[i].start, start), EP_MIN(ranges[i].end, end),
+				ranges[i].data, blob);
 	return r;
 }
 
-int hs_take_earlier(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, const struct hs_kept *what,
-		    uint32_t blob)
+int hs_take_earlier(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier,
+		    const struct hs_kept *what, uint32_t blob)
 {
 	uint64_t end = what->start + what->bytes;
 	int r;

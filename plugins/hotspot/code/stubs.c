@@ -35,7 +35,8 @@ static int keep_name(struct hotspot_stubs *stubs, const char *name, uint32_t *re
 {
 	size_t len = strlen(name) + 1;
 
-	if (stubs->n_pieces && !strcmp(stubs->names + stubs->pieces[stubs->n_pieces - 1].name, name)) {
+	if (stubs->n_pieces &&
+	    !strcmp(stubs->names + stubs->pieces[stubs->n_pieces - 1].name, name)) {
 		*ret = stubs->pieces[stubs->n_pieces - 1].name;
 		return 0;
 	}
@@ -59,14 +60,16 @@ int hs_add_piece(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, cons
 	r = keep_name(stubs, name, &at);
 	if (r)
 		return r;
-	stubs->pieces[stubs->n_pieces++] = (struct hs_piece){ .start = start, .end = end, .name = at };
+	stubs->pieces[stubs->n_pieces++] =
+		(struct hs_piece){.start = start, .end = end, .name = at};
 	return 0;
 }
 
 /* Bytes between two pieces of code that never run: one range goes over them. */
 #define HS_GAP 128
 
-int hs_add_data(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t data, uint32_t blob)
+int hs_add_data(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t data,
+		uint32_t blob)
 {
 	struct hs_range *last = stubs->n_found ? &stubs->found[stubs->n_found - 1] : NULL;
 
@@ -85,16 +88,18 @@ int hs_add_data(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint6
 	return 0;
 }
 
-int hs_add_range(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t rule, uint32_t blob)
+int hs_add_range(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t rule,
+		 uint32_t blob)
 {
-	enum hotspot_code code = HOTSPOT_RULE_METHOD(rule) == HOTSPOT_METHOD_NONE ? HOTSPOT_CODE_STUB :
-										   HOTSPOT_CODE_INTERPRETER;
+	enum hotspot_code code = HOTSPOT_RULE_METHOD(rule) == HOTSPOT_METHOD_NONE
+					 ? HOTSPOT_CODE_STUB
+					 : HOTSPOT_CODE_INTERPRETER;
 
 	return hs_add_data(stubs, start, end, rule | (uint64_t)code << HOTSPOT_CODE_SHIFT, blob);
 }
 
-int hs_add_rules(struct hotspot_stubs *stubs, const struct x86_flow *flow, uint64_t addr, size_t bytes,
-		 uint32_t blob)
+int hs_add_rules(struct hotspot_stubs *stubs, const struct x86_flow *flow, uint64_t addr,
+		 size_t bytes, uint32_t blob)
 {
 	const struct x86_node *last = NULL;
 	uint64_t rule = 0;

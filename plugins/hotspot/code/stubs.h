@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code at fixed places: the template interpreter's codelets, StubRoutines, runtime stubs and the other
- * blobs that are made once. For each piece its name, and for each instruction how a frame there is left
- * (flow.h finds it out from the code itself).
+ * Code at fixed places: the template interpreter's codelets, StubRoutines, runtime stubs and the
+ * other blobs that are made once. For each piece its name, and for each instruction how a frame
+ * there is left (flow.h finds it out from the code itself).
  */
 #ifndef HOTSPOT_STUBS_H
 #define HOTSPOT_STUBS_H
@@ -14,12 +14,12 @@
 struct hotspot_stubs; /* immutable once read */
 
 /*
- * Reads what is there now. More may come later, for which it is read again: the compilers make theirs when they start.
- * earlier: optional, what was read of this memory before, with the same layout; of code that is still the
- * same, what is known is taken from there; borrowed for the call.
+ * Reads what is there now. More may come later, for which it is read again: the compilers make
+ * theirs when they start. earlier: optional, what was read of this memory before, with the same
+ * layout; of code that is still the same, what is known is taken from there; borrowed for the call.
  * symbol_names: optional, names of addresses that the file's symbols hold (variables that point to
- * stubs), sorted by address; borrowed for the call.
- * 0, EP_NOT_YET (no interpreter yet), or a negative errno.
+ * stubs), sorted by address; borrowed for the call. 0, EP_NOT_YET (no interpreter yet), or a
+ * negative errno.
  */
 struct hotspot_named_address {
 	uint64_t addr;

@@ -65,20 +65,23 @@ int hs_read_string(struct hs_reader *reader, uint64_t addr, char *buf, size_t si
 /* 0, -E2BIG. */
 int hs_add_piece(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, const char *name);
 /* Ascending within a blob. What lies between it and the range before goes with that one. */
-int hs_add_range(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t rule, uint32_t blob);
-/* The same, with what a range says of its code (hotspot_shared.h). */
-int hs_add_data(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t data, uint32_t blob);
-/* The rules of a piece of code at an address. */
-int hs_add_rules(struct hotspot_stubs *stubs, const struct x86_flow *flow, uint64_t addr, size_t bytes,
+int hs_add_range(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t rule,
 		 uint32_t blob);
+/* The same, with what a range says of its code (hotspot_shared.h). */
+int hs_add_data(struct hotspot_stubs *stubs, uint64_t start, uint64_t end, uint64_t data,
+		uint32_t blob);
+/* The rules of a piece of code at an address. */
+int hs_add_rules(struct hotspot_stubs *stubs, const struct x86_flow *flow, uint64_t addr,
+		 size_t bytes, uint32_t blob);
 
 /* 0, EP_NOT_YET, -E2BIG (what fitted is there), or another negative errno. */
 int hs_read_interpreter(struct hotspot_stubs *stubs, struct hs_reader *reader);
 int hs_read_blobs(struct hotspot_stubs *stubs, struct hs_reader *reader);
 
-/* kept.c: an earlier look at the same code. 1: all of it was taken; 0: nothing is known; -E2BIG, -ENOMEM. */
-int hs_take_earlier(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier, const struct hs_kept *what,
-		    uint32_t blob);
+/* kept.c: an earlier look at the same code. 1: all of it was taken; 0: nothing is known; -E2BIG,
+ * -ENOMEM. */
+int hs_take_earlier(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier,
+		    const struct hs_kept *what, uint32_t blob);
 /* What is in `kept` is for a later look: sorts it. */
 void hs_end_kept(struct hotspot_stubs *stubs);
 

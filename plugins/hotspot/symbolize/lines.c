@@ -64,8 +64,8 @@ static int64_t count_pairs(const uint8_t *bytes, size_t n, uint32_t code_bytes, 
 }
 
 /*
- * Nearly every table begins with bci 0 at a line above 7, which is an escape and then the 0: a byte 0 in
- * the old code, 1 in the new one, which would be bci -1 in the old.
+ * Nearly every table begins with bci 0 at a line above 7, which is an escape and then the 0: a byte
+ * 0 in the old code, 1 in the new one, which would be bci -1 in the old.
  */
 static uint32_t choose_code(const uint8_t *bytes, size_t n, uint32_t guess)
 {
@@ -82,8 +82,9 @@ static void sort_stable(struct hotspot_line *runs, size_t n, struct hotspot_line
 			size_t right = middle, end = EP_MIN(at + 2 * width, n);
 
 			for (size_t to = at; to < end; to++) {
-				bool take_left = left < middle &&
-						 (right >= end || runs[left].bci <= runs[right].bci);
+				bool take_left =
+					left < middle &&
+					(right >= end || runs[left].bci <= runs[right].bci);
 
 				spare[to] = runs[take_left ? left++ : right++];
 			}

@@ -8,8 +8,8 @@
  *	any other byte		bci += byte >> 3, line += byte & 7
  *
  * The pairs are sorted by bci as a rule, not always. A line is looked up as the VM does it
- * (Method::line_number_from_bci): the first pair of exactly that bci, else the last one of the nearest
- * bci below.
+ * (Method::line_number_from_bci): the first pair of exactly that bci, else the last one of the
+ * nearest bci below.
  */
 #ifndef HOTSPOT_LINES_H
 #define HOTSPOT_LINES_H
@@ -32,8 +32,8 @@ struct hotspot_lines {
 };
 
 /*
- * The table at the beginning of n bytes, of a method of code_bytes. *excluded (unsigned5.h) is the guess
- * before and what the table shows after. 0, -EBADMSG (no such table), -ENOMEM.
+ * The table at the beginning of n bytes, of a method of code_bytes. *excluded (unsigned5.h) is the
+ * guess before and what the table shows after. 0, -EBADMSG (no such table), -ENOMEM.
  */
 int hotspot_lines_parse(const uint8_t *bytes, size_t n, uint32_t code_bytes, uint32_t *excluded,
 			struct hotspot_lines *ret);

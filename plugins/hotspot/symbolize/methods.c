@@ -115,7 +115,8 @@ static int read_class(const struct hotspot_methods *m, struct hotspot_identity *
 	id->way.class_name = hotspot_get(layout, HOTSPOT_F_names_class_name, head, bytes);
 	id->debug = hotspot_get(layout, HOTSPOT_F_names_class_debug, head, bytes);
 	/* The linkers of method handles are the class MethodHandle's, with a pool of their own
-	 * (Method::make_method_handle_intrinsic, share/oops/method.cpp, 8 to 27), which names no file. */
+	 * (Method::make_method_handle_intrinsic, share/oops/method.cpp, 8 to 27), which names no
+	 * file. */
 	if (hotspot_get(layout, HOTSPOT_F_names_class_pool, head, bytes) != id->way.pool)
 		id->file = 0;
 	else if (!hotspot_has(layout, HOTSPOT_F_names_pool_file))
@@ -124,9 +125,9 @@ static int read_class(const struct hotspot_methods *m, struct hotspot_identity *
 }
 
 /*
- * The count of references changes, the random number and the length stay. A class that is unloaded gives up
- * its names, then its memory (InstanceKlass::release_C_heap_structures, share/oops/instanceKlass.cpp, 8 to
- * 27): without references there is none.
+ * The count of references changes, the random number and the length stay. A class that is unloaded
+ * gives up its names, then its memory (InstanceKlass::release_C_heap_structures,
+ * share/oops/instanceKlass.cpp, 8 to 27): without references there is none.
  */
 static int read_symbol_head(const struct hotspot_methods *m, uint64_t addr, __u64 *ret)
 {
@@ -170,7 +171,8 @@ int hotspot_identity_read(const struct hotspot_methods *methods, uint64_t method
 	uint64_t const_method;
 	int r;
 
-	r = read_memory(methods, method + hotspot_off(methods->layout, HOTSPOT_F_names_method_const),
+	r = read_memory(methods,
+			method + hotspot_off(methods->layout, HOTSPOT_F_names_method_const),
 			&const_method, sizeof(const_method));
 	if (r < 0)
 		return r;
@@ -259,8 +261,9 @@ static int read_entry(const struct draft *d, uint32_t number, char *buf, size_t 
 }
 
 /*
- * Not what lies where a symbol was: a class that is unloaded gives up its methods' names while other parts
- * of the VM still hold its own. JVMS 4.2.2, and 4.3.3; what is no UTF-8 was made U+FFFD.
+ * Not what lies where a symbol was: a class that is unloaded gives up its methods' names while
+ * other parts of the VM still hold its own. JVMS 4.2.2, and 4.3.3; what is no UTF-8 was made
+ * U+FFFD.
  */
 static bool is_method(const char *name, const char *signature)
 {
@@ -286,8 +289,8 @@ static int read_texts(struct draft *d)
 	return r;
 }
 
-/* The table follows the bytecodes (share/oops/constMethod.cpp: compressed_linenumber_table). A table that
- * makes no sense is none. */
+/* The table follows the bytecodes (share/oops/constMethod.cpp: compressed_linenumber_table). A
+ * table that makes no sense is none. */
 static int read_lines(struct draft *d)
 {
 	uint32_t head = d->m->layout->sizes[HOTSPOT_Z_names_const_bytes] + d->id->code_bytes;

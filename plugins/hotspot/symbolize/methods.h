@@ -3,11 +3,11 @@
  * Names of a method:
  *
  *	Method ──► ConstMethod | bytecodes | line table | ...
- *		     └──► ConstantPool | entries		name, signature, and from 17 on file: Symbols
- *			     └──► InstanceKlass			the class's name, source map, to 16 file
+ *		     └──► ConstantPool | entries	name, signature, from 17 on file: Symbols
+ *			     └──► InstanceKlass		the class's name, source map, to 16 file
  *
- * A method that is read is one at an address at some time: the caller knows how to tell that it was the
- * one that is meant, before and after.
+ * A method that is read is one at an address at some time: the caller knows how to tell that it was
+ * the one that is meant, before and after.
  */
 #ifndef HOTSPOT_METHODS_H
 #define HOTSPOT_METHODS_H
@@ -21,7 +21,8 @@
 #define HOTSPOT_ITEM_METHOD 1
 #define HOTSPOT_MAX_CONST   128 /* bytes of struct ConstMethod; 48 to 56 today */
 
-/* All of what a method is named by; other methods that are later at its addresses have another one. */
+/* All of what a method is named by; other methods that are later at its addresses have another
+ * one. */
 struct hotspot_identity {
 	uint64_t method, word; /* as an interpreted frame has them: hotspot_shared.h */
 	struct hotspot_way way;
@@ -53,15 +54,16 @@ struct hotspot_methods {
 int hotspot_identity_read(const struct hotspot_methods *methods, uint64_t method,
 			  struct hotspot_identity *ret);
 /*
- * Is word 1 of a frame this method's? BPF reads no page that the process has not touched, and finds 0 there:
- * such pages are of class data archives, which are never unloaded, so what else is the same is enough.
+ * Is word 1 of a frame this method's? BPF reads no page that the process has not touched, and finds
+ * 0 there: such pages are of class data archives, which are never unloaded, so what else is the
+ * same is enough.
  */
 bool hotspot_identity_is(const struct hotspot_identity *identity, uint64_t word);
 bool hotspot_identity_equal(const struct hotspot_identity *a, const struct hotspot_identity *b);
 
 /*
- * The method at an address, from the cache if it is the very same. *ret_read: its names were read now,
- * the caller checks again. With a reference. Also -ENOMEM.
+ * The method at an address, from the cache if it is the very same. *ret_read: its names were read
+ * now, the caller checks again. With a reference. Also -ENOMEM.
  */
 int hotspot_method_get(const struct hotspot_methods *methods,
 		       const struct hotspot_identity *identity, struct hotspot_method **ret,

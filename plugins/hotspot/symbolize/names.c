@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes a name true is the order: a new frame's nmethod or Method is seen to be the one that BPF saw,
- * then read, then seen to be that still. What is known by the same words needs no read any more.
+ * What makes a name true is the order: a new frame's nmethod or Method is seen to be the one that
+ * BPF saw, then read, then seen to be that still. What is known by the same words needs no read any
+ * more.
  */
 #include "plugins/hotspot/symbolize/names.h"
 
@@ -21,8 +22,9 @@
 #define APPROXIMATE " [approximate]"
 
 /*
- * What a null check goes on at is a call into the VM, behind a few moves: seen up to 130 bytes of them.
- * C2 may also have it go to a handler elsewhere, without a call of its own; then the rule is the usual one.
+ * What a null check goes on at is a call into the VM, behind a few moves: seen up to 130 bytes of
+ * them. C2 may also have it go to a handler elsewhere, without a call of its own; then the rule is
+ * the usual one.
  */
 #define MAX_TRAP_BYTES 128
 
@@ -152,8 +154,9 @@ static uint32_t climb(const struct hotspot_scopes *scopes, uint32_t scope, uint3
 }
 
 /*
- * How many of the scopes around `scope`, from the outermost inwards, are those of the debug point before
- * as well: the same method, called from the same places. The outermost, the compiled method, always is.
+ * How many of the scopes around `scope`, from the outermost inwards, are those of the debug point
+ * before as well: the same method, called from the same places. The outermost, the compiled method,
+ * always is.
  */
 static uint32_t count_common(const struct hotspot_scopes *scopes, uint32_t scope, uint32_t before)
 {
@@ -180,7 +183,7 @@ static uint32_t count_common(const struct hotspot_scopes *scopes, uint32_t scope
 struct place {
 	uint32_t scope;
 	uint32_t n_approximate; /* of its innermost */
-	bool is_inside;		/* without a scope: of the method's code all the same, its first line */
+	bool is_inside; /* without a scope: of the method's code all the same, its first line */
 };
 
 static struct place find_return(const struct hotspot_scopes *scopes, int64_t off)
@@ -194,9 +197,10 @@ static struct place find_return(const struct hotspot_scopes *scopes, int64_t off
 }
 
 /*
- * Behind the last debug point, as in a loop that has none and is laid out last: the one before, of which
- * the compiled method alone is sure. Without any debug point the line is the method's first, as what
- * HotSpot has for a frame it cannot decipher is the method alone (share/prims/forte.cpp, 8 to 27).
+ * Behind the last debug point, as in a loop that has none and is laid out last: the one before, of
+ * which the compiled method alone is sure. Without any debug point the line is the method's first,
+ * as what HotSpot has for a frame it cannot decipher is the method alone (share/prims/forte.cpp, 8
+ * to 27).
  */
 static struct place find_last(const struct hotspot_scopes *scopes)
 {
@@ -210,8 +214,8 @@ static struct place find_last(const struct hotspot_scopes *scopes)
 }
 
 /*
- * The first debug point behind. A null check that traps is one of its own: what it goes on at calls into
- * the VM, with the debug point of the check.
+ * The first debug point behind. A null check that traps is one of its own: what it goes on at calls
+ * into the VM, with the debug point of the check.
  */
 static struct place find_interrupted(const struct hotspot_nmethod *nmethod, int64_t off)
 {

@@ -7,9 +7,10 @@
  *	methods.c	a method: text.c, lines.c, smap.c
  *	shared/names	keeps both, bounded
  *
- * Where code was compiled without debug points between its calls (no DebugNonSafepoints), which of the
- * methods that were inlined runs there is a guess: such a name has " [approximate]" behind its system name.
- * A frame's outer methods, those that the debug points before and after agree about, are none.
+ * Where code was compiled without debug points between its calls (no DebugNonSafepoints), which of
+ * the methods that were inlined runs there is a guess: such a name has " [approximate]" behind its
+ * system name. A frame's outer methods, those that the debug points before and after agree about,
+ * are none.
  */
 #ifndef HOTSPOT_NAMES_H
 #define HOTSPOT_NAMES_H
@@ -21,7 +22,7 @@
 struct hotspot_names; /* of one process: caches, bounded */
 
 #define HOTSPOT_NAMES_MAX_BYTES (512u << 10) /* of what is kept, without the tables to find it */
-#define HOTSPOT_NAMES_MAX_LARGE (4u << 20)   /* of compiled code that would fill half of that alone */
+#define HOTSPOT_NAMES_MAX_LARGE (4u << 20) /* of code that would fill half of that alone */
 #define HOTSPOT_NAMES_MAX_HEAP	(HOTSPOT_NAMES_MAX_BYTES + HOTSPOT_NAMES_MAX_LARGE + (64u << 10))
 
 /* layout and stubs stay the caller's; 0, -ENOMEM. */
@@ -31,8 +32,8 @@ void hotspot_names_free(struct hotspot_names *names);
 size_t hotspot_names_bytes(const struct hotspot_names *names);
 
 /*
- * As ep_unwinder_ops.symbolize; names go to `add` (ep_unwinder_host.add_name). stubs: the newest that
- * were read, may be NULL.
+ * As ep_unwinder_ops.symbolize; names go to `add` (ep_unwinder_host.add_name). stubs: the newest
+ * that were read, may be NULL.
  */
 int hotspot_names_of(struct hotspot_names *names, const struct hotspot_stubs *stubs,
 		     const struct ep_raw_frame *frame,

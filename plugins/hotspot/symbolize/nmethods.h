@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiled methods (nmethod): what is needed to name their frames, read once, as long as the same is at
- * that address: its compile id, its Method and its block's use are looked at before and after.
+ * Compiled methods (nmethod): what is needed to name their frames, read once, as long as the same
+ * is at that address: its compile id, its Method and its block's use are looked at before and
+ * after.
  *
  * Sections, and in which releases the beginning is what; offsets are from CodeBlob:
  *
  *			8		9 to 22			23 on
  *	metadata	_metadata_offset, until the scopes	_mutable_data + _relocation_size
- *	scopes' data	_scopes_data_offset  _scopes_data_begin	_immutable_data + _scopes_data_offset
+ *	scopes' data	_scopes_data_offset  _scopes_data_begin	_immutable_data +
+ *								_scopes_data_offset
  *	debug points	_scopes_pcs_offset, until dependencies	_immutable_data + _scopes_pcs_offset
- *	null checks	_nul_chk_table_offset			_immutable_data + _nul_chk_table_offset
+ *	null checks	_nul_chk_table_offset			_immutable_data +
+ *								_nul_chk_table_offset
  *
  * share/vm/code/nmethod.hpp (8), share/code/nmethod.hpp (11 to 27), compiledMethod.hpp (11 to 21):
- * metadata_begin, scopes_data_begin, scopes_pcs_begin, nul_chk_table_begin and their ends. Since 23 debug
- * points end where the scopes' data begin.
+ * metadata_begin, scopes_data_begin, scopes_pcs_begin, nul_chk_table_begin and their ends. Since 23
+ * debug points end where the scopes' data begin.
  *
- * Null checks (ImplicitExceptionTable, share/code/exceptionHandlerTable.hpp, 8 to 27), all u4: how many,
- * then pairs: offset of the instruction that traps, offset of where it goes on, from the code's begin. An
- * instruction that only goes on by deoptimization has the same offset twice.
+ * Null checks (ImplicitExceptionTable, share/code/exceptionHandlerTable.hpp, 8 to 27), all u4: how
+ * many, then pairs: offset of the instruction that traps, offset of where it goes on, from the
+ * code's begin. An instruction that only goes on by deoptimization has the same offset twice.
  */
 #ifndef HOTSPOT_NMETHODS_H
 #define HOTSPOT_NMETHODS_H
@@ -53,8 +56,8 @@ struct hotspot_nmethod {
 };
 
 /*
- * From the cache, or read now. With a reference. 0, EP_FRAME_GONE, -EBADMSG, -ESRCH, -ENOMEM, -E2BIG
- * (more than is ever read).
+ * From the cache, or read now. With a reference. 0, EP_FRAME_GONE, -EBADMSG, -ESRCH, -ENOMEM,
+ * -E2BIG (more than is ever read).
  */
 int hotspot_nmethod_get(const struct hotspot_methods *methods, uint64_t blob, uint64_t word,
 			struct hotspot_nmethod **ret);

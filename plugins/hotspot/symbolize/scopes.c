@@ -174,10 +174,11 @@ static int try_parse(const struct hotspot_scopes_input *input, uint32_t excluded
 }
 
 /*
- * An outermost scope begins with 0, a byte that the new code excludes. One of the new code begins with 1,
- * which in the old one is a caller at offset 1: there is none, the data begin with a byte 0xff
- * (DebugInformationRecorder's constructor, share/code/debugInfoRec.cpp, 8 to 27) and then a value that
- * is no scope, whose first number would have to be 0. So one of them is wrong at every scope there is.
+ * An outermost scope begins with 0, a byte that the new code excludes. One of the new code begins
+ * with 1, which in the old one is a caller at offset 1: there is none, the data begin with a byte
+ * 0xff (DebugInformationRecorder's constructor, share/code/debugInfoRec.cpp, 8 to 27) and then a
+ * value that is no scope, whose first number would have to be 0. So one of them is wrong at every
+ * scope there is.
  */
 int hotspot_scopes_parse(const struct hotspot_scopes_input *input, uint32_t *excluded,
 			 struct hotspot_scopes *ret)

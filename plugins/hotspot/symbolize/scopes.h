@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which methods an instruction of compiled code is of: debug points (PcDesc), each of which refers to a
- * scope, which refers to that of its caller, which was inlined around it:
+ * Which methods an instruction of compiled code is of: debug points (PcDesc), each of which refers
+ * to a scope, which refers to that of its caller, which was inlined around it:
  *
- *	PcDesc	pc_offset (from the code's begin), scope_decode_offset (in the scopes' data; 0: none), ...
- *	scope	caller's offset (0: none), method (number in the metadata, from 1 on), bci + 1, and what is
+ *	PcDesc	pc_offset (from the code's begin), scope_decode_offset (in the scopes' data; 0:
+ *		none), ...
+ *	scope	caller's offset (0: none), method (number in the metadata, from 1 on), bci + 1, and
+ *		what is
  *		not read: locals, expressions, monitors		all UNSIGNED5
  *
  * share/code/pcDesc.hpp, scopeDesc.cpp (decode_body), debugInfo.hpp (read_bci), debugInfoRec.hpp
- * (serialized_null), nmethod.hpp (metadata_at): the same in 8 to 27. The first and the last PcDesc are
- * sentinels: -1 (pcDesc.hpp) and one behind the code and all that is with it (nmethod::copy_scopes_pcs,
- * nmethod.cpp).
+ * (serialized_null), nmethod.hpp (metadata_at): the same in 8 to 27. The first and the last PcDesc
+ * are sentinels: -1 (pcDesc.hpp) and one behind the code and all that is with it
+ * (nmethod::copy_scopes_pcs, nmethod.cpp).
  *
- * Invariants of what is built: pcs ascend strictly; a caller's number is below its scope's, so chains
- * end, after HOTSPOT_MAX_CHAIN scopes; an outermost scope is of method 0, the compiled one.
+ * Invariants of what is built: pcs ascend strictly; a caller's number is below its scope's, so
+ * chains end, after HOTSPOT_MAX_CHAIN scopes; an outermost scope is of method 0, the compiled one.
  */
 #ifndef HOTSPOT_SCOPES_H
 #define HOTSPOT_SCOPES_H
@@ -23,7 +25,8 @@
 #include <stdint.h>
 
 #define HOTSPOT_NO_SCOPE   UINT32_MAX
-#define HOTSPOT_NO_BCI	   0xffffu /* of a scope: at the method's entry, before its first bytecode */
+/* of a scope: at the method's entry, before its first bytecode */
+#define HOTSPOT_NO_BCI	   0xffffu
 #define HOTSPOT_MAX_SCOPES (1u << 20)
 #define HOTSPOT_MAX_CHAIN  512
 
@@ -58,8 +61,8 @@ struct hotspot_scopes {
 };
 
 /*
- * *excluded (unsigned5.h): the guess before, what the scopes are in after. 0, -EBADMSG, -E2BIG (more
- * than is kept), -ENOMEM.
+ * *excluded (unsigned5.h): the guess before, what the scopes are in after. 0, -EBADMSG, -E2BIG
+ * (more than is kept), -ENOMEM.
  */
 int hotspot_scopes_parse(const struct hotspot_scopes_input *input, uint32_t *excluded,
 			 struct hotspot_scopes *ret);

@@ -39,7 +39,8 @@ void hotspot_text_encode(const uint8_t *bytes, size_t n, bool more, char *buf, s
 	text_end(&writer, more);
 }
 
-/* One that nobody refers to is freed, or will be (share/oops/symbol.cpp, decrement_refcount, 8 to 27). */
+/* One that nobody refers to is freed, or will be (share/oops/symbol.cpp, decrement_refcount, 8 to
+ * 27). */
 static bool is_alive(const struct hotspot_layout *layout, const uint8_t *head)
 {
 	uint16_t count;
@@ -84,7 +85,8 @@ static bool is_all(const char *text, const char *of)
 /*
  * A hidden class is its name, "+0x" and an address (mangle_hidden_class_name,
  * share/classfile/classFileParser.cpp, 15 on). Classes of lambdas are numbered in 8, 11 and
- * 17 (the class library's InnerClassLambdaMetafactory: "$$Lambda$" and a counter), and were seen not to be in 21.
+ * 17 (the class library's InnerClassLambdaMetafactory: "$$Lambda$" and a counter), and were seen
+ * not to be in 21.
  */
 void hotspot_class_name(char *name)
 {

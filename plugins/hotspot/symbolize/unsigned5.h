@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * UNSIGNED5, the VM's code for integers: one to five bytes, the first ones high (192 and more), all in
- * base 64, lowest first; a low byte ends it, and so does the fifth.
+ * UNSIGNED5, the VM's code for integers: one to five bytes, the first ones high (192 and more), all
+ * in base 64, lowest first; a low byte ends it, and so does the fifth.
  *
- *	8 to 19:	value = sum of byte[i] << 6 * i		share/vm/code/compressedStream.hpp (8)
- *	20 on:		value = sum of (byte[i] - 1) << 6 * i	share/utilities/unsigned5.hpp (21 to 27)
+ *	8 to 19:	value = sum of byte[i] << 6 * i		share/vm/code/compressedStream.hpp
+ *								(8)
+ *	20 on:		value = sum of (byte[i] - 1) << 6 * i	share/utilities/unsigned5.hpp (21 to
+ *								27)
  *
  * In the newer code no byte is 0. What a VM has is not published: `excluded` (0 or 1) is decided by
  * data that can be right in one of them only (scopes.c, lines.c).

@@ -2,8 +2,8 @@
 /*
  * Whether an EVAL was docatch's is known when the EVAL around it is found, or where its run loop
  * began: both have the same jump buffer unless docatch made one; a run loop that catches nothing
- * (CATCH_SET(TRUE)) leaves that to the first EVAL in it. So there is a second, faster walk ahead, at
- * each EVAL (PL_PHASE_LOOK).
+ * (CATCH_SET(TRUE)) leaves that to the first EVAL in it. So there is a second, faster walk ahead,
+ * at each EVAL (PL_PHASE_LOOK).
  */
 #ifndef PL_CATCH_BPF_H
 #define PL_CATCH_BPF_H

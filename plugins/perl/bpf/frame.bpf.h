@@ -31,7 +31,8 @@ static __always_inline bool push_pending(struct ep_record *rec, struct pl_scratc
 	check = s->frame_check;
 	word0 = (s->frame_what & PL_ADDRESS_MASK) | (check >> 8 & 0xffff) << PL_CHECK_SHIFT |
 		(__u64)s->kind << PL_KIND_SHIFT;
-	word1 = s->frame_file_at | (s->frame_cop >> 3 & PL_ADDRESS_MASK) | (check >> 24) << PL_ADDRESS_BITS;
+	word1 = s->frame_file_at | (s->frame_cop >> 3 & PL_ADDRESS_MASK) |
+		(check >> 24) << PL_ADDRESS_BITS;
 	flags = s->flags | s->base * EP_FRAME_ENTRY;
 	/* A closure's word 0 has no room for its text. */
 	n = 2 + (is_set(s->flags & (PL_FRAME_FILE | PL_FRAME_NAME)) |

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a walk has read is not read again: its thread is in the sample and does not run, so all of it
- * is as it was.
+ * What a walk has read is not read again: its thread is in the sample and does not run, so all of
+ * it is as it was.
  *
  *	contexts	a window of sixteen: each is followed by the one outside of it
  *	CVs		| tables by address, which hold for the sample whose number they have: who
  *	closures' names	| calls itself is in the stack many times
  *	statements	|
- *	heads of CVs,	where one closure calls another, 1 KiB at a time: outer ones were made before, and
+ *	heads of CVs,	where one closure calls another, 1 KiB at a time: outer ones were made
+ *			before, and
  *	their bodies	lie before them (sv.c: arenas)
  *
  * Reads cost by their number more than by their bytes.
@@ -78,16 +79,18 @@ static __always_inline bool see_context(const struct pl_state *state, struct pl_
 	return true;
 }
 
-/* --- what is near --------------------------------------------------------------------------------- */
+/* --- what is near ----------------------------------------------------------------------------- */
 
-/* What is before them, too, of a closure; of others what is near is nobody's: then it is no read of much. */
-static __always_inline void read_near(struct pl_scratch *s, struct ep_window *window, __u64 *words, __u64 addr,
-				      __u64 bytes)
+/* What is before them, too, of a closure; of others what is near is nobody's: then it is no read of
+ * much. */
+static __always_inline void read_near(struct pl_scratch *s, struct ep_window *window, __u64 *words,
+				      __u64 addr, __u64 bytes)
 {
 	window->bytes = 0;
 	window->sequence = s->sequence;
 	window->first = addr + bytes - PL_NEAR_WORDS * 8;
-	if (s->kind == PL_KIND_CLOSURE && !bpf_probe_read_user(words, PL_NEAR_WORDS * 8, (void *)window->first))
+	if (s->kind == PL_KIND_CLOSURE &&
+	    !bpf_probe_read_user(words, PL_NEAR_WORDS * 8, (void *)window->first))
 		window->bytes = PL_NEAR_WORDS * 8;
 	EP_MEET();
 	if (window->bytes)

@@ -60,8 +60,8 @@ enum pl_phase {
 	PL_PHASE_DONE,
 };
 
-/* What a context is. It is in memory, of which the verifier remembers nothing: each of the many ways
- * through classify() comes to the same state. */
+/* What a context is. It is in memory, of which the verifier remembers nothing: each of the many
+ * ways through classify() comes to the same state. */
 struct pl_found {
 	__u32 kind; /* enum pl_kind; PL_KIND_NONE: no frame */
 	__u32 base; /* 1: the last one of its run loop */
@@ -171,7 +171,8 @@ static __always_inline void read_or_zero(__u64 *value, __u64 addr)
 	bpf_probe_read_user(value, sizeof(*value), (void *)addr);
 }
 
-/* As ep_is_set; of that one, and what is in this program, clang 16 makes twice as many states for a verifier. */
+/* As ep_is_set; of that one, and what is in this program, clang 16 makes twice as many states for a
+ * verifier. */
 static __always_inline __u32 is_set(__u64 a)
 {
 	__u64 set = (a | -a) >> 63;

@@ -88,8 +88,8 @@ static __always_inline __u64 effective_glob(struct pl_scratch *s, __u64 gv)
 }
 
 /*
- * A lexical sub that somebody has asked for a glob, such as the debugger, owns that one: it goes with
- * the CV, but its name is the one that all of them share (gv.c: cvgv_from_hek).
+ * A lexical sub that somebody has asked for a glob, such as the debugger, owns that one: it goes
+ * with the CV, but its name is the one that all of them share (gv.c: cvgv_from_hek).
  */
 static __always_inline __u64 lexical_name(struct pl_scratch *s, __u64 gv)
 {

@@ -99,7 +99,7 @@ static void learn_value(struct pl_files *files, const struct pl_reader *reader, 
 
 	if (pl_read(reader, value, &sv, sizeof(sv)) < 0 || PL_SV_TYPE(sv.flags) < PL_SVT_PV ||
 	    PL_SV_TYPE(sv.flags) > PL_SVT_PVMG || !(sv.flags & PL_SVF_POK) ||
-	    reader->host->target_string(reader->target, sv.u, name, sizeof(name)) < 0)
+	    memory_read_string(reader->memory, sv.u, name, sizeof(name), MEMORY_PAGE) < 0)
 		return;
 	pl_files_learn(files, name);
 }

@@ -111,7 +111,8 @@ static uint64_t search(struct walk *walk, uint64_t addr)
 		walk->lost = pl_read_near(walk->reader, addr, &op, sizeof(op)) < 0;
 		if (walk->lost)
 			return 0;
-		/* One that was taken out: only within what is searched, not the statement after it. */
+		/* One that was taken out: only within what is searched, not the statement after
+		 * it. */
 		if (walk->depth > 0 && OP_TYPE(&op) == 0 && is_statement(walk->reader, &op))
 			*cop = addr;
 		if (is_wanted(walk, addr, &op))

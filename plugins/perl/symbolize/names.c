@@ -26,7 +26,7 @@ struct finding {
 	char function[FUNCTION_BYTES];
 };
 
-/* --- is it what the frame saw? -------------------------------------------------------------------- */
+/* --- is it what the frame saw? ---------------------------------------------------------------- */
 
 static int check_cv(struct finding *f)
 {
@@ -79,7 +79,7 @@ static int check_frame(struct finding *f)
 	return pl_kind_has_cv(f->frame.kind) ? check_cv(f) : check_cop(f);
 }
 
-/* --- names ---------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static const char *base_name(const char *path)
 {
@@ -166,7 +166,8 @@ static void read_frame_place(struct finding *f)
 	is_closest = pl_closest_statement(&f->reader, op, frame->flags & PL_FRAME_LEAF, &cop);
 	if (pl_read_place(&f->reader, cop, &f->place) < 0)
 		f->place = (struct pl_place){0};
-	/* The file is that of all of it; the line at most that where it begins, as of what is freed. */
+	/* The file is that of all of it; the line at most that where it begins, as of what is
+	 * freed. */
 	if (!is_closest)
 		f->place.line = frame->line;
 }
@@ -216,9 +217,20 @@ struct key {
 	uint64_t place; /* op and which one it is */
 };
 
-int pl_names_cache_new(struct names_cache **ret_cache)
+int pl_namer_init(struct pl_namer *namer)
 {
-	return names_cache_new(&(struct names_budget){.classes = {PL_CACHE_MAX_BYTES}}, ret_cache);
+	int r = names_cache_new(&(struct names_budget){.classes = {PL_CACHE_MAX_BYTES}},
+				&namer->cache);
+
+	return r == 0 ? pl_files_new(&namer->files) : r;
+}
+
+void pl_namer_fini(struct pl_namer *namer)
+{
+	names_cache_free(namer->cache);
+	pl_files_free(namer->files);
+	namer->cache = NULL;
+	namer->files = NULL;
 }
 
 static const struct names_function *find_known(struct names_cache *cache, const struct key *key)
@@ -253,8 +265,9 @@ static struct key key_of_name(const struct pl_frame *frame)
 }
 
 /*
- * Its name may be freed long before the code that it was given to (Try::Tiny names each block when it is
- * called): then who had the same name tells it, and where nobody did it is a sub without a name.
+ * Its name may be freed long before the code that it was given to (Try::Tiny names each block when
+ * it is called): then who had the same name tells it, and where nobody did it is a sub without a
+ * name.
  */
 static int name_by_hand(struct finding *f, struct names_cache *cache)
 {
@@ -335,23 +348,15 @@ static int name_other(struct finding *f)
 	return 0;
 }
 
-/* --- from a frame to its name --------------------------------------------------------------------- */
+/* --- from a frame to its name ----------------------------------------------------------------- */
 
 /* `unnamed` not 0: its text is no name. */
 static int add_text(const struct ep_unwinder_host *host, struct ep_names *names,
 		    const struct names_function *entry, enum ep_unnamed unnamed, uint32_t flags)
 {
-	struct ep_name name = {
-		.size = sizeof(name),
-		.function = entry->function,
-		.file = entry->file[0] ? entry->file : NULL,
-		.line = entry->line,
-		.start_line = entry->start_line,
-		.unnamed = unnamed,
-		.flags = flags,
-	};
+	struct ep_name more = {.line = entry->line, .unnamed = unnamed, .flags = flags};
 
-	return host->add_name(names, &name);
+	return names_add(host, names, entry, more);
 }
 
 static int add_name(const struct ep_unwinder_host *host, struct ep_names *names,
@@ -487,7 +492,7 @@ static __attribute__((noinline)) int add_new(const struct pl_namer *namer,
 					     const struct pl_frame *frame, struct ep_names *names)
 {
 	struct finding f = {
-		.reader = {.host = namer->host, .target = namer->target, .layout = namer->layout},
+		.reader = {.memory = &namer->memory, .layout = namer->layout},
 		.frame = *frame,
 		.own_name = true,
 	};
@@ -525,7 +530,7 @@ static int add_anonymous(const struct pl_namer *namer, const struct pl_frame *fr
 			 struct ep_names *names)
 {
 	struct finding f = {
-		.reader = {.host = namer->host, .target = namer->target, .layout = namer->layout},
+		.reader = {.memory = &namer->memory, .layout = namer->layout},
 		.frame = *frame,
 	};
 	struct names_function entry = {
@@ -543,10 +548,11 @@ static int add_anonymous(const struct pl_namer *namer, const struct pl_frame *fr
 }
 
 /* The glob still has the name that it had when the same sub was seen before, or nobody can say. */
-static bool has_name(const struct pl_namer *namer, const struct pl_frame *frame, const char *function)
+static bool has_name(const struct pl_namer *namer, const struct pl_frame *frame,
+		     const char *function)
 {
 	struct finding f = {
-		.reader = {.host = namer->host, .target = namer->target, .layout = namer->layout},
+		.reader = {.memory = &namer->memory, .layout = namer->layout},
 		.frame = *frame,
 	};
 	char package[PACKAGE_BYTES], name[NAME_BYTES];
@@ -620,7 +626,8 @@ static int add_unreadable(const struct pl_namer *namer, const struct pl_frame *f
 	const char *name = pl_kind_name(frame->kind);
 	struct names_function entry = {.function = name ? name : "(unreadable sub)", .file = ""};
 
-	return add_text(namer->host, names, &entry, name ? EP_UNNAMED_NONE : EP_UNNAMED_UNREADABLE, 0);
+	return add_text(namer->host, names, &entry, name ? EP_UNNAMED_NONE : EP_UNNAMED_UNREADABLE,
+			0);
 }
 
 /*
@@ -659,10 +666,9 @@ int pl_names_add(const struct pl_namer *namer, const struct ep_raw_frame *raw,
 	return add_known(namer, &frame, &code, names);
 }
 
-int pl_stash_name(const struct ep_unwinder_host *host, const struct ep_target *target,
-		  const struct pl_layout *layout, uint64_t stash, char *buf, size_t size)
+int pl_stash_name(const struct pl_namer *namer, uint64_t stash, char *buf, size_t size)
 {
-	struct pl_reader reader = {.host = host, .target = target, .layout = layout};
+	struct pl_reader reader = {.memory = &namer->memory, .layout = namer->layout};
 
 	return pl_read_stash_name(&reader, stash, buf, size);
 }

@@ -14,14 +14,16 @@
 #include "ebpf-profiler/unwinder.h"
 #include "plugins/perl/layout.h"
 #include "plugins/perl/symbolize/files.h"
-#include "plugins/shared/names/cache.h"
+#include "plugins/shared/names/add.h"
+#include "plugins/shared/read/memory.h"
 
 #define PL_CACHE_MAX_BYTES ((size_t)2 << 20)
 
-/* A process, and what is remembered of it. */
+/* What naming needs of a process. Attach fills it; the target's memory is hostile. */
 struct pl_namer {
 	const struct ep_unwinder_host *host;
-	const struct ep_target *target;
+	const struct ep_target *target; /* for counting */
+	struct memory memory;		/* of it */
 	const struct pl_layout *layout;
 	struct names_cache *cache; /* names_function */
 	struct pl_files *files;
@@ -29,18 +31,19 @@ struct pl_namer {
 	uint64_t origfile_addr; /* of PL_origfilename; 0: not known */
 };
 
-int pl_names_cache_new(struct names_cache **ret_cache);
+int pl_namer_init(struct pl_namer *namer);  /* after the rest is filled: 0, -ENOMEM */
+void pl_namer_fini(struct pl_namer *namer); /* accepts zeroes */
 
 /*
- * 0 after the name was added; -ESRCH: the process has gone before any frame was named, its parent may know; or
- * another negative errno. A sub that was freed before it could be named, and whose name nobody else has had, is
- * "(freed sub)", and is counted. *placed is false when its statement is gone: then it may have no line.
+ * 0 after the name was added; -ESRCH: the process has gone before any frame was named, its parent
+ * may know; or another negative errno. A sub that was freed before it could be named, and whose
+ * name nobody else has had, is "(freed sub)", and is counted. *placed is false when its statement
+ * is gone: then it may have no line.
  */
 int pl_names_add(const struct pl_namer *namer, const struct ep_raw_frame *frame,
 		 struct ep_names *names, bool *placed);
 
 /* 0, -EBADMSG: no stash, or what reading said. size is at least 8. */
-int pl_stash_name(const struct ep_unwinder_host *host, const struct ep_target *target,
-		  const struct pl_layout *layout, uint64_t stash, char *buf, size_t size);
+int pl_stash_name(const struct pl_namer *namer, uint64_t stash, char *buf, size_t size);
 
 #endif

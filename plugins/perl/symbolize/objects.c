@@ -21,11 +21,6 @@
 #define GV_NAME_HEK    32 /* xpvgv.xiv_u.xivu_namehek, and xnv_u.xgv_stash */
 #define GP_EGV	       56 /* struct gp: gp_egv */
 
-int pl_read(const struct pl_reader *reader, uint64_t addr, void *buf, size_t bytes)
-{
-	return reader->host->target_read(reader->target, addr, buf, bytes);
-}
-
 static void move_window(struct pl_reader *reader, uint64_t addr)
 {
 	uint64_t start = addr > PL_WINDOW_BYTES / 4 ? addr - PL_WINDOW_BYTES / 4 : 0;
@@ -47,7 +42,7 @@ int pl_read_near(struct pl_reader *reader, uint64_t addr, void *buf, size_t byte
 	return 0;
 }
 
-/* --- texts -------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 /* Bytes of the UTF-8 character at text; 0: it is none. */
 static size_t character_bytes(const uint8_t *text, size_t n)
@@ -137,20 +132,7 @@ int pl_read_hek(const struct pl_reader *reader, uint64_t addr, char *buf, size_t
 /* In steps that end where a piece that was kept does (perl_keep.bpf.c). */
 int pl_read_text(const struct pl_reader *reader, uint64_t addr, char *buf, size_t size)
 {
-	size_t at = 0;
-
-	while (at + 1 < size) {
-		size_t n = EP_MIN(PL_TEXT_STEP - (addr + at) % PL_TEXT_STEP, size - 1 - at);
-		int r = pl_read(reader, addr + at, buf + at, n);
-
-		if (r < 0)
-			return r;
-		if (memchr(buf + at, 0, n))
-			return 0;
-		at += n;
-	}
-	buf[at] = '\0';
-	return 0;
+	return memory_read_string(reader->memory, addr, buf, size, PL_TEXT_STEP);
 }
 
 int pl_read_string(const struct pl_reader *reader, uint64_t addr, char *buf, size_t size)
@@ -168,7 +150,7 @@ int pl_read_string(const struct pl_reader *reader, uint64_t addr, char *buf, siz
 	return 0;
 }
 
-/* --- names ---------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static int copy_text(const char *text, char *buf, size_t size)
 {

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pieces of an interpreter's memory, which may hold anything: lengths are capped, chains are not
- * followed. All of it moves and goes while it is read; who reads asks afterwards whether it was still
- * there.
+ * followed. All of it moves and goes while it is read; who reads asks afterwards whether it was
+ * still there.
  */
 #ifndef PL_OBJECTS_H
 #define PL_OBJECTS_H
 
-#include "ebpf-profiler/unwinder.h"
 #include "plugins/perl/check.h"
 #include "plugins/perl/layout.h"
+#include "plugins/shared/read/memory.h"
 
 #include <stddef.h>
 
 #define PL_WINDOW_BYTES 1024
 
 struct pl_reader {
-	const struct ep_unwinder_host *host;
-	const struct ep_target *target;
+	const struct memory *memory;
 	const struct pl_layout *layout;
 	/* Ops lie beside each other: what was read last. */
 	uint64_t window_addr;
@@ -44,7 +43,11 @@ enum pl_sv_type {
 	PL_SVT_PVFM = 14,
 };
 
-int pl_read(const struct pl_reader *reader, uint64_t addr, void *buf, size_t bytes);
+static inline int pl_read(const struct pl_reader *reader, uint64_t addr, void *buf, size_t bytes)
+{
+	return memory_read(reader->memory, addr, buf, bytes);
+}
+
 /* The same through the window: what is read may be as old as the first read. */
 int pl_read_near(struct pl_reader *reader, uint64_t addr, void *buf, size_t bytes);
 
@@ -60,11 +63,12 @@ int pl_read_text(const struct pl_reader *reader, uint64_t addr, char *buf, size_
 /* `utf8`: else it is Latin-1. `more`: it goes on behind n. */
 void pl_clean_text(const uint8_t *text, size_t n, bool utf8, bool more, char *buf, size_t size);
 
-/* The name of a stash, "__ANON__" where it has none; 0, -EBADMSG (no stash), or what reading said. */
+/* The name of a stash, "__ANON__" where it has none; 0, -EBADMSG (no stash), or what reading
+ * said. */
 int pl_read_stash_name(const struct pl_reader *reader, uint64_t stash, char *buf, size_t size);
 /*
- * A glob's package and name, each of `size`, as gv_efullname3 writes them where `effective`, else its
- * own; package: NULL where it is not wanted.
+ * A glob's package and name, each of `size`, as gv_efullname3 writes them where `effective`, else
+ * its own; package: NULL where it is not wanted.
  */
 int pl_read_glob_name(const struct pl_reader *reader, uint64_t gv, bool effective, char *package,
 		      char *name, size_t size);

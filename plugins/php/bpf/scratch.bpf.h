@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the steps of a walk leave for each other, and the parts of PHP's structures that are the same
- * in 7.3 to 8.6 (zend_compile.h, zend_types.h, zend_vm_opcodes.h).
+ * What the steps of a walk leave for each other, and the parts of PHP's structures that are the
+ * same in 7.3 to 8.6 (zend_compile.h, zend_types.h, zend_vm_opcodes.h).
  */
 #ifndef PHP_SCRATCH_BPF_H
 #define PHP_SCRATCH_BPF_H
@@ -47,7 +47,8 @@ struct php_known {
 	__u64 n;	     /* of the words; 0: no frame */
 	__u64 aux;	     /* without an index */
 	__u64 opcodes, last; /* its oplines */
-	__u64 plain;	     /* `last` of a user function whose frames may be plain ones (push_plain); else 0 */
+	__u64 plain; /* `last` of a user function whose frames may be plain ones (push_plain); else
+			0 */
 };
 
 struct php_seen_function {
@@ -86,11 +87,12 @@ struct php_scratch {
 	__u64 special;		      /* 0: the next frame may be a plain one (push_plain) */
 	__u64 innermost;	      /* 1: no frame has been passed */
 	__u64 from_c;		      /* 1: what was passed last was called by C, or nothing was */
-	__u64 open;		      /* 1: the frame at `entry_at` has been entered, and is not marked so yet */
-	__u64 entry_at, last_at;      /* headers of the last one that was entered, of the last frame */
-	__u64 comes, code_at;	      /* 1: how the code of the frame at `code_at` came in is not known yet */
+	__u64 open; /* 1: the frame at `entry_at` has been entered, and is not marked so yet */
+	__u64 entry_at, last_at; /* headers of the last one that was entered, of the last frame */
+	__u64 comes,
+		code_at; /* 1: how the code of the frame at `code_at` came in is not known yet */
 	__u64 register_frame, register_opline; /* r14, r15 of what was interrupted; 0: not known */
-	__u64 makes;		      /* 1: what was interrupted makes a frame, or is about to run it */
+	__u64 makes; /* 1: what was interrupted makes a frame, or is about to run it */
 	__u64 current;		      /* of the globals, while another one is looked at */
 	/* Generators that wait. */
 	__u64 generator, behind;      /* the next one; the frame after all that wait */
@@ -108,9 +110,10 @@ struct php_scratch {
 	__u64 left_jit;		      /* 1: a JIT's code was found on it */
 	__u64 at_jit;		      /* 1: that is what was interrupted */
 	__u64 goes_on;		      /* 1: this run goes on with the walk of the one before */
-	__u64 fiber, followed;	      /* context of the fiber whose stack it is; how many were left */
+	__u64 fiber, followed; /* context of the fiber whose stack it is; how many were left */
 	struct php_parts parts;
-	/* All before is zeroed for each sample; what is here is of one that has its number, or written first. */
+	/* All before is zeroed for each sample; what is here is of one that has its number, or
+	 * written first. */
 	__u64 waiting[PHP_MAX_WAITING];
 	__u64 context[CONTEXT_WORDS];
 	__u64 words[PHP_FUNCTION_WORDS];

@@ -33,7 +33,8 @@ static uint64_t find_key(const struct memory *memory, uint64_t class, uint64_t f
 	used = EP_MIN((uint32_t)table[1], MAX_METHODS);
 	for (uint32_t at = 0; at < used; at += n) {
 		n = EP_MIN(used - at, PIECE);
-		if (memory_read(memory, table[0] + at * sizeof(buckets[0]), buckets, n * sizeof(buckets[0])) < 0)
+		if (memory_read(memory, table[0] + at * sizeof(buckets[0]), buckets,
+				n * sizeof(buckets[0])) < 0)
 			return 0;
 		for (uint32_t i = 0; i < n; i++) {
 			if (buckets[i][0] == function)
@@ -43,7 +44,8 @@ static uint64_t find_key(const struct memory *memory, uint64_t class, uint64_t f
 	return 0;
 }
 
-static bool read_name(const struct memory *memory, uint64_t addr, struct php_string *string, char *buf, size_t size)
+static bool read_name(const struct memory *memory, uint64_t addr, struct php_string *string,
+		      char *buf, size_t size)
 {
 	struct text_writer writer = {.buf = buf, .size = size};
 
@@ -54,20 +56,22 @@ static bool read_name(const struct memory *memory, uint64_t addr, struct php_str
 	return true;
 }
 
-void php_alias_read(const struct memory *memory, uint64_t class, uint64_t function, struct php_string *string, char *name,
-		    size_t size)
+void php_alias_read(const struct memory *memory, uint64_t class, uint64_t function,
+		    struct php_string *string, char *name, size_t size)
 {
 	uint64_t aliases = read_word(memory, class + TRAIT_ALIASES), alias;
 	char key[PHP_TEXT_BYTES], text[PHP_TEXT_BYTES];
 
-	if (!aliases || !read_name(memory, find_key(memory, class, function), string, key, sizeof(key)) ||
+	if (!aliases ||
+	    !read_name(memory, find_key(memory, class, function), string, key, sizeof(key)) ||
 	    strcasecmp(key, name) == 0)
 		return;
 	for (int i = 0; i < MAX_ALIASES; i++) {
 		alias = read_word(memory, aliases + i * sizeof(alias));
 		if (!alias)
 			return;
-		if (read_name(memory, read_word(memory, alias + ALIAS_NAME), string, text, sizeof(text)) &&
+		if (read_name(memory, read_word(memory, alias + ALIAS_NAME), string, text,
+			      sizeof(text)) &&
 		    strcasecmp(key, text) == 0) {
 			snprintf(name, size, "%s", text);
 			return;

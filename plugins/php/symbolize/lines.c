@@ -17,12 +17,15 @@ struct block {
 	uint32_t lines[PHP_BLOCK_OPS]; /* 0: it has none */
 };
 
-static struct block *block_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index)
+static struct block *block_find(const struct php_namer *namer, const struct php_lines *lines,
+				uint32_t index)
 {
-	return names_cache_peek(namer->cache, KIND_LINES, lines->key[0], lines->key[1], index / PHP_BLOCK_OPS);
+	return names_cache_peek(namer->cache, KIND_LINES, lines->key[0], lines->key[1],
+				index / PHP_BLOCK_OPS);
 }
 
-bool php_lines_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, uint32_t *ret_line)
+bool php_lines_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index,
+		    uint32_t *ret_line)
 {
 	const struct block *block = block_find(namer, lines, index);
 
@@ -41,7 +44,8 @@ static uint32_t line_of(const struct php_lines *lines, const uint8_t *op)
 }
 
 /* Of the whole block, or of the one opline. */
-static int read_ops(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, struct block *block)
+static int read_ops(const struct php_namer *namer, const struct php_lines *lines, uint32_t index,
+		    struct block *block)
 {
 	uint32_t first = index - index % PHP_BLOCK_OPS, n = PHP_BLOCK_OPS;
 	uint8_t ops[PHP_BLOCK_OPS * PHP_OP_BYTES];
@@ -49,11 +53,13 @@ static int read_ops(const struct php_namer *namer, const struct php_lines *lines
 
 	if (lines->last > first)
 		n = (uint32_t)EP_MIN((uint64_t)n, lines->last - first);
-	r = memory_read(&namer->memory, lines->opcodes + (uint64_t)first * PHP_OP_BYTES, ops, n * PHP_OP_BYTES);
+	r = memory_read(&namer->memory, lines->opcodes + (uint64_t)first * PHP_OP_BYTES, ops,
+			n * PHP_OP_BYTES);
 	if (r < 0) {
 		first = index;
 		n = 1;
-		r = memory_read(&namer->memory, lines->opcodes + (uint64_t)index * PHP_OP_BYTES, ops, PHP_OP_BYTES);
+		r = memory_read(&namer->memory, lines->opcodes + (uint64_t)index * PHP_OP_BYTES,
+				ops, PHP_OP_BYTES);
 	}
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		uint32_t at = (first + i) % PHP_BLOCK_OPS;
@@ -64,7 +70,8 @@ static int read_ops(const struct php_namer *namer, const struct php_lines *lines
 	return r;
 }
 
-int php_lines_read(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, uint32_t *ret_line)
+int php_lines_read(const struct php_namer *namer, const struct php_lines *lines, uint32_t index,
+		   uint32_t *ret_line)
 {
 	struct block *known = block_find(namer, lines, index), *block = calloc(1, sizeof(*block));
 	int r;

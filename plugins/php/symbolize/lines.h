@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of oplines (zend_op.lineno). They are read and kept in blocks: most functions are one or two, and many oplines of
- * a function are met.
+ * Lines of oplines (zend_op.lineno). They are read and kept in blocks: most functions are one or
+ * two, and many oplines of a function are met.
  */
 #ifndef PHP_LINES_H
 #define PHP_LINES_H
@@ -19,8 +19,10 @@ struct php_lines {
 };
 
 /* The line of an opline that was read before: 0, it has none. False: it was not read. */
-bool php_lines_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, uint32_t *ret_line);
+bool php_lines_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index,
+		    uint32_t *ret_line);
 /* Reads it. The caller has made sure that the code is there. 0, -ENOMEM, or what reading said. */
-int php_lines_read(const struct php_namer *namer, const struct php_lines *lines, uint32_t index, uint32_t *ret_line);
+int php_lines_read(const struct php_namer *namer, const struct php_lines *lines, uint32_t index,
+		   uint32_t *ret_line);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known is found by the check, which tells a function from all others wherever it lies; of a closure, whose
- * check is short, by all words. So a function that is gone has its name when the same one was named before.
+ * What is known is found by the check, which tells a function from all others wherever it lies; of
+ * a closure, whose check is short, by all words. So a function that is gone has its name when the
+ * same one was named before.
  */
 #include "plugins/php/symbolize/names.h"
 
@@ -33,7 +34,8 @@ struct frame {
 	uint32_t line, index; /* PHP_NO_LINE: not known */
 };
 
-/* A file or a class that is known: its text is the item's function. What its part of the check was. */
+/* A file or a class that is known: its text is the item's function. What its part of the check
+ * was. */
 struct text {
 	uint64_t hash, len;
 };
@@ -53,8 +55,9 @@ struct finding {
 
 int php_namer_init(struct php_namer *namer)
 {
-	return names_cache_new(&(struct names_budget){.classes = {CACHE_BYTES}, .oversized = CACHE_BYTES},
-			       &namer->cache);
+	return names_cache_new(
+		&(struct names_budget){.classes = {CACHE_BYTES}, .oversized = CACHE_BYTES},
+		&namer->cache);
 }
 
 void php_namer_fini(struct php_namer *namer)
@@ -63,7 +66,7 @@ void php_namer_fini(struct php_namer *namer)
 	namer->cache = NULL;
 }
 
-/* --- what the frame says ------------------------------------------------------------------------------- */
+/* --- what the frame says ---------------------------------------------------------------------- */
 
 static void take_closure(const struct ep_raw_frame *raw, struct frame *frame)
 {
@@ -118,10 +121,11 @@ static bool take_frame(const struct ep_raw_frame *raw, struct frame *frame)
 	return true;
 }
 
-/* --- is it what the frame saw? --------------------------------------------------------------------------- */
+/* --- is it what the frame saw? ---------------------------------------------------------------- */
 
 /* zend_function, as BPF reads it (bpf/function.bpf.h). 0; EP_FRAME_GONE: it is another one. */
-static int read_function(const struct php_namer *namer, const struct frame *frame, struct php_parts *parts)
+static int read_function(const struct php_namer *namer, const struct frame *frame,
+			 struct php_parts *parts)
 {
 	const struct php_function_layout *layout = &namer->layout->function;
 	uint8_t bytes[PHP_FUNCTION_BYTES];
@@ -158,11 +162,12 @@ static int read_parts(struct finding *finding)
 }
 
 /* Of what was there before, if that is wanted: the check tells whether it is what is there now. */
-static bool take_known(const struct finding *finding, uint32_t kind, uint64_t addr, struct text *text, char *buf,
-		       size_t size)
+static bool take_known(const struct finding *finding, uint32_t kind, uint64_t addr,
+		       struct text *text, char *buf, size_t size)
 {
 	const struct names_function *known =
-		finding->uses_known ? names_cache_peek(finding->namer->cache, kind, addr, 0, 0) : NULL;
+		finding->uses_known ? names_cache_peek(finding->namer->cache, kind, addr, 0, 0)
+				    : NULL;
 
 	if (!known)
 		return false;
@@ -171,8 +176,8 @@ static bool take_known(const struct finding *finding, uint32_t kind, uint64_t ad
 	return true;
 }
 
-static void keep_text(const struct finding *finding, uint32_t kind, uint64_t addr, uint64_t hash, uint64_t len,
-		      const char *buf)
+static void keep_text(const struct finding *finding, uint32_t kind, uint64_t addr, uint64_t hash,
+		      uint64_t len, const char *buf)
 {
 	const struct text text = {hash, len};
 	struct names_function *item;
@@ -185,7 +190,8 @@ static void keep_text(const struct finding *finding, uint32_t kind, uint64_t add
 	names_item_unref(&item->item);
 }
 
-static int read_text(struct finding *finding, uint64_t addr, struct text *text, char *buf, size_t size)
+static int read_text(struct finding *finding, uint64_t addr, struct text *text, char *buf,
+		     size_t size)
 {
 	struct text_writer writer = {.buf = buf, .size = size};
 	struct php_string *string = &finding->string;
@@ -212,7 +218,8 @@ static uint64_t hash_of_file(const struct php_string *string)
 /* Freed, it may have what the allocator writes into it: bytes that are no text. */
 static bool is_torn(const struct php_string *string, const char *path)
 {
-	return !string->hash && (memchr(string->text, 0, string->bytes) || strstr(path, "\xef\xbf\xbd"));
+	return !string->hash &&
+	       (memchr(string->text, 0, string->bytes) || strstr(path, "\xef\xbf\xbd"));
 }
 
 static int read_file(struct finding *finding)
@@ -221,7 +228,8 @@ static int read_file(struct finding *finding)
 	struct text text;
 	int r = 0;
 
-	finding->knows_file = take_known(finding, KIND_FILE, parts->file, &text, finding->path, sizeof(finding->path));
+	finding->knows_file = take_known(finding, KIND_FILE, parts->file, &text, finding->path,
+					 sizeof(finding->path));
 	if (!finding->knows_file)
 		r = read_text(finding, parts->file, &text, finding->path, sizeof(finding->path));
 	if (r < 0)
@@ -241,13 +249,14 @@ static int read_class(struct finding *finding)
 	struct text text;
 	int r = 0;
 
-	finding->knows_class =
-		take_known(finding, KIND_CLASS, parts->class, &text, finding->class, sizeof(finding->class));
+	finding->knows_class = take_known(finding, KIND_CLASS, parts->class, &text, finding->class,
+					  sizeof(finding->class));
 	if (!finding->knows_class && parts->class)
-		r = memory_read(&finding->namer->memory, parts->class + PHP_CLASS_NAME, &parts->class_name,
-				sizeof(parts->class_name));
+		r = memory_read(&finding->namer->memory, parts->class + PHP_CLASS_NAME,
+				&parts->class_name, sizeof(parts->class_name));
 	if (r == 0 && !finding->knows_class)
-		r = read_text(finding, parts->class_name, &text, finding->class, sizeof(finding->class));
+		r = read_text(finding, parts->class_name, &text, finding->class,
+			      sizeof(finding->class));
 	if (r < 0)
 		return r;
 	parts->class_hash = text.hash;
@@ -256,8 +265,9 @@ static int read_class(struct finding *finding)
 }
 
 /*
- * Without opcache functions in namespaces have no hash, which would tell that the string was freed: then the
- * allocator writes into it (zend_alloc.c: zend_mm_set_next_free_slot). A name has characters of names, but that of a closure.
+ * Without opcache functions in namespaces have no hash, which would tell that the string was freed:
+ * then the allocator writes into it (zend_alloc.c: zend_mm_set_next_free_slot). A name has
+ * characters of names, but that of a closure.
  */
 static bool is_name(const char *name)
 {
@@ -266,8 +276,8 @@ static bool is_name(const char *name)
 	for (; *name; name++) {
 		uint8_t c = (uint8_t)*name;
 
-		if (!(c >= 0x80 || c == '_' || c == '\\' || c == '$' || c == ':' || (c >= '0' && c <= '9') ||
-		      (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')))
+		if (!(c >= 0x80 || c == '_' || c == '\\' || c == '$' || c == ':' ||
+		      (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')))
 			return false;
 	}
 	return true;
@@ -290,7 +300,9 @@ static int read_strings(struct finding *finding)
 		return EP_FRAME_GONE;
 	parts->name_hash = text.hash;
 	parts->name_len = text.len;
-	return (php_check(parts) ^ finding->frame->check) & finding->frame->check_mask ? EP_FRAME_GONE : 0;
+	return (php_check(parts) ^ finding->frame->check) & finding->frame->check_mask
+		       ? EP_FRAME_GONE
+		       : 0;
 }
 
 /* The same with what it is made of: 0, and all of it was there a moment ago. */
@@ -311,13 +323,15 @@ static int read_all(struct finding *finding)
 	if (r != 0)
 		return r;
 	if (!finding->knows_file)
-		keep_text(finding, KIND_FILE, parts->file, parts->file_hash, parts->file_len, finding->path);
+		keep_text(finding, KIND_FILE, parts->file, parts->file_hash, parts->file_len,
+			  finding->path);
 	if (!finding->knows_class)
-		keep_text(finding, KIND_CLASS, parts->class, parts->class_hash, parts->class_len, finding->class);
+		keep_text(finding, KIND_CLASS, parts->class, parts->class_hash, parts->class_len,
+			  finding->class);
 	return 0;
 }
 
-/* --- its name ---------------------------------------------------------------------------------------------- */
+/* --- its name --------------------------------------------------------------------------------- */
 
 static bool begins_with(const char *text, const char *prefix)
 {
@@ -347,17 +361,21 @@ static void write_code(struct finding *finding)
 	enum php_came how = finding->frame->came;
 
 	if (how == PHP_CAME_MAIN || how == PHP_CAME_EVAL || how >= EP_LEN(came))
-		snprintf(finding->function, sizeof(finding->function), "%s", how == PHP_CAME_MAIN ? "{main}" : "eval");
+		snprintf(finding->function, sizeof(finding->function), "%s",
+			 how == PHP_CAME_MAIN ? "{main}" : "eval");
 	else
-		snprintf(finding->function, sizeof(finding->function), "%s %s", came[how], finding->path);
+		snprintf(finding->function, sizeof(finding->function), "%s %s", came[how],
+			 finding->path);
 }
 
 static void write_old_closure(struct finding *finding)
 {
-	snprintf(finding->function, sizeof(finding->function), CLOSURE ":%s:%u}", finding->path, finding->start_line);
+	snprintf(finding->function, sizeof(finding->function), CLOSURE ":%s:%u}", finding->path,
+		 finding->start_line);
 }
 
-/* "{closure}", "A\\B\\{closure}": to 8.3. A closure that Closure::call runs is a function for the time being. */
+/* "{closure}", "A\\B\\{closure}": to 8.3. A closure that Closure::call runs is a function for the
+ * time being. */
 static bool is_old_closure(const char *name)
 {
 	const char *last = strrchr(name, '\\');
@@ -375,7 +393,8 @@ static void write_function(struct finding *finding)
 	if (is_old_closure(name) && finding->start_line)
 		write_old_closure(finding);
 	else
-		snprintf(finding->function, sizeof(finding->function), "%s%s%s", class, *class ? "::" : "", name);
+		snprintf(finding->function, sizeof(finding->function), "%s%s%s", class,
+			 *class ? "::" : "", name);
 }
 
 static void write_names(struct finding *finding)
@@ -391,7 +410,8 @@ static void write_names(struct finding *finding)
 		write_function(finding);
 }
 
-/* `copy`: that it is, where its name tells nothing of others with the same check; 0: all have it. */
+/* `copy`: that it is, where its name tells nothing of others with the same check; 0: all have
+ * it. */
 static int keep_function(const struct finding *finding, uint64_t copy, struct names_function **ret)
 {
 	struct names_function *made;
@@ -408,17 +428,19 @@ static int keep_function(const struct finding *finding, uint64_t copy, struct na
 	return 0;
 }
 
-/* What the caller unrefs. Of several copies the first one says that there are some (`line` is for that). */
+/* What the caller unrefs. Of several copies the first one says that there are some (`line` is for
+ * that). */
 static int make_function(struct finding *finding, struct names_function **ret)
 {
 	const struct frame *frame = finding->frame;
-	bool is_copy = frame->function && php_alias_may_be(finding->namer->layout, finding->parts.fn_flags);
+	bool is_copy = frame->function &&
+		       php_alias_may_be(finding->namer->layout, finding->parts.fn_flags);
 	struct names_function *first;
 	int r;
 
 	if (is_copy)
-		php_alias_read(&finding->namer->memory, finding->parts.class, frame->function, &finding->string,
-			       finding->name, sizeof(finding->name));
+		php_alias_read(&finding->namer->memory, finding->parts.class, frame->function,
+			       &finding->string, finding->name, sizeof(finding->name));
 	write_names(finding);
 	if (!is_copy)
 		return keep_function(finding, 0, ret);
@@ -433,42 +455,29 @@ static int make_function(struct finding *finding, struct names_function **ret)
 static struct names_function *find_known(const struct php_namer *namer, const struct frame *frame)
 {
 	const uint64_t *key = frame->key;
-	struct names_function *known = names_cache_peek(namer->cache, (uint32_t)frame->kind, key[0], key[1], key[2]);
+	struct names_function *known =
+		names_cache_peek(namer->cache, (uint32_t)frame->kind, key[0], key[1], key[2]);
 
 	if (known && known->line)
-		known = names_cache_peek(namer->cache, (uint32_t)frame->kind, key[0], key[1], key[2] + frame->function);
+		known = names_cache_peek(namer->cache, (uint32_t)frame->kind, key[0], key[1],
+					 key[2] + frame->function);
 	return known;
 }
 
-/* --- frames ---------------------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
-static int add_function(const struct php_namer *namer, const struct names_function *function, uint32_t line,
-			uint32_t flags, struct ep_names *names)
+static int add_function(const struct php_namer *namer, const struct names_function *function,
+			uint32_t line, uint32_t flags, struct ep_names *names)
 {
-	const struct ep_name name = {
-		.size = sizeof(name),
-		.function = function->function,
-		.file = *function->file ? function->file : NULL,
-		.line = line,
-		.start_line = function->start_line,
-		.flags = flags,
-	};
-
-	return namer->host->add_name(names, &name);
-}
-
-static int add_plain(const struct php_namer *namer, const char *text, enum ep_unnamed unnamed, uint32_t flags,
-		     struct ep_names *names)
-{
-	const struct ep_name name = {.size = sizeof(name), .function = text, .unnamed = unnamed, .flags = flags};
-
-	return namer->host->add_name(names, &name);
+	return names_add(namer->host, names, function,
+			 (struct ep_name){.line = line, .flags = flags});
 }
 
 static int add_freed(const struct php_namer *namer, struct ep_names *names)
 {
 	namer->host->count(namer->target, PHP_COUNT_GONE, 1);
-	return add_plain(namer, "(freed function)", EP_UNNAMED_GONE, EP_NAME_STANDS_IN, names);
+	return names_add_text(namer->host, names, "(freed function)", EP_UNNAMED_GONE,
+			      EP_NAME_STANDS_IN);
 }
 
 /* Code of files has its line, and what has no oplines none. */
@@ -485,13 +494,16 @@ static struct php_lines lines_of(const struct frame *frame)
 	};
 }
 
-/* The name of what was just read, with its line. Of a part that was kept the lines may be in another one. */
-static int add_read(struct php_namer *namer, const struct finding *finding, const struct names_function *function,
-		    struct ep_names *names)
+/* The name of what was just read, with its line. Of a part that was kept the lines may be in
+ * another one. */
+static int add_read(struct php_namer *namer, const struct finding *finding,
+		    const struct names_function *function, struct ep_names *names)
 {
 	const struct frame *frame = finding->frame;
 	struct php_lines lines = lines_of(frame);
-	uint32_t line = frame->kind == PHP_KIND_CODE && frame->index != PHP_NO_LINE ? frame->index : 0, flags = 0;
+	uint32_t line = frame->kind == PHP_KIND_CODE && frame->index != PHP_NO_LINE ? frame->index
+										    : 0,
+		 flags = 0;
 
 	lines.last = finding->parts.last;
 	lines.start_line = function->start_line;
@@ -500,7 +512,8 @@ static int add_read(struct php_namer *namer, const struct finding *finding, cons
 	return add_function(namer, function, line, flags, names);
 }
 
-/* What is to be read: its name, or if that is known its line. A function of its own, for its large frame. */
+/* What is to be read: its name, or if that is known its line. A function of its own, for its large
+ * frame. */
 static __attribute__((noinline)) int add_new(struct php_namer *namer, const struct frame *frame,
 					     struct names_function *known, struct ep_names *names)
 {
@@ -525,8 +538,8 @@ static __attribute__((noinline)) int add_new(struct php_namer *namer, const stru
 }
 
 /*
- * A child that has gone before anything of it was named: its parent may know. Who has named frames goes on from
- * memory, also for its children, which would not ask it any more.
+ * A child that has gone before anything of it was named: its parent may know. Who has named frames
+ * goes on from memory, also for its children, which would not ask it any more.
  */
 static bool has_no_names(const struct php_namer *namer)
 {
@@ -543,7 +556,8 @@ int php_names_add(struct php_namer *namer, const struct ep_raw_frame *raw, struc
 
 	if (php_kind(raw->aux) == PHP_KIND_UNREADABLE ||
 	    (php_kind(raw->aux) == PHP_KIND_CODE && php_came(raw->flags) == PHP_CAME_UNKNOWN))
-		return add_plain(namer, "(unreadable function)", EP_UNNAMED_UNREADABLE, 0, names);
+		return names_add_text(namer->host, names, "(unreadable function)",
+				      EP_UNNAMED_UNREADABLE, 0);
 	if (!take_frame(raw, &frame))
 		return -EBADMSG;
 	known = find_known(namer, &frame);

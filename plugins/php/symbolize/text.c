@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* zend_string.h: zend_inline_hash_func, the same in 7.3 to 8.6: of characters, which have a sign. */
+/* zend_string.h: zend_inline_hash_func, the same in 7.3 to 8.6: of characters, which have a
+ * sign. */
 static uint64_t hash_text(const uint8_t *text, size_t bytes)
 {
 	uint64_t hash = 5381;
@@ -20,7 +21,8 @@ static bool is_string(const struct php_string *string)
 {
 	if (string->len > INT32_MAX)
 		return false;
-	return !string->hash || string->bytes < string->len || hash_text(string->text, string->bytes) == string->hash;
+	return !string->hash || string->bytes < string->len ||
+	       hash_text(string->text, string->bytes) == string->hash;
 }
 
 int php_string_read(const struct memory *memory, uint64_t addr, struct php_string *string)

@@ -27,7 +27,6 @@
 
 #include "core/base/vec.h"
 #include "plugins/python/symbolize/names.h"
-#include "plugins/shared/search.h"
 
 #include <errno.h>
 
@@ -40,18 +39,18 @@
 
 struct parser {
 	const uint8_t *next, *end;
-	struct ep_vec runs; /* of struct py_line_run */
+	struct ep_vec runs; /* of struct names_run */
 	uint64_t off; /* where the next range begins: at most 255 for each byte of the table */
 	int64_t line;
 };
 
 static int add_run(struct parser *parser, int64_t line)
 {
-	struct py_line_run run = {
+	struct names_run run = {
 		.start = (uint32_t)parser->off,
 		.line = line > 0 && line <= INT32_MAX ? (uint32_t)line : 0,
 	};
-	struct py_line_run *runs = parser->runs.data;
+	struct names_run *runs = parser->runs.data;
 	size_t len = parser->runs.len;
 
 	if (len && runs[len - 1].start == run.start) /* an empty one */
@@ -92,8 +91,8 @@ static int parse_ranges(struct parser *parser)
 }
 
 /*
- * The number at parser->next, which stays: entries are told apart by bit 7 alone, as advance() does.
- * 0 or -EBADMSG: it goes on behind the table, or has more than 32 bits.
+ * The number at parser->next, which stays: entries are told apart by bit 7 alone, as advance()
+ * does. 0 or -EBADMSG: it goes on behind the table, or has more than 32 bits.
  */
 static int read_signed(const struct parser *parser, int64_t *ret)
 {
@@ -152,7 +151,7 @@ int py_lines_parse(enum py_line_format format, const uint8_t *bytes, size_t n_by
 	struct parser parser = {.next = bytes, .end = bytes + n_bytes, .line = first_line};
 	int r;
 
-	ep_vec_init(&parser.runs, sizeof(struct py_line_run), PY_LINES_MAX_BYTES + 2);
+	ep_vec_init(&parser.runs, sizeof(struct names_run), PY_LINES_MAX_BYTES + 2);
 	if (format == PY_LINES_LNOTAB)
 		r = parse_lnotab(&parser);
 	else if (format == PY_LINES_RANGES)
@@ -171,11 +170,4 @@ void py_lines_fini(struct py_lines *lines)
 {
 	free(lines->runs);
 	*lines = (struct py_lines){0};
-}
-
-uint32_t py_lines_find(const struct py_line_run *runs, size_t len, uint32_t off)
-{
-	size_t n = search_sorted(len, i, runs[i].start <= off);
-
-	return n ? runs[n - 1].line : 0;
 }

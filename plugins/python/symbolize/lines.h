@@ -10,17 +10,13 @@
 #define PY_LINES_H
 
 #include "plugins/python/symbolize/code_layout.h"
+#include "plugins/shared/names/add.h"
 
 #include <stddef.h>
 
-/* From instruction offset `start` (bytes) to that of the next run; the last has line 0. */
-struct py_line_run {
-	uint32_t start;
-	uint32_t line; /* 0: none */
-};
-
 struct py_lines {
-	struct py_line_run *runs; /* ascending, at least one */
+	struct names_run
+		*runs; /* by offset in bytes, ascending, at least one; the last has line 0 */
 	size_t len;
 };
 
@@ -28,8 +24,5 @@ struct py_lines {
 int py_lines_parse(enum py_line_format format, const uint8_t *bytes, size_t n_bytes,
 		   int32_t first_line, struct py_lines *ret_lines);
 void py_lines_fini(struct py_lines *lines);
-
-/* The line of the instruction at this offset, 0: none. */
-uint32_t py_lines_find(const struct py_line_run *runs, size_t len, uint32_t off);
 
 #endif

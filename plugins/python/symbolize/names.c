@@ -13,6 +13,7 @@
 #include "plugins/python/symbolize/names.h"
 
 #include "core/base/util.h"
+#include "plugins/python/python_shared.h"
 #include "plugins/python/symbolize/lines.h"
 #include "plugins/python/symbolize/text.h"
 
@@ -23,8 +24,7 @@
 
 /* A code object being read. */
 struct reader {
-	const struct ep_unwinder_host *host;
-	const struct ep_target *target;
+	const struct memory *memory;
 	const struct py_code_layout *layout;
 	uint64_t code_addr;
 	uint32_t check;
@@ -36,10 +36,7 @@ struct reader {
 
 static uint64_t get_word(const struct reader *reader, uint16_t off)
 {
-	uint64_t word;
-
-	memcpy(&word, reader->head + off, sizeof(word));
-	return word;
+	return ep_get_u64(reader->head + off);
 }
 
 size_t py_code_head_bytes(const struct py_code_layout *layout)
@@ -76,8 +73,7 @@ static int read_object(struct reader *reader)
 
 	if (reader->head_bytes > HEAD_MAX_BYTES)
 		return -E2BIG;
-	r = reader->host->target_read(reader->target, reader->code_addr, reader->head,
-				      reader->head_bytes);
+	r = memory_read(reader->memory, reader->code_addr, reader->head, reader->head_bytes);
 	if (r == -EFAULT)
 		return EP_FRAME_GONE;
 	if (r < 0)
@@ -91,13 +87,12 @@ static int read_names(struct reader *reader)
 	uint16_t name = layout->co_qualname ? layout->co_qualname : layout->co_name;
 	int r;
 
-	r = py_text_read(reader->host, reader->target, layout, get_word(reader, name),
-			 reader->function, sizeof(reader->function));
+	r = py_text_read(reader->memory, layout, get_word(reader, name), reader->function,
+			 sizeof(reader->function));
 	if (r < 0)
 		return r;
-	return py_text_read(reader->host, reader->target, layout,
-			    get_word(reader, layout->co_filename), reader->file,
-			    sizeof(reader->file));
+	return py_text_read(reader->memory, layout, get_word(reader, layout->co_filename),
+			    reader->file, sizeof(reader->file));
 }
 
 /* The first PY_LINES_MAX_BYTES of the table: instructions behind them have no line. */
@@ -108,8 +103,7 @@ static int read_lines(struct reader *reader, int32_t first_line, struct py_lines
 	ep_autofree uint8_t *bytes = NULL;
 	int r;
 
-	r = reader->host->target_read(reader->target, addr + layout->bytes_size, &size,
-				      sizeof(size));
+	r = memory_read(reader->memory, addr + layout->bytes_size, &size, sizeof(size));
 	if (r < 0)
 		return r;
 	if (size > INT64_MAX)
@@ -118,8 +112,7 @@ static int read_lines(struct reader *reader, int32_t first_line, struct py_lines
 	bytes = malloc(size + 1);
 	if (!bytes)
 		return -ENOMEM;
-	r = size ? reader->host->target_read(reader->target, addr + layout->bytes_data, bytes, size)
-		 : 0;
+	r = size ? memory_read(reader->memory, addr + layout->bytes_data, bytes, size) : 0;
 	if (r < 0)
 		return r;
 	return py_lines_parse(layout->lines_format, bytes, size, first_line, ret_lines);
@@ -173,36 +166,29 @@ static int read_checked(struct reader *reader, struct names_function **ret)
 static int add_name(const struct ep_unwinder_host *host, const struct names_function *function,
 		    uint32_t instruction_off, struct ep_names *names)
 {
-	struct ep_name name = {
-		.size = sizeof(name),
-		.function = function->function,
-		.file = function->file,
-		.start_line = function->start_line,
-	};
-	const struct py_line_run *runs = (const void *)function->table;
+	struct ep_name more = {0};
+	const struct names_run *runs = (const void *)function->table;
 
 	if ((int32_t)instruction_off < 0)
-		name.line = function->start_line;
+		more.line = function->start_line;
 	else if (instruction_off != PY_INSTRUCTION_UNKNOWN)
-		name.line = py_lines_find(runs, function->table_bytes / sizeof(*runs),
+		more.line = names_find_line(runs, function->table_bytes / sizeof(*runs),
 					  instruction_off);
-	return host->add_name(names, &name);
+	return names_add(host, names, function, more);
 }
 
 /* A function of its own, for its large frame. */
-static __attribute__((noinline)) int
-symbolize_new(struct names_cache *cache, const struct ep_unwinder_host *host,
-	      const struct ep_target *target, const struct py_code_layout *layout,
-	      uint64_t code_addr, uint32_t check, uint32_t instruction_off, struct ep_names *names)
+static __attribute__((noinline)) int add_new(const struct py_namer *namer, uint64_t code_addr,
+					     uint32_t check, uint32_t instruction_off,
+					     struct ep_names *names)
 {
 	struct names_function *function = NULL;
 	struct reader reader = {
-		.host = host,
-		.target = target,
-		.layout = layout,
+		.memory = &namer->memory,
+		.layout = &namer->layout,
 		.code_addr = code_addr,
 		.check = check,
-		.head_bytes = py_code_head_bytes(layout),
+		.head_bytes = py_code_head_bytes(&namer->layout),
 	};
 	int r;
 
@@ -210,8 +196,8 @@ symbolize_new(struct names_cache *cache, const struct ep_unwinder_host *host,
 	if (r != 0)
 		return r;
 	if (!reader.lacks_lines)
-		names_cache_put(cache, &function->item);
-	r = add_name(host, function, instruction_off, names);
+		names_cache_put(namer->cache, &function->item);
+	r = add_name(namer->host, function, instruction_off, names);
 	if (reader.lacks_lines)
 		free(function);
 	else
@@ -219,21 +205,35 @@ symbolize_new(struct names_cache *cache, const struct ep_unwinder_host *host,
 	return r;
 }
 
-int py_names_cache_new(struct names_cache **ret_cache)
+int py_namer_init(struct py_namer *namer)
 {
 	return names_cache_new(&(struct names_budget){.classes = {PY_CACHE_MAX_BYTES},
 						      .oversized = PY_CACHE_MAX_LARGE},
-			       ret_cache);
+			       &namer->cache);
 }
 
-int py_names_add(struct names_cache *cache, const struct ep_unwinder_host *host,
-		      const struct ep_target *target, const struct py_code_layout *layout,
-		      uint64_t code_addr, uint32_t check, uint32_t instruction_off,
-		      struct ep_names *names)
+void py_namer_fini(struct py_namer *namer)
 {
-	const struct names_function *function = names_cache_peek(cache, 0, code_addr, check, 0);
+	names_cache_free(namer->cache);
+	namer->cache = NULL;
+}
 
-	if (function)
-		return add_name(host, function, instruction_off, names);
-	return symbolize_new(cache, host, target, layout, code_addr, check, instruction_off, names);
+int py_names_add(const struct py_namer *namer, const struct ep_raw_frame *frame,
+		 struct ep_names *names)
+{
+	uint64_t code = frame->words[0];
+	uint32_t instruction = (uint32_t)frame->words[1];
+	const struct names_function *known;
+
+	if (frame->n_words < 1)
+		return -EBADMSG;
+	if (frame->n_words == 1) {
+		instruction = (uint32_t)(code >> PY_INSTRUCTION_SHIFT);
+		code &= PY_ADDRESS_MASK;
+	}
+	if (frame->words[0] == PY_FRAME_CLEANUP)
+		return names_add_text(namer->host, names, "<frame cleanup>", EP_UNNAMED_NONE, 0);
+	known = names_cache_peek(namer->cache, 0, code, frame->aux, 0);
+	return known ? add_name(namer->host, known, instruction, names)
+		     : add_new(namer, code, frame->aux, instruction, names);
 }

@@ -8,12 +8,13 @@
  *	            ─► co_filename               ─► str ─► UTF-8, at most PY_FILE_BYTES
  *	            ─► co_linetable or co_lnotab ─► bytes, at most PY_LINES_MAX_BYTES ─► line
  *
- * instruction_off is what CPython calls lasti, in bytes, and it is taken as signed:
+ * The instruction's offset is what CPython calls lasti, in bytes, and it is taken as signed:
  *
  *	up to 3.9	f_lasti
  *	3.10		f_lasti * 2 (it counts code units: PyFrame_GetLineNumber,
- * Objects/frameobject.c) 3.11, 3.12	prev_instr - (code_addr + co_code_adaptive) 3.13 on
- * instr_ptr - (code_addr + co_code_adaptive)
+ *			Objects/frameobject.c)
+ *	3.11, 3.12	prev_instr - (code_addr + co_code_adaptive)
+ *	3.13 on		instr_ptr - (code_addr + co_code_adaptive)
  *
  * (_PyInterpreterFrame_LASTI, Include/internal/pycore_frame.h, from 3.14 pycore_interpframe.h.) Use
  * it as it is, for the running frame and for its callers: f_lineno and sys._current_frames() do the
@@ -27,9 +28,10 @@
 #define PY_NAMES_H
 
 #include "ebpf-profiler/unwinder.h"
-#include "plugins/shared/names/cache.h"
 #include "plugins/python/check.h"
 #include "plugins/python/symbolize/code_layout.h"
+#include "plugins/shared/names/add.h"
+#include "plugins/shared/read/memory.h"
 
 #define PY_FUNCTION_BYTES  512 /* with the NUL; longer ones end in "…" */
 #define PY_FILE_BYTES	   1024
@@ -38,24 +40,32 @@
 #define PY_INSTRUCTION_UNKNOWN 0x7fffffffu
 
 #define PY_CACHE_MAX_BYTES ((size_t)2 << 20)
-#define PY_CACHE_MAX_LARGE ((size_t)4 << 20) /* of code objects that would fill half of that alone */
+/* of code objects that would fill half of that alone */
+#define PY_CACHE_MAX_LARGE ((size_t)4 << 20)
 
 /* What is read of a code object, from its address on. */
 size_t py_code_head_bytes(const struct py_code_layout *layout);
 
-/* For code objects that were read before, of one process. The key is address and check: two that were
- * at the same address one after the other have an item each. 0 or -ENOMEM. */
-int py_names_cache_new(struct names_cache **ret_cache);
+/* What naming needs of a process. Attach fills it; the target's memory is hostile. */
+struct py_namer {
+	const struct ep_unwinder_host *host;
+	struct memory memory;	      /* of the target */
+	struct py_code_layout layout; /* with what the process adds to the file's */
+	/* Code objects that were read before. The key is address and check: two that were at the
+	 * same address one after the other have an item each. */
+	struct names_cache *cache;
+};
+
+int py_namer_init(struct py_namer *namer);  /* after the rest is filled: 0, -ENOMEM */
+void py_namer_fini(struct py_namer *namer); /* accepts zeroes */
 
 /*
- * Adds the frame's one name: function, file, line (0: the instruction has none), first line.
- * 0, EP_FRAME_GONE (`check` is not that of what is at code_addr now, or it cannot be read), or a
- * negative errno: -ESRCH, -EPERM, -EBADMSG (the check holds, but it is no code object), -ENOMEM,
- * -E2BIG. A code object known with this `check` is not read again.
+ * Adds the frame's one name: function, file, line (0: the instruction has none), first line. 0,
+ * EP_FRAME_GONE (its check is not that of what is at the code object's address now, or that cannot
+ * be read), or a negative errno: -ESRCH, -EPERM, -EBADMSG (the check holds, but it is no code
+ * object), -ENOMEM, -E2BIG. A code object known with this check is not read again.
  */
-int py_names_add(struct names_cache *cache, const struct ep_unwinder_host *host,
-		      const struct ep_target *target, const struct py_code_layout *layout,
-		      uint64_t code_addr, uint32_t check, uint32_t instruction_off,
-		      struct ep_names *names);
+int py_names_add(const struct py_namer *namer, const struct ep_raw_frame *frame,
+		 struct ep_names *names);
 
 #endif

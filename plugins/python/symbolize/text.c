@@ -3,7 +3,6 @@
 
 #include "core/base/util.h"
 #include "plugins/python/symbolize/names.h"
-#include "plugins/shared/read/memory.h"
 #include "plugins/shared/text/writer.h"
 
 #include <errno.h>
@@ -64,30 +63,16 @@ static int parse_head(const struct py_code_layout *layout, uint64_t addr, const 
 	return 0;
 }
 
-struct target {
-	const struct ep_unwinder_host *host;
-	const struct ep_target *target;
-};
-
-static int read_target(void *arg, uint64_t addr, void *buf, size_t bytes)
+int py_text_read(const struct memory *memory, const struct py_code_layout *layout, uint64_t addr,
+		 char *buf, size_t size)
 {
-	const struct target *target = arg;
-
-	return target->host->target_read(target->target, addr, buf, bytes);
-}
-
-int py_text_read(const struct ep_unwinder_host *host, const struct ep_target *target,
-		 const struct py_code_layout *layout, uint64_t addr, char *buf, size_t size)
-{
-	struct target from = {.host = host, .target = target};
-	const struct memory memory = {.read = read_target, .arg = &from};
 	uint8_t head[HEAD_BYTES], characters[MAX_CHARACTERS * 4];
 	size_t got, n;
 	struct text text = {0};
 	uint64_t off;
 	int r;
 
-	r = memory_read_head(&memory, addr, head, EP_MIN(layout->str_any + 8u, HEAD_BYTES), &got);
+	r = memory_read_head(memory, addr, head, EP_MIN(layout->str_any + 8u, HEAD_BYTES), &got);
 	if (r == 0)
 		r = parse_head(layout, addr, head, got, &text);
 	if (r < 0)
@@ -98,7 +83,7 @@ int py_text_read(const struct ep_unwinder_host *host, const struct ep_target *ta
 		py_text_encode(head + off, n, text.kind, n < text.len, buf, size);
 		return 0;
 	}
-	r = n ? memory_read(&memory, text.data_addr, characters, n * text.kind) : 0;
+	r = n ? memory_read(memory, text.data_addr, characters, n * text.kind) : 0;
 	if (r < 0)
 		return r;
 	py_text_encode(characters, n, text.kind, n < text.len, buf, size);

@@ -15,15 +15,15 @@
 #ifndef PY_TEXT_H
 #define PY_TEXT_H
 
-#include "ebpf-profiler/unwinder.h"
 #include "plugins/python/symbolize/code_layout.h"
+#include "plugins/shared/read/memory.h"
 
 /*
  * At most `size` bytes with the NUL, size >= 8; a longer text ends in "…". 0, -EBADMSG when it is
- * no such object, or what target_read says.
+ * no such object, or what reading said.
  */
-int py_text_read(const struct ep_unwinder_host *host, const struct ep_target *target,
-		 const struct py_code_layout *layout, uint64_t addr, char *buf, size_t size);
+int py_text_read(const struct memory *memory, const struct py_code_layout *layout, uint64_t addr,
+		 char *buf, size_t size);
 
 /* n characters of `kind` bytes each; `more`: the text goes on behind them. */
 void py_text_encode(const uint8_t *data, size_t n, unsigned int kind, bool more, char *buf,

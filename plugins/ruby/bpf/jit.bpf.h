@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Code that a JIT made. Its frames of Ruby are control frames like any other; natively all that call each
- * other share one frame, whose entry pushed three registers (yjit_codegen.c of 3.1, yjit/src/codegen.rs:
- * gen_entry_prologue; RJIT's compiler.rb is the same), and with --yjit-perf rbp twice before:
+ * Code that a JIT made. Its frames of Ruby are control frames like any other; natively all that
+ * call each other share one frame, whose entry pushed three registers (yjit_codegen.c of 3.1,
+ * yjit/src/codegen.rs: gen_entry_prologue; RJIT's compiler.rb is the same), and with --yjit-perf
+ * rbp twice before:
  *
  *	sp ─► | rbx | r12 | r13 | return address into the runtime
  *	sp ─► | rbx | r12 | r13 | rbp | rbp | return address
@@ -31,11 +32,13 @@ static __always_inline __u64 call_byte(__u64 code, __u32 n)
 
 static __always_inline __u64 is_call_through(__u64 code, __u32 n)
 {
-	return ep_is_same(call_byte(code, n), CALL_OTHER) & ep_is_same(call_byte(code, n - 1) & CALL_MASK, CALL_DIGIT);
+	return ep_is_same(call_byte(code, n), CALL_OTHER) &
+	       ep_is_same(call_byte(code, n - 1) & CALL_MASK, CALL_DIGIT);
 }
 
 /* A word of the stack that leads into the runtime's code, behind a call. */
-static __always_inline bool is_return(const struct ruby_state *state, struct ruby_scratch *s, __u64 addr)
+static __always_inline bool is_return(const struct ruby_state *state, struct ruby_scratch *s,
+				      __u64 addr)
 {
 	__u64 in = (addr - state->code_start - (state->code_end - state->code_start)) >> 63 &
 		   (state->code_start - 1 - addr) >> 63;
@@ -43,12 +46,14 @@ static __always_inline bool is_return(const struct ruby_state *state, struct rub
 	/* What cannot be read is 0. */
 	bpf_probe_read_user(&s->value, sizeof(s->value), (void *)((addr - CALL_BYTES) * in));
 	return ep_is_same(call_byte(s->value, 5), CALL_RELATIVE) | is_call_through(s->value, 2) |
-	       is_call_through(s->value, 3) | is_call_through(s->value, 4) | is_call_through(s->value, 6) |
-	       is_call_through(s->value, 7);
+	       is_call_through(s->value, 3) | is_call_through(s->value, 4) |
+	       is_call_through(s->value, 6) | is_call_through(s->value, 7);
 }
 
-/* Where the return address is, in words; RUBY_STACK_WORDS: not found. `is_new`: the frame may be a stub's. */
-static __always_inline __u64 find_return(const struct ruby_state *state, struct ruby_scratch *s, bool is_new)
+/* Where the return address is, in words; RUBY_STACK_WORDS: not found. `is_new`: the frame may be a
+ * stub's. */
+static __always_inline __u64 find_return(const struct ruby_state *state, struct ruby_scratch *s,
+					 bool is_new)
 {
 	__u64 at;
 
@@ -81,11 +86,13 @@ static __always_inline __u32 leave_jit(struct ep_record *rec, const struct ruby_
 }
 
 /* rb_vm_exec, which is marked: it is not remembered, but its frame is known. */
-static __always_inline __u32 step_exec(struct ep_record *rec, const struct ruby_state *state, struct ruby_scratch *s)
+static __always_inline __u32 step_exec(struct ep_record *rec, const struct ruby_state *state,
+				       struct ruby_scratch *s)
 {
 	__u64 fp = rec->walk.regs[EP_REG_FP], cfa, saved = state->exec_saved;
 
-	cfa = ep_pick(state->exec_has_fp & 1, fp + 16, rec->walk.regs[EP_REG_SP] + state->exec_frame);
+	cfa = ep_pick(state->exec_has_fp & 1, fp + 16,
+		      rec->walk.regs[EP_REG_SP] + state->exec_frame);
 	if (!ep_read_word(cfa - 8, &s->value) || (saved && !ep_read_word(cfa - saved, &fp)))
 		return EP_STEP_UNKNOWN;
 	if (!ep_push_mark(rec))
@@ -108,11 +115,11 @@ static __always_inline __u32 step_native(struct ep_record *rec, const struct rub
 }
 
 /*
- * The walk goes on in the runtime, and comes back to a JIT's code through C that is remembered: any number of
- * such turns costs no tail call. Or where it was: that code is no JIT's.
+ * The walk goes on in the runtime, and comes back to a JIT's code through C that is remembered: any
+ * number of such turns costs no tail call. Or where it was: that code is no JIT's.
  */
-static __always_inline void walk_jit(void *ctx, struct ep_record *rec, const struct ruby_state *state,
-				     struct ruby_scratch *s)
+static __always_inline void walk_jit(void *ctx, struct ep_record *rec,
+				     const struct ruby_state *state, struct ruby_scratch *s)
 {
 	__u32 done = EP_STEP_CALLER;
 

@@ -8,21 +8,23 @@
 
 #include "plugins/ruby/bpf/scratch.bpf.h"
 
-/* --- control frames ----------------------------------------------------------------------------- */
+/* --- control frames --------------------------------------------------------------------------- */
 
 static __always_inline __u64 cf_word(const struct ruby_scratch *s, enum cf_word word)
 {
 	return s->window[(s->cf_at + word) & (RUBY_WINDOW_WORDS - 1)];
 }
 
-static __always_inline __u64 cf_jit_return(const struct ruby_state *state, const struct ruby_scratch *s)
+static __always_inline __u64 cf_jit_return(const struct ruby_state *state,
+					   const struct ruby_scratch *s)
 {
 	__u64 off = state->cfp_jit_return;
 
 	return s->window[(s->cf_at + off / 8) & (RUBY_WINDOW_WORDS - 1)] * ep_is_set(off);
 }
 
-/* What is compared is what is passed: verifiers of 5.10 and 6.1 know no bounds of what was on the stack. */
+/* What is compared is what is passed: verifiers of 5.10 and 6.1 know no bounds of what was on the
+ * stack. */
 static __always_inline void read_frames(struct ruby_scratch *s, __u64 bytes)
 {
 	__u64 from = s->cfp, size = bytes;
@@ -53,7 +55,7 @@ static __always_inline __u64 is_pointer(__u64 word)
 	return 1 ^ (ep_is_set(word & 7) | ep_is_set(word >> 47) | (1 ^ ep_is_set(word >> 12)));
 }
 
-/* --- environments ---------------------------------------------------------------------------------- */
+/* --- environments ----------------------------------------------------------------------------- */
 
 static __always_inline struct ruby_piece *piece_of(struct ruby_scratch *s, __u64 key)
 {
@@ -69,7 +71,8 @@ static __always_inline bool see_env(struct ruby_scratch *s)
 	if (!ep_is_seen(&piece->is, s->sequence, first)) {
 		piece->is.sequence = s->sequence;
 		piece->is.key = first;
-		piece->bytes = 1 ^ ep_is_set(bpf_probe_read_user(piece->words, sizeof(piece->words), (void *)first));
+		piece->bytes = 1 ^ ep_is_set(bpf_probe_read_user(piece->words, sizeof(piece->words),
+								 (void *)first));
 	}
 	EP_MEET();
 	/* At the end of what is mapped, as on the heap, there may be this and no more. */

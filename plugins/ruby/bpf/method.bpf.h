@@ -28,7 +28,8 @@ static __always_inline __u64 object_type(const struct ruby_scratch *s)
 	return s->object_words[0] >> IMEMO_SHIFT & IMEMO_MASK;
 }
 
-/* What stands in an environment, into the table: an entry, or what has one, or a cref, which has none. */
+/* What stands in an environment, into the table: an entry, or what has one, or a cref, which has
+ * none. */
 static __always_inline void read_method(const struct ruby_state *state, struct ruby_scratch *s)
 {
 	struct ruby_seen_method *seen = seen_method(s);
@@ -47,11 +48,14 @@ static __always_inline void read_method(const struct ruby_state *state, struct r
 	}
 	EP_MEET();
 	seen->unread = ep_is_same(object_type(s), IMEMO_METHOD);
-	if (!seen->unread || bpf_probe_read_user(s->def, sizeof(s->def), (void *)s->object_words[METHOD_DEF]))
+	if (!seen->unread ||
+	    bpf_probe_read_user(s->def, sizeof(s->def), (void *)s->object_words[METHOD_DEF]))
 		return;
 	seen->unread = 0;
-	serial = ep_pick(ep_is_set(state->def_serial), s->def[DEF_SERIAL], s->object_words[METHOD_DEF]);
-	seen->check = ruby_check_entry(s->object_words[METHOD_CALLED], s->def[DEF_ORIGINAL], serial);
+	serial = ep_pick(ep_is_set(state->def_serial), s->def[DEF_SERIAL],
+			 s->object_words[METHOD_DEF]);
+	seen->check =
+		ruby_check_entry(s->object_words[METHOD_CALLED], s->def[DEF_ORIGINAL], serial);
 	seen->entry = s->at;
 }
 
@@ -67,11 +71,12 @@ static __always_inline void see_method(const struct ruby_state *state, struct ru
 	read_method(state, s);
 }
 
-/* --- chains --------------------------------------------------------------------------------------------- */
+/* --- chains ----------------------------------------------------------------------------------- */
 
 static __always_inline struct ruby_seen_env *seen_env(struct ruby_scratch *s)
 {
-	return &s->envs[ep_seen_slot(s->ep, RUBY_SEEN_ENVS_SHIFT) & ((1u << RUBY_SEEN_ENVS_SHIFT) - 1)];
+	return &s->envs[ep_seen_slot(s->ep, RUBY_SEEN_ENVS_SHIFT) &
+			((1u << RUBY_SEEN_ENVS_SHIFT) - 1)];
 }
 
 static __always_inline struct ruby_chain *chain_at(struct ruby_scratch *s, __u64 number)
@@ -103,7 +108,8 @@ static __always_inline bool take_passed(struct ruby_scratch *s)
 {
 	const struct ruby_seen_env *seen = seen_env(s);
 	const struct ruby_chain *chain = chain_at(s, seen->chain);
-	__u64 differ = (seen->is.sequence ^ s->sequence) | (seen->is.key ^ s->ep) | (chain->number ^ seen->chain);
+	__u64 differ = (seen->is.sequence ^ s->sequence) | (seen->is.key ^ s->ep) |
+		       (chain->number ^ seen->chain);
 
 	EP_OPAQUE(differ);
 	if (differ)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the steps of a walk leave for each other, and the parts of Ruby's structures that are the same
- * in 2.5 to 4.0 (vm_core.h, method.h, internal/imemo.h).
+ * What the steps of a walk leave for each other, and the parts of Ruby's structures that are the
+ * same in 2.5 to 4.0 (vm_core.h, method.h, internal/imemo.h).
  */
 #ifndef RUBY_SCRATCH_BPF_H
 #define RUBY_SCRATCH_BPF_H
@@ -127,8 +127,8 @@ struct ruby_scratch {
 	__u64 cf_at;		     /* the one that is looked at, in words of the window */
 	__u64 innermost;	     /* 1: no control frame has been passed */
 	__u64 hides;		     /* 1: the frame behind is that of this one's method */
-	__u64 open;		     /* 1: the frame at `last_entry` has been entered, and is not marked so yet */
-	__u64 entry_at, last_at;     /* headers of the last one that was entered, of the last frame */
+	__u64 open; /* 1: the frame at `last_entry` has been entered, and is not marked so yet */
+	__u64 entry_at, last_at; /* headers of the last one that was entered, of the last frame */
 	__u64 n_chains, level;
 	__u64 ep, at;
 	__u64 object;  /* what the environment says of its method */
@@ -140,7 +140,7 @@ struct ruby_scratch {
 	__u64 stands; /* 1: for the frame of its method, as it runs a rescue or ensure clause */
 	__u64 iseq, method; /* where they are in the tables */
 	__u64 body, entry, body_check, entry_check, index;
-	__u64 unread; /* 1: its method, or before all frames the collector's flag, could not be read */
+	__u64 unread; /* 1: its method, or before all frames the collector's flag, is unread */
 	__u64 value, word0, word1;
 	__u64 ec[EC_WORDS];
 	__u64 stack[RUBY_STACK_WORDS];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * To 3.1 a class has its name, and a singleton class its object, among its variables, a table by IDs
- * (st.c: struct st_table). The two IDs differ by build. They are learned from classes whose names are known:
- * in the table of rb_cObject and in that of rb_cString the same ID has the strings "Object" and
- * "String", in those of their singleton classes the classes. From 3.3 on there are members for both.
+ * To 3.1 a class has its name, and a singleton class its object, among its variables, a table by
+ * IDs (st.c: struct st_table). The two IDs differ by build. They are learned from classes whose
+ * names are known: in the table of rb_cObject and in that of rb_cString the same ID has the strings
+ * "Object" and "String", in those of their singleton classes the classes. From 3.3 on there are
+ * members for both.
  */
 #include "plugins/ruby/symbolize/classes.h"
 
@@ -32,7 +33,8 @@ struct variables {
 	struct variable at[RUBY_MAX_VARIABLES];
 };
 
-static int class_read(const struct ruby_namer *namer, uint64_t addr, uint32_t types, struct class *ret)
+static int class_read(const struct ruby_namer *namer, uint64_t addr, uint32_t types,
+		      struct class *ret)
 {
 	*ret = (struct class){.addr = addr};
 	return ruby_object_read(namer, &ret->addr, types, ret->bytes, sizeof(ret->bytes));
@@ -53,7 +55,7 @@ static uint64_t ext_word(const struct ruby_layout *layout, const struct class *c
 	return at + 8 <= sizeof(class->bytes) ? ruby_word(class->bytes, at) : 0;
 }
 
-/* --- to 3.1: variables ------------------------------------------------------------------------------ */
+/* --- to 3.1: variables ------------------------------------------------------------------------ */
 
 /* st.h: struct st_table, words: entries_start, entries_bound, entries. */
 enum { ST_START = 4, ST_BOUND = 5, ST_ENTRIES = 6, ST_WORDS = 7 };
@@ -67,7 +69,8 @@ static int read_variables(const struct ruby_namer *namer, const struct class *cl
 	ret->len = 0;
 	if (!table)
 		return 0;
-	r = memory_read(&namer->memory, table + namer->layout->class.iv_table, &table, sizeof(table));
+	r = memory_read(&namer->memory, table + namer->layout->class.iv_table, &table,
+			sizeof(table));
 	if (r < 0 || !table)
 		return r;
 	r = memory_read(&namer->memory, table, words, sizeof(words));
@@ -94,7 +97,8 @@ struct known_class {
 	struct variables variables, of_singleton;
 };
 
-static int read_known(const struct ruby_namer *namer, uint64_t variable_addr, struct known_class *ret)
+static int read_known(const struct ruby_namer *namer, uint64_t variable_addr,
+		      struct known_class *ret)
 {
 	uint64_t addr;
 	int r = memory_read(&namer->memory, variable_addr, &addr, sizeof(addr));
@@ -156,9 +160,10 @@ static __attribute__((noinline)) int learn_ids(struct ruby_namer *namer)
 	return r ? r : learn_from(namer, &object, &string);
 }
 
-/* --- all releases ------------------------------------------------------------------------------------ */
+/* --- all releases ----------------------------------------------------------------------------- */
 
-/* Names that are not permanent begin with "#<", those that programs set (Module#set_temporary_name) are no constant's. */
+/* Names that are not permanent begin with "#<", those that programs set (Module#set_temporary_name)
+ * are no constant's. */
 static bool is_constant(const char *name)
 {
 	return (name[0] >= 'A' && name[0] <= 'Z') || (name[0] & 0x80);
@@ -173,7 +178,8 @@ static bool is_permanent(const struct ruby_layout *layout, const struct class *c
 }
 
 /* Words of the class; 0: it has none. `path`: its name, else of a singleton class its object. */
-static int member_read(struct ruby_namer *namer, const struct class *class, bool path, uint64_t *ret)
+static int member_read(struct ruby_namer *namer, const struct class *class, bool path,
+		       uint64_t *ret)
 {
 	const struct ruby_layout *layout = namer->layout;
 	struct variables variables;

@@ -3,7 +3,6 @@
 
 #include "core/base/util.h"
 #include "plugins/ruby/ruby_shared.h"
-#include "plugins/shared/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -22,27 +21,29 @@ struct parser {
 	struct ruby_lines *lines;
 };
 
-/* From this position on it is the last of `count` entries; 0: of one that is not there. A table that is wrong has no
- * effect on those before. */
+/* From this position on it is the last of `count` entries; 0: of one that is not there. A table
+ * that is wrong has no effect on those before. */
 static void put(struct parser *parser, uint32_t position, uint32_t count)
 {
 	struct ruby_lines *lines = parser->lines;
-	struct ruby_run *last = lines->len ? &lines->runs[lines->len - 1] : NULL;
+	struct names_run *last = lines->len ? &lines->runs[lines->len - 1] : NULL;
 	int32_t line = 0;
 
 	if (!count || position >= parser->positions || (last && position <= last->start))
 		return;
 	if (count <= parser->n_entries) {
-		line = (int32_t)ep_get_u32(parser->entries + (size_t)(count - 1) * parser->layout->entry_bytes +
-								parser->layout->line_no);
-		/* Instructions that the compiler added, to 2.7 (a block's end), are of the line before them. */
+		line = (int32_t)ep_get_u32(parser->entries +
+					   (size_t)(count - 1) * parser->layout->entry_bytes +
+					   parser->layout->line_no);
+		/* Instructions that the compiler added, to 2.7 (a block's end), are of the line
+		 * before them. */
 		if (line <= 0)
 			return;
 	}
 	/* No more runs than entries and an end, whatever the table says. */
 	if ((last && last->line == (uint32_t)line) || lines->len > parser->n_entries)
 		return;
-	lines->runs[lines->len++] = (struct ruby_run){position, (uint32_t)line};
+	lines->runs[lines->len++] = (struct names_run){position, (uint32_t)line};
 }
 
 static void parse_immediate(struct parser *parser, const uint8_t *table, size_t bytes)
@@ -69,7 +70,8 @@ static void parse_blocks(struct parser *parser, const uint8_t *table, size_t byt
 			uint64_t bits = ep_get_u64(table + at + BLOCK_BITS + i * 8);
 
 			for (; bits; bits &= bits - 1)
-				put(parser, start + i * 64 + (uint32_t)__builtin_ctzll(bits), ++count);
+				put(parser, start + i * 64 + (uint32_t)__builtin_ctzll(bits),
+				    ++count);
 		}
 		start += BLOCK;
 	}
@@ -81,9 +83,9 @@ static void parse_array(struct parser *parser, const uint8_t *table, size_t byte
 		put(parser, ep_get_u32(table + (size_t)i * 4), i + 1);
 }
 
-int ruby_lines_parse(const struct ruby_body_layout *layout, uint32_t positions, const uint8_t *table,
-		     size_t table_bytes, const uint8_t *entries, uint32_t n_entries,
-		     struct ruby_lines *ret)
+int ruby_lines_parse(const struct ruby_body_layout *layout, uint32_t positions,
+		     const uint8_t *table, size_t table_bytes, const uint8_t *entries,
+		     uint32_t n_entries, struct ruby_lines *ret)
 {
 	struct parser parser = {layout, entries, n_entries, positions, ret};
 
@@ -108,9 +110,10 @@ size_t ruby_succ_bytes(uint32_t positions)
 	return IMMEDIATE_BYTES + (size_t)(positions - IMMEDIATE + BLOCK - 1) / BLOCK * BLOCK_BYTES;
 }
 
-int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layout, const void *body,
+int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layout, const void *body_bytes,
 		    struct ruby_lines *ret)
 {
+	const uint8_t *body = body_bytes;
 	const struct ruby_body_layout *at = &layout->body;
 	uint32_t positions = EP_MIN(ep_get_u32(body + 4), RUBY_MAX_POSITIONS);
 	uint32_t n = EP_MIN(ep_get_u32(body + at->info_size), RUBY_MAX_ENTRIES);
@@ -128,7 +131,8 @@ int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layou
 	if (r == -EFAULT && bytes > RUBY_KEPT_LINES) {
 		n = RUBY_KEPT_LINES / at->entry_bytes;
 		table_bytes = at->succ ? table_bytes : (size_t)(n + 1) * 4; /* where its end is */
-		r = memory_read(memory, ep_get_u64(body + at->info), buf, (size_t)n * at->entry_bytes);
+		r = memory_read(memory, ep_get_u64(body + at->info), buf,
+				(size_t)n * at->entry_bytes);
 	}
 	if (r == 0 && n > 1)
 		r = memory_read(memory, table_addr, buf + bytes, table_bytes);
@@ -139,11 +143,4 @@ void ruby_lines_fini(struct ruby_lines *lines)
 {
 	free(lines->runs);
 	*lines = (struct ruby_lines){0};
-}
-
-uint32_t ruby_lines_find(const struct ruby_run *runs, size_t n, uint32_t position)
-{
-	size_t before = search_sorted(n, i, runs[i].start <= position);
-
-	return before ? runs[before - 1].line : 0;
 }

@@ -20,7 +20,16 @@
 #define IMEMO_METHOD 6
 #define IMEMO_ISEQ   7
 /* vm_core.h: enum iseq_type (to 3.0 in rb_iseq_constant_body itself) */
-enum { TYPE_TOP, TYPE_METHOD, TYPE_BLOCK, TYPE_CLASS, TYPE_RESCUE, TYPE_ENSURE, TYPE_EVAL, TYPE_MAIN };
+enum {
+	TYPE_TOP,
+	TYPE_METHOD,
+	TYPE_BLOCK,
+	TYPE_CLASS,
+	TYPE_RESCUE,
+	TYPE_ENSURE,
+	TYPE_EVAL,
+	TYPE_MAIN
+};
 #define MAX_EVALS	8
 #define C_WITHOUT_NAME	"(function in C)"
 
@@ -33,7 +42,7 @@ enum { ENTRY_FLAGS = 0, ENTRY_DEF = 2, ENTRY_CALLED = 3, ENTRY_OWNER = 4, ENTRY_
 /* Of what is kept: names_function.table. */
 struct place {
 	uint32_t n_runs, label_bytes; /* with the NUL; 0: this release calls it so, too */
-	struct ruby_run runs[];	      /* then the label */
+	struct names_run runs[];	      /* then the label */
 };
 
 /* A frame that is being named. */
@@ -53,8 +62,9 @@ struct finding {
 
 int ruby_namer_init(struct ruby_namer *namer)
 {
-	return names_cache_new(&(struct names_budget){.classes = {CACHE_BYTES}, .oversized = CACHE_BYTES},
-			       &namer->cache);
+	return names_cache_new(
+		&(struct names_budget){.classes = {CACHE_BYTES}, .oversized = CACHE_BYTES},
+		&namer->cache);
 }
 
 void ruby_namer_fini(struct ruby_namer *namer)
@@ -88,11 +98,12 @@ void ruby_names_state(const struct ruby_namer *namer, struct ruby_state *state)
 	}
 }
 
-/* --- is it what the frame saw? ---------------------------------------------------------------------- */
+/* --- is it what the frame saw? ---------------------------------------------------------------- */
 
 /*
- * While it compacts, the collector protects the pages that it takes objects from, until all references to them
- * are written anew (gc.c of 3.4.5: lock_page_body, gc_compact_finish). What is there is not gone.
+ * While it compacts, the collector protects the pages that it takes objects from, until all
+ * references to them are written anew (gc.c of 3.4.5: lock_page_body, gc_compact_finish). What is
+ * there is not gone.
  */
 static int in_a_moment(int r)
 {
@@ -102,8 +113,8 @@ static int in_a_moment(int r)
 static int read_entry(struct finding *finding)
 {
 	uint64_t addr = finding->entry_addr;
-	int r = ruby_object_read(finding->namer, &addr, RUBY_TYPE_BIT(RUBY_TYPE_IMEMO), finding->entry,
-				 sizeof(finding->entry));
+	int r = ruby_object_read(finding->namer, &addr, RUBY_TYPE_BIT(RUBY_TYPE_IMEMO),
+				 finding->entry, sizeof(finding->entry));
 
 	return r == 0 && (finding->entry[ENTRY_FLAGS] >> 12 & 15) != IMEMO_METHOD ? -EBADMSG : r;
 }
@@ -116,11 +127,13 @@ static int check_entry(struct finding *finding, uint64_t *ret_check)
 	int r = read_entry(finding);
 
 	if (r == 0)
-		r = memory_read(&finding->namer->memory, finding->entry[ENTRY_DEF], def, sizeof(def));
+		r = memory_read(&finding->namer->memory, finding->entry[ENTRY_DEF], def,
+				sizeof(def));
 	if (r < 0)
 		return r;
 	finding->original_id = ruby_word(def, DEF_ORIGINAL);
-	serial = layout->def_serial ? ruby_word(def, layout->def_serial) : finding->entry[ENTRY_DEF];
+	serial =
+		layout->def_serial ? ruby_word(def, layout->def_serial) : finding->entry[ENTRY_DEF];
 	*ret_check = ruby_check_entry(finding->entry[ENTRY_CALLED], finding->original_id, serial);
 	return 0;
 }
@@ -132,8 +145,8 @@ static bool is_own_local(uint32_t type)
 }
 
 /*
- * A body that was freed may be as it was, while what it points to is not. Without a method, which the
- * collector clears, it says so by the iseq: its own one, or that of the code around.
+ * A body that was freed may be as it was, while what it points to is not. Without a method, which
+ * the collector clears, it says so by the iseq: its own one, or that of the code around.
  */
 static int check_alive(const struct finding *finding)
 {
@@ -142,7 +155,8 @@ static int check_alive(const struct finding *finding)
 
 	if (!local) /* what is compiled by itself, to be run later */
 		return 0;
-	r = ruby_object_read(finding->namer, &local, RUBY_TYPE_BIT(RUBY_TYPE_IMEMO), iseq, sizeof(iseq));
+	r = ruby_object_read(finding->namer, &local, RUBY_TYPE_BIT(RUBY_TYPE_IMEMO), iseq,
+			     sizeof(iseq));
 
 	if (r == 0 && ((iseq[0] >> 12 & 15) != IMEMO_ISEQ ||
 		       (is_own_local((uint32_t)finding->body[0]) && iseq[2] != finding->body_addr)))
@@ -154,7 +168,8 @@ static int read_body(struct finding *finding)
 {
 	if (!finding->body_addr)
 		return 0;
-	return memory_read(&finding->namer->memory, finding->body_addr, finding->body, finding->body_bytes);
+	return memory_read(&finding->namer->memory, finding->body_addr, finding->body,
+			   finding->body_bytes);
 }
 
 /* What its name is made of. */
@@ -164,13 +179,15 @@ static int read_parts(struct finding *finding)
 	int r = read_body(finding);
 
 	if (r == 0 && finding->entry_addr)
-		r = in_a_moment(finding->body_addr ? read_entry(finding) : check_entry(finding, &check));
+		r = in_a_moment(finding->body_addr ? read_entry(finding)
+						   : check_entry(finding, &check));
 	return memory_frame_gone(r);
 }
 
 /*
- * 0; EP_FRAME_GONE: there is something else; EP_NOT_YET. What is there now and is what the frame saw was there all the time
- * between, so this is asked after all else was read. A method's body lives as long as its entry.
+ * 0; EP_FRAME_GONE: there is something else; EP_NOT_YET. What is there now and is what the frame
+ * saw was there all the time between, so this is asked after all else was read. A method's body
+ * lives as long as its entry.
  */
 static int check_parts(struct finding *finding)
 {
@@ -180,14 +197,16 @@ static int check_parts(struct finding *finding)
 	int r = is_method ? 0 : read_body(finding);
 
 	if (r == 0)
-		r = in_a_moment(finding->entry_addr ? check_entry(finding, &of_entry) : check_alive(finding));
-	of_body = finding->body_addr ? ruby_check_body(finding->body, namer->layout->body.info / 8) : 0;
+		r = in_a_moment(finding->entry_addr ? check_entry(finding, &of_entry)
+						    : check_alive(finding));
+	of_body = finding->body_addr ? ruby_check_body(finding->body, namer->layout->body.info / 8)
+				     : 0;
 	if (r == 0 && ruby_check_frame(of_body, of_entry) != finding->check)
 		r = EP_FRAME_GONE;
 	return memory_frame_gone(r);
 }
 
-/* --- its name ------------------------------------------------------------------------------------------ */
+/* --- its name --------------------------------------------------------------------------------- */
 
 static const char *skip(const char *text, const char *prefix)
 {
@@ -236,8 +255,9 @@ static void write_function(struct finding *finding)
 	if (!finding->has_owner || !is_of_method(method))
 		snprintf(finding->function, sizeof(finding->function), "%s", label);
 	else
-		snprintf(finding->function, sizeof(finding->function), "%.*s%s%c%s", (int)(method - label),
-			 label, finding->owner, finding->singleton ? '.' : '#', method);
+		snprintf(finding->function, sizeof(finding->function), "%.*s%s%c%s",
+			 (int)(method - label), label, finding->owner,
+			 finding->singleton ? '.' : '#', method);
 }
 
 static int read_owner(struct finding *finding)
@@ -249,10 +269,12 @@ static int read_owner(struct finding *finding)
 	return r == RUBY_NO_CLASS_NAME ? 0 : r;
 }
 
-/* A method in C. Without the table of IDs, and where it does not say, its class is all that is known. */
+/* A method in C. Without the table of IDs, and where it does not say, its class is all that is
+ * known. */
 static int read_c(struct finding *finding)
 {
-	int r = ruby_id_read(finding->namer, finding->original_id, finding->label, sizeof(finding->label));
+	int r = ruby_id_read(finding->namer, finding->original_id, finding->label,
+			     sizeof(finding->label));
 
 	if (r == -EBADMSG) {
 		snprintf(finding->label, sizeof(finding->label), "%s", C_WITHOUT_NAME);
@@ -271,8 +293,9 @@ static bool begins_with_one_of(const char *text, const char *const *begins)
 }
 
 /*
- * Code that nothing refers to is whole until the collector's sweep comes to it, which may have come to its
- * label before: there is another string then. So it must be one that such code has (compile.c, parse.y).
+ * Code that nothing refers to is whole until the collector's sweep comes to it, which may have come
+ * to its label before: there is another string then. So it must be one that such code has
+ * (compile.c, parse.y).
  */
 static bool is_label_of(uint32_t type, const char *label)
 {
@@ -287,24 +310,26 @@ static bool is_label_of(uint32_t type, const char *label)
 
 	if (type == TYPE_METHOD)
 		return !strpbrk(label, " \n\t()\"',;");
-	return type >= EP_LEN(begins) || !begins[type][0] || begins_with_one_of(label, begins[type]);
+	return type >= EP_LEN(begins) || !begins[type][0] ||
+	       begins_with_one_of(label, begins[type]);
 }
 
 /*
- * The same of its path: another string, most often a label or a piece of text. A file's is absolute; what is
- * eval'ed, often at each request, has one that looks like it, too: "(erb)", "a.rb", "-e", "<main>".
+ * The same of its path: another string, most often a label or a piece of text. A file's is
+ * absolute; what is eval'ed, often at each request, has one that looks like it, too: "(erb)",
+ * "a.rb", "-e", "<main>".
  */
 static bool may_be_path(const char *path)
 {
-	static const char *const labels[] = {"block in ", "block (", "<class:", "<module:", "<top (", "rescue in ",
-					     "ensure in ", NULL};
+	static const char *const labels[] = {"block in ", "block (",	"<class:",    "<module:",
+					     "<top (",	  "rescue in ", "ensure in ", NULL};
 
 	return !begins_with_one_of(path, labels) && strpbrk(path, "/.(<-");
 }
 
 /*
- * What is eval'ed is called as the code around (vm_eval.c: eval_make_iseq), which 3.4 only says when it is
- * asked (vm_backtrace.c: calculate_iseq_label).
+ * What is eval'ed is called as the code around (vm_eval.c: eval_make_iseq), which 3.4 only says
+ * when it is asked (vm_backtrace.c: calculate_iseq_label).
  */
 static int read_label_around(struct finding *finding)
 {
@@ -316,11 +341,14 @@ static int read_label_around(struct finding *finding)
 	for (int i = 0; i < MAX_EVALS && r == 0 && (uint32_t)body[0] == TYPE_EVAL; i++) {
 		uint64_t parent = ruby_word(body, namer->layout->body.parent);
 
-		r = ruby_object_read(namer, &parent, RUBY_TYPE_BIT(RUBY_TYPE_IMEMO), iseq, sizeof(iseq));
+		r = ruby_object_read(namer, &parent, RUBY_TYPE_BIT(RUBY_TYPE_IMEMO), iseq,
+				     sizeof(iseq));
 		if (r == 0)
 			r = memory_read(&namer->memory, iseq[2], body, finding->body_bytes);
 	}
-	return r < 0 ? r : ruby_string_read(namer, ruby_word(body, BODY_LABEL), finding->label, sizeof(finding->label));
+	return r < 0 ? r
+		     : ruby_string_read(namer, ruby_word(body, BODY_LABEL), finding->label,
+					sizeof(finding->label));
 }
 
 static int read_iseq(struct finding *finding)
@@ -329,7 +357,8 @@ static int read_iseq(struct finding *finding)
 	int r = ruby_string_read(namer, ruby_word(finding->body, BODY_LABEL), finding->label,
 				 sizeof(finding->label));
 
-	if (r == 0 && (uint32_t)finding->body[0] == TYPE_EVAL && strcmp(finding->label, "<compiled>") == 0)
+	if (r == 0 && (uint32_t)finding->body[0] == TYPE_EVAL &&
+	    strcmp(finding->label, "<compiled>") == 0)
 		r = read_label_around(finding);
 	if (r == 0 && !is_label_of((uint32_t)finding->body[0], finding->label))
 		return -EBADMSG;
@@ -346,7 +375,8 @@ static int read_iseq(struct finding *finding)
 static uint32_t first_line(const struct finding *finding)
 {
 	uint64_t word = ruby_word(finding->body, BODY_LINENO);
-	int32_t line = finding->namer->layout->lineno_is_value ? (int32_t)(word >> 1) : (int32_t)word;
+	int32_t line =
+		finding->namer->layout->lineno_is_value ? (int32_t)(word >> 1) : (int32_t)word;
 
 	return finding->body_addr && line > 0 ? (uint32_t)line : 0;
 }
@@ -374,7 +404,8 @@ static int make_function(const struct finding *finding, struct names_function **
 	return r;
 }
 
-/* The order of reads makes it true (names.h). 0 with what the caller owns, EP_FRAME_GONE, EP_NOT_YET, or an errno. */
+/* The order of reads makes it true (names.h). 0 with what the caller owns, EP_FRAME_GONE,
+ * EP_NOT_YET, or an errno. */
 static int find_new(struct finding *finding, struct names_function **ret)
 {
 	int r = read_parts(finding), gone;
@@ -395,31 +426,19 @@ static int find_new(struct finding *finding, struct names_function **ret)
 	return make_function(finding, ret);
 }
 
-/* --- what is known ---------------------------------------------------------------------------------------- */
+/* --- what is known ---------------------------------------------------------------------------- */
 
 static int add_function(const struct ruby_namer *namer, const struct names_function *function,
 			uint32_t index, struct ep_names *names)
 {
 	const struct place *place = (const void *)function->table;
-	struct ep_name name = {
-		.size = sizeof(name),
-		.function = function->function,
-		.file = *function->file ? function->file : NULL,
-		.start_line = function->start_line,
-		.system_name = place->label_bytes ? (const char *)(place->runs + place->n_runs) : NULL,
-	};
+	struct ep_name more = {.system_name = place->label_bytes ?
+						      (const char *)(place->runs + place->n_runs) :
+						      NULL};
 
 	if (index != RUBY_NO_INDEX)
-		name.line = ruby_lines_find(place->runs, place->n_runs, index ? index - 1 : 0);
-	return namer->host->add_name(names, &name);
-}
-
-static int add_plain(const struct ruby_namer *namer, const char *text, enum ep_unnamed unnamed,
-		     struct ep_names *names)
-{
-	const struct ep_name name = {.size = sizeof(name), .function = text, .unnamed = unnamed};
-
-	return namer->host->add_name(names, &name);
+		more.line = names_find_line(place->runs, place->n_runs, index ? index - 1 : 0);
+	return names_add(namer->host, names, function, more);
 }
 
 static int add_collector(const struct ruby_namer *namer, uint64_t mode, struct ep_names *names)
@@ -431,10 +450,12 @@ static int add_collector(const struct ruby_namer *namer, uint64_t mode, struct e
 		[RUBY_COMPACTING] = "(garbage collection: compacting)",
 	};
 
-	return add_plain(namer, texts[mode < EP_LEN(texts) ? mode : 0], EP_UNNAMED_NONE, names);
+	return names_add_text(namer->host, names, texts[mode < EP_LEN(texts) ? mode : 0],
+			      EP_UNNAMED_NONE, 0);
 }
 
-/* A function of its own, for its large frame. The key has no address of the entry, which moves (ruby_names_add). */
+/* A function of its own, for its large frame. The key has no address of the entry, which moves
+ * (ruby_names_add). */
 static __attribute__((noinline)) int add_new(struct ruby_namer *namer, const uint64_t key[3],
 					     uint64_t body, uint64_t entry, uint32_t index,
 					     struct ep_names *names)
@@ -459,7 +480,8 @@ static __attribute__((noinline)) int add_new(struct ruby_namer *namer, const uin
 	return r;
 }
 
-int ruby_names_add(struct ruby_namer *namer, const struct ep_raw_frame *frame, struct ep_names *names)
+int ruby_names_add(struct ruby_namer *namer, const struct ep_raw_frame *frame,
+		   struct ep_names *names)
 {
 	uint32_t kind = ruby_kind(frame->aux), index = ruby_index(frame->aux);
 	const struct names_function *known;
@@ -470,10 +492,11 @@ int ruby_names_add(struct ruby_namer *namer, const struct ep_raw_frame *frame, s
 	if (kind == RUBY_KIND_COLLECTOR)
 		return add_collector(namer, frame->words[0], names);
 	if (kind == RUBY_KIND_UNREADABLE)
-		return add_plain(namer, "(unreadable)", EP_UNNAMED_UNREADABLE, names);
+		return names_add_text(namer->host, names, "(unreadable)", EP_UNNAMED_UNREADABLE, 0);
 	body = ruby_address(frame->words[0]);
 	entry = frame->n_words > 1 ? ruby_address(frame->words[1]) : 0;
-	if (kind > RUBY_KIND_CFUNC || frame->n_words < 2 || !(kind == RUBY_KIND_CFUNC ? entry : body))
+	if (kind > RUBY_KIND_CFUNC || frame->n_words < 2 ||
+	    !(kind == RUBY_KIND_CFUNC ? entry : body))
 		return -EBADMSG;
 	if (kind == RUBY_KIND_CFUNC)
 		body = 0;

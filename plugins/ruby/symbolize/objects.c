@@ -38,7 +38,7 @@ int ruby_object_read(const struct ruby_namer *namer, uint64_t *addr, uint32_t ty
 	return -EBADMSG;
 }
 
-/* --- strings -------------------------------------------------------------------------------------- */
+/* --- strings ---------------------------------------------------------------------------------- */
 
 /* rstring.h: struct RString. Where its bytes are: an address. */
 static uint64_t find_text(const struct ruby_layout *layout, uint64_t string, const void *head,
@@ -56,8 +56,8 @@ static uint64_t find_text(const struct ruby_layout *layout, uint64_t string, con
 }
 
 /* Of one whose head was read. */
-static int read_text(const struct ruby_namer *namer, uint64_t string, const uint8_t head[RUBY_HEAD_BYTES],
-		     char *buf, size_t size)
+static int read_text(const struct ruby_namer *namer, uint64_t string,
+		     const uint8_t head[RUBY_HEAD_BYTES], char *buf, size_t size)
 {
 	struct text_writer writer = {.buf = buf, .size = size};
 	uint8_t more[RUBY_PATH_BYTES];
@@ -81,18 +81,19 @@ static int read_text(const struct ruby_namer *namer, uint64_t string, const uint
 int ruby_string_read(const struct ruby_namer *namer, uint64_t string, char *buf, size_t size)
 {
 	uint8_t head[RUBY_HEAD_BYTES];
-	int r = ruby_object_read(namer, &string, RUBY_TYPE_BIT(RUBY_TYPE_STRING), head, sizeof(head));
+	int r = ruby_object_read(namer, &string, RUBY_TYPE_BIT(RUBY_TYPE_STRING), head,
+				 sizeof(head));
 
 	return r < 0 ? r : read_text(namer, string, head, buf, size);
 }
 
-/* --- arrays, IDs ---------------------------------------------------------------------------------- */
+/* --- arrays, IDs ------------------------------------------------------------------------------ */
 
 #define ARRAY_BYTES 40
 
 /* rarray.h: struct RArray. Of one whose head was read. */
-static int read_element(const struct ruby_namer *namer, uint64_t array, const uint8_t *head, uint64_t i,
-			uint64_t *ret)
+static int read_element(const struct ruby_namer *namer, uint64_t array, const uint8_t *head,
+			uint64_t i, uint64_t *ret)
 {
 	uint64_t len, elements;
 
@@ -121,8 +122,9 @@ int ruby_array_read(const struct ruby_namer *namer, uint64_t array, uint64_t i, 
 }
 
 /*
- * symbol.c, 2.5 to 4.0: rb_symbols_t has last_id and at 16 ids, an array of arrays that have for each of
- * ID_ENTRY_UNIT numbers its string and its symbol. id.h: the number is behind ID_SCOPE_SHIFT bits, but for operators.
+ * symbol.c, 2.5 to 4.0: rb_symbols_t has last_id and at 16 ids, an array of arrays that have for
+ * each of ID_ENTRY_UNIT numbers its string and its symbol. id.h: the number is behind
+ * ID_SCOPE_SHIFT bits, but for operators.
  */
 int ruby_id_read(const struct ruby_namer *namer, uint64_t id, char *buf, size_t size)
 {
@@ -141,14 +143,15 @@ int ruby_id_read(const struct ruby_namer *namer, uint64_t id, char *buf, size_t 
 	return r < 0 ? r : ruby_string_read(namer, string, buf, size);
 }
 
-/* iseq.c: a string, or an array of the path and the real path, which is nil for what is in no file. */
+/* iseq.c: a string, or an array of the path and the real path, which is nil for what is in no
+ * file. */
 int ruby_path_read(const struct ruby_namer *namer, uint64_t pathobj, char *buf, size_t size)
 {
 	uint8_t head[RUBY_HEAD_BYTES];
 	uint64_t path;
 	int r = ruby_object_read(namer, &pathobj,
-				 RUBY_TYPE_BIT(RUBY_TYPE_STRING) | RUBY_TYPE_BIT(RUBY_TYPE_ARRAY), head,
-				 sizeof(head));
+				 RUBY_TYPE_BIT(RUBY_TYPE_STRING) | RUBY_TYPE_BIT(RUBY_TYPE_ARRAY),
+				 head, sizeof(head));
 
 	if (r < 0)
 		return r;

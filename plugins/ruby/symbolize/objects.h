@@ -3,7 +3,7 @@
  * Objects of the heap: strings, arrays, the names of IDs. All of it is hostile, and moves while the
  * collector compacts: what was moved (T_MOVED) is followed.
  *
- *	flags	| type: bits 0..4 | ... | of the type: bit 12 and on |	include/ruby/internal/fl_type.h
+ *	flags	| type: bits 0..4 | ... | of the type: bit 12 and on |	(internal/fl_type.h)
  *	klass
  */
 #ifndef RUBY_OBJECTS_H
@@ -50,7 +50,8 @@ static inline uint64_t ruby_word(const void *buf, size_t off)
 int ruby_object_read(const struct ruby_namer *namer, uint64_t *addr, uint32_t types, void *buf,
 		     size_t bytes);
 
-/* A string as one line of UTF-8; a longer one ends in "…". size is at most RUBY_PATH_BYTES. As ruby_object_read. */
+/* A string as one line of UTF-8; a longer one ends in "…". size is at most RUBY_PATH_BYTES. As
+ * ruby_object_read. */
 int ruby_string_read(const struct ruby_namer *namer, uint64_t string, char *buf, size_t size);
 /* An element of an array. As ruby_object_read; -EBADMSG: it has no such element. */
 int ruby_array_read(const struct ruby_namer *namer, uint64_t array, uint64_t i, uint64_t *ret);

@@ -117,6 +117,13 @@ int attach_refuse(const struct attach *process, const char *why, const char *wha
 	return -ENOTSUP;
 }
 
+int attach_refuse_release(const struct attach *process)
+{
+	return attach_refuse(process, NULL, "the structures of %s %u.%u%s are",
+			     process->language->runtime, process->major, process->minor,
+			     process->variant ? process->variant : "");
+}
+
 int attach_key(const struct attach *process, uint64_t va, struct ep_tls *ret)
 {
 	int32_t key;
@@ -184,7 +191,7 @@ static int arm(struct attach *process, bool aside)
 	    (aside || (process->is_certain && process->doubts++ < language->max_doubts)))
 		proven = EP_NOT_YET;
 	if (proven == -ENOTSUP)
-		return language->refuse(process);
+		return attach_refuse_release(process);
 	if (proven == -ESRCH || (proven != 0 && !process->is_certain))
 		return proven;
 	paths = language->find_paths(process);
@@ -203,6 +210,13 @@ int attach_arm(void *instance)
 	struct attach *process = instance;
 
 	return process->complete ? 0 : arm(process, false);
+}
+
+int attach_refresh(void *instance)
+{
+	int r = attach_arm(instance);
+
+	return r == -ESRCH ? 0 : r;
 }
 
 void attach_prove_aside(void *instance)

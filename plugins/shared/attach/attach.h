@@ -15,12 +15,12 @@
 struct attach_language {
 	const char *plugin; /* "toy" */
 	const char *frames; /* "Toy" */
+	const char *runtime; /* for attach_arm: "Toy", whose release is in struct attach */
 	/* For attach_arm: 0: all holds; EP_NOT_YET: nothing to look at; -ENOTSUP: it does not. */
 	int (*prove)(void *instance);
 	/* 0: all paths to a thread that there can be are found; or EP_NOT_YET. */
 	int (*find_paths)(void *instance);
 	int (*set_ranges)(void *instance);
-	int (*refuse)(void *instance);	 /* attach_refuse */
 	uint32_t state_off, state_bytes; /* what BPF gets to know, in the instance */
 	uint32_t max_doubts;		 /* proofs that fail before a certain release is refused */
 };
@@ -32,6 +32,8 @@ struct attach {
 	uint64_t bias;		      /* of the file */
 	uint64_t looked_ns, pause_ns; /* of attach_may_look */
 	bool is_certain;	      /* of a known release */
+	uint16_t major, minor;	      /* its release, for attach_refuse_release */
+	const char *variant;	      /* " (debug)"; NULL: the usual one */
 	bool armed;		      /* BPF has state and ranges */
 	bool complete;		      /* nothing is left to find out */
 	uint32_t asides, doubts;
@@ -49,13 +51,14 @@ uint64_t attach_addr(const struct attach *process, uint64_t va);
 int attach_read(void *process, uint64_t addr, void *buf, size_t bytes);
 /* Eight bytes; 0 where they cannot be read. */
 uint64_t attach_word(const struct attach *process, uint64_t addr);
-/* Marks a file's code that runs the language. These are all ranges, and `more`, of which there are n_more. */
+/* Marks a file's code that runs the language. These are all ranges, and `more`, of which there are
+ * n_more. */
 int attach_mark(const struct attach *process, const struct ep_symbol *code, uint32_t n,
 		const struct ep_range *more, uint32_t n_more);
 
 /*
- * True where the process has executable memory that no file backs, other than the kernel's own: a JIT may
- * have put code there. Reads the mappings, so ask only until it is true.
+ * True where the process has executable memory that no file backs, other than the kernel's own: a
+ * JIT may have put code there. Reads the mappings, so ask only until it is true.
  */
 bool attach_has_anonymous_code(const struct attach *process);
 
@@ -66,7 +69,11 @@ bool attach_has_anonymous_code(const struct attach *process);
 int attach_refuse(const struct attach *process, const char *why, const char *what, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* The path by a pthread key, whose number, an int, is at va in the file. -ENODATA: there is none yet. */
+/* The same of a release: "the structures of Toy 3.1 (debug) are not as expected". */
+int attach_refuse_release(const struct attach *process);
+
+/* The path by a pthread key, whose number, an int, is at va in the file. -ENODATA: there is none
+ * yet. */
 int attach_key(const struct attach *process, uint64_t va, struct ep_tls *ret);
 /*
  * Where *tls is not found yet: by the key at key_va (0: none), else by the variable (NULL, kind 0:
@@ -95,5 +102,8 @@ int attach_look(int (*look)(void *instance), void *instance, uint32_t n);
  */
 int attach_arm(void *instance);
 void attach_prove_aside(void *instance);
+/* The same for refresh: a process that has gone is still attached, what is remembered of it names
+ * frames. */
+int attach_refresh(void *instance);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The walk of a language that is entered (ebpf-profiler/bpf/unwinder.h): from frame to frame, through
- * native frames that are remembered, in one run for any number of turns between native code and its own.
+ * The walk of a language that is entered (ebpf-profiler/bpf/unwinder.h): from frame to frame,
+ * through native frames that are remembered, in one run for any number of turns between native code
+ * and its own.
  *
- *	entered ─► begin ─► step ─► step ─► ... ─► no frames of this run are left: the next run goes on
+ *	entered ─► begin ─► step ─► step ─► ... ─► no frames of this run are left: the next goes on
  *	                     │ └ the root of the stack, or an error: its end
  *	                     └ EP_STEP_UNKNOWN: ep_go_native; after the first step: ep_give_back
  *	no rules ─► find_exit: where the language called native code last ─► ep_resume
@@ -23,7 +24,8 @@
  *	#define EP_ENTER_FRAMES	 64		at least max_frames_per_run of the descriptor
  *	#define EP_ENTER_RESUMED TOY_COUNT_X	counts walks that were resumed
  *	#define EP_ENTER_COUNTER TOY_COUNT_Y	optional: counts what steps add to `counted`
- *	#define EP_ENTER_LEAVES	 2		optional: steps whose frame may be interrupted (rule 7)
+ *	#define EP_ENTER_LEAVES	 2		optional: steps whose frame may be interrupted (rule
+ *						7)
  *	#include "plugins/shared/bpf/enter.bpf.h"
  *
  * It defines the three functions that are declared here, and its program returns ep_enter(ctx).

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For a keeper that first lists a sample's new frames, and then keeps them one by one: a loop in a loop
- * would be verified for each frame that is passed.
+ * For a keeper that first lists a sample's new frames, and then keeps them one by one: a loop in a
+ * loop would be verified for each frame that is passed.
  */
 #ifndef EP_SHARED_KEEP_BPF_H
 #define EP_SHARED_KEEP_BPF_H
@@ -23,8 +23,8 @@ static __always_inline __u64 ep_kept_word(const __u8 *piece, __u32 off)
 }
 
 /*
- * Up to `most` new frames of this language that have two words and more, from *n on. The first two tell them from each
- * other, and the bits `aux_mask` of aux.
+ * Up to `most` new frames of this language that have two words and more, from *n on. The first two
+ * tell them from each other, and the bits `aux_mask` of aux.
  */
 static __always_inline void ep_keep_list_new_at(const struct ep_record *rec, struct ep_keep *keep,
 						struct ep_kept_frame *frames, __u64 *n, __u64 most,
@@ -43,7 +43,8 @@ static __always_inline void ep_keep_list_new_at(const struct ep_record *rec, str
 			frames[at].word0 = frame[1];
 			frames[at].word1 = frame[2];
 			frames[at].word2 = frame[3];
-			*n = at + ep_keep_is_new(rec, keep, frame[1], frame[2] ^ (EP_FRAME_AUX(frame[0]) & aux_mask));
+			*n = at + ep_keep_is_new(rec, keep, frame[1],
+						 frame[2] ^ (EP_FRAME_AUX(frame[0]) & aux_mask));
 		}
 		EP_MEET();
 	}
@@ -56,7 +57,8 @@ static __always_inline void ep_keep_list_new(const struct ep_record *rec, struct
 }
 
 /* All of a frame, so many bytes, is to be in one event. True: a new one begins. */
-static __always_inline bool ep_keep_make_room(const struct ep_record *rec, struct ep_keep *keep, __u64 bytes)
+static __always_inline bool ep_keep_make_room(const struct ep_record *rec, struct ep_keep *keep,
+					      __u64 bytes)
 {
 	if (keep->kept.bytes <= EP_KEPT_BYTES - bytes || keep->n_sent >= EP_KEEP_MAX_SENT)
 		return false;
@@ -65,10 +67,10 @@ static __always_inline bool ep_keep_make_room(const struct ep_record *rec, struc
 }
 
 /*
- * The program: lists up to `most` new frames, as ep_keep_list_new_at does, and keeps each by keep_frame(&k,
- * frame), all of a frame in one event: at most `bytes`. `k` is a struct of the language, which is filled
- * here: rec, state, keep, and its scratch `s`, which has `n` and `frames`. Where a new event begins,
- * `forget(s)` forgets what was kept in the one before.
+ * The program: lists up to `most` new frames, as ep_keep_list_new_at does, and keeps each by
+ * keep_frame(&k, frame), all of a frame in one event: at most `bytes`. `k` is a struct of the
+ * language, which is filled here: rec, state, keep, and its scratch `s`, which has `n` and
+ * `frames`. Where a new event begins, `forget(s)` forgets what was kept in the one before.
  */
 #define EP_KEEP_FRAMES(ctx, k, most, bytes_, aux_mask, forget, keep_frame)                         \
 	do {                                                                                       \

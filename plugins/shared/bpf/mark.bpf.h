@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The walk of a language that is marked (ebpf-profiler/bpf/unwinder.h): frame by frame, run by run, to
- * the outermost frame of the thread. A language that is entered as well, as most JITs are, says how
- * code of its JIT is left.
+ * The walk of a language that is marked (ebpf-profiler/bpf/unwinder.h): frame by frame, run by run,
+ * to the outermost frame of the thread. A language that is entered as well, as most JITs are, says
+ * how code of its JIT is left.
  *
- *	static __always_inline void mark(ctx, rec, state, s)	begins, then finish(rec, s, EP_MARK_STEPS(...))
+ *	static __always_inline void mark(ctx, rec, state, s)	begins, then finish(rec, s,
+ *								EP_MARK_STEPS(...))
  *	static __always_inline void enter(ctx, rec, state, s)	code of the JIT, once
  *
  *	SEC("perf_event")
@@ -18,18 +19,21 @@
 
 #include "ebpf-profiler/bpf/unwinder.h"
 
-/* What a step says. A language may have more outcomes, from EP_MARK_OWN on. */
+/*
+ * What a step says. A language may have one more outcome, EP_MARK_OWN: 1, so that what says nothing
+ * but whether it is that is a number without a branch.
+ */
 enum ep_mark_step {
 	EP_MARK_AGAIN = 0, /* there is another frame */
-	EP_MARK_END,	   /* that was the outermost frame */
-	EP_MARK_ERROR,	   /* a frame cannot be read */
-	EP_MARK_FULL,	   /* the record is full */
 	EP_MARK_OWN,
+	EP_MARK_END,   /* that was the outermost frame */
+	EP_MARK_ERROR, /* a frame cannot be read */
+	EP_MARK_FULL,  /* the record is full */
 };
 
 /*
- * What the step says that is not EP_MARK_AGAIN, the expression `step_`. Where the frames of this run are
- * used up, the next run goes on; EP_MARK_AGAIN: there is none. `most` is a constant, above
+ * What the step says that is not EP_MARK_AGAIN, the expression `step_`. Where the frames of this
+ * run are used up, the next run goes on; EP_MARK_AGAIN: there is none. `most` is a constant, above
  * max_frames_per_run.
  */
 #define EP_MARK_STEPS(ctx, rec, most, step_)                                                       \

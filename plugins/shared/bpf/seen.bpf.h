@@ -12,8 +12,7 @@
 
 #include "plugins/shared/bpf/step.bpf.h"
 
-/* --- tables
- * --------------------------------------------------------------------------------------- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 /* First fields of an entry. */
 struct ep_seen {
@@ -36,8 +35,7 @@ static __always_inline bool ep_is_seen(const struct ep_seen *seen, __u64 sequenc
 	return !differ;
 }
 
-/* --- ranges
- * --------------------------------------------------------------------------------------- */
+/* --- ranges ----------------------------------------------------------------------------------- */
 
 /* The ranges that user space told of this process (set_ranges). */
 struct ep_seen_ranges {
@@ -56,7 +54,8 @@ static __always_inline const struct ep_code *ep_range_at(const struct ep_record 
 static __always_inline bool ep_ranges_find(struct ep_seen_ranges *ranges,
 					   const struct ep_record *rec, const __u8 *chunk)
 {
-	const struct ep_code_index *index = (const void *)ep_range_at(rec, chunk, rec->walk.core.n_rows);
+	const struct ep_code_index *index =
+		(const void *)ep_range_at(rec, chunk, rec->walk.core.n_rows);
 
 	if (ranges->n)
 		return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Shapes of x86-64 code: what the bytes around an address say. Where code without unwind rules was
- * interrupted its frame may be half made, or gone already, and prologues and epilogues look alike in
- * all code of one compiler. A table has a row for each shape:
+ * interrupted its frame may be half made, or gone already, and prologues and epilogues look alike
+ * in all code of one compiler. A table has a row for each shape:
  *
  *	static const struct ep_shape shapes[] = {
  *		EP_SHAPE(HAS_RETURNED, 0, 0xc3)

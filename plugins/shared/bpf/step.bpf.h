@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * How an unwinder stays cheap to verify. A verifier walks a loop round by round, and each way through
- * a round. It drops a way where it has seen the same state at the same place. So:
+ * How an unwinder stays cheap to verify. A verifier walks a loop round by round, and each way
+ * through a round. It drops a way where it has seen the same state at the same place. So:
  *
- *  1. What one step leaves for the next, and what was read, lies in a map (EP_SCRATCH_UP_TO), not on
- *     the stack: a verifier remembers each stack slot, and nothing of a map.
- *  2. EP_MEET() stands where ways through a step come together. A compiler that still knows what was
- *     written copies the rest of the step for each way.
- *  3. A condition that only decides a number is arithmetic: ep_is_set, ep_pick. A branch is two ways.
+ *  1. What one step leaves for the next, and what was read, lies in a map (EP_SCRATCH_UP_TO), not
+ *     on the stack: a verifier remembers each stack slot, and nothing of a map.
+ *  2. EP_MEET() stands where ways through a step come together. A compiler that still knows what
+ *     was written copies the rest of the step for each way.
+ *  3. A condition that only decides a number is arithmetic: ep_is_set, ep_pick. A branch is two
+ *     ways.
  *  4. Numbers have 64 bits. A verifier takes halves of a word for different things.
  *  5. Pointers into maps are hidden from the compiler before the loop (ep_enter_forget of
  *     enter.bpf.h): it would compute addresses ahead and keep them on the stack.
- *  6. The key of a map that a step asks lies in the scratch (rule 1): it is half a stack slot, and the
- *     verifier does not notice that the slot is not used any more.
- *  7. What only a frame that was interrupted needs stands in a loop of its own, for the first frames.
+ *  6. The key of a map that a step asks lies in the scratch (rule 1): it is half a stack slot, and
+ *     the verifier does not notice that the slot is not used any more.
+ *  7. What only a frame that was interrupted needs stands in a loop of its own, for the first
+ *     frames.
  *
  * `ebpf-profiler plugins --check FILE` prints how many instructions the verifier walked.
  */
@@ -60,8 +62,7 @@ static __always_inline bool ep_read_word(__u64 addr, __u64 *value)
 	return bpf_probe_read_user(value, sizeof(*value), (void *)addr) == 0;
 }
 
-/* --- a walk that is entered: enter.bpf.h
- * ------------------------------------------------------------- */
+/* --- a walk that is entered: enter.bpf.h ------------------------------------------------------ */
 
 /* First in the scratch. */
 #define EP_ENTER_SCRATCH                                                                           \

@@ -6,8 +6,8 @@
  *	first ... | frame | frame | frame | ... first + bytes
  *	              ▲ what is wanted: `at` words from there
  *
- * It holds what was there when the first of its words was looked at. Words that belong together come
- * out of one read. A window holds for the sample that it was read in.
+ * It holds what was there when the first of its words was looked at. Words that belong together
+ * come out of one read. A window holds for the sample that it was read in.
  */
 #ifndef EP_SHARED_WINDOW_BPF_H
 #define EP_SHARED_WINDOW_BPF_H
@@ -28,9 +28,10 @@ struct ep_window {
 	}
 #define EP_WINDOW_BYTES(window) sizeof((window)->words)
 
-/* As much as can be read from `addr` on: `most` bytes, or what is wanted alone, as at the end of a stack. */
-static __always_inline bool ep_window_read(struct ep_window *window, __u64 *words, __u64 most, __u64 addr,
-					   __u64 bytes)
+/* As much as can be read from `addr` on: `most` bytes, or what is wanted alone, as at the end of a
+ * stack. */
+static __always_inline bool ep_window_read(struct ep_window *window, __u64 *words, __u64 most,
+					   __u64 addr, __u64 bytes)
 {
 	window->first = addr;
 	window->bytes = most;

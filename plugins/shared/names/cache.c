@@ -237,8 +237,8 @@ int names_function_new(const char *function, const char *file, const void *table
 	return 0;
 }
 
-int names_cache_keep(struct names_cache *cache, uint32_t kind, uint32_t class, uint64_t key0, uint64_t key1,
-		     const void *data, size_t bytes)
+int names_cache_keep(struct names_cache *cache, uint32_t kind, uint32_t class, uint64_t key0,
+		     uint64_t key1, const void *data, size_t bytes)
 {
 	struct names_function *made;
 	int r = names_function_new("", "", data, bytes, &made);

@@ -77,8 +77,8 @@ int names_function_new(const char *function, const char *file, const void *table
 		       size_t table_bytes, struct names_function **ret);
 
 /* A copy of what has no name, by two words. 0, or -ENOMEM: then it is not kept. */
-int names_cache_keep(struct names_cache *cache, uint32_t kind, uint32_t class, uint64_t key0, uint64_t key1,
-		     const void *data, size_t bytes);
+int names_cache_keep(struct names_cache *cache, uint32_t kind, uint32_t class, uint64_t key0,
+		     uint64_t key1, const void *data, size_t bytes);
 /* That copy, borrowed as by names_cache_peek. *ret_bytes: may be NULL. */
 const void *names_cache_kept(struct names_cache *cache, uint32_t kind, uint64_t key0, uint64_t key1,
 			     size_t *ret_bytes);

@@ -15,8 +15,8 @@ void file_thread_variable(const struct ep_unwinder_host *host, const struct ep_f
 			  const char *name, struct ep_variable *variable);
 
 /*
- * The probe of a language whose executable has `bytes` and begins with its host: `look` fills the rest. What that
- * says is passed on; what is neither 0 nor EP_CODE_ONLY leaves nothing behind.
+ * The probe of a language whose executable has `bytes` and begins with its host: `look` fills the
+ * rest. What that says is passed on; what is neither 0 nor EP_CODE_ONLY leaves nothing behind.
  */
 int file_probe(const struct ep_unwinder_host *host, const struct ep_file *file, size_t bytes,
 	       int (*look)(void *executable, const struct ep_file *file), void **ret_executable);

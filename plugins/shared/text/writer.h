@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text of a target as one line of valid UTF-8 (RFC 3629) in a buffer: what is no character, and control characters,
- * C1's and U+2028 and U+2029 included, become U+FFFD; what does not fit ends in "…". Nothing is allocated.
+ * Text of a target as one line of valid UTF-8 (RFC 3629) in a buffer: what is no character, and
+ * control characters, C1's and U+2028 and U+2029 included, become U+FFFD; what does not fit ends in
+ * "…". Nothing is allocated.
  *
  *	struct text_writer writer = {.buf = buf, .size = size};
  *

@@ -23,8 +23,8 @@ int x86_code_read(const struct ep_unwinder_host *host, const struct ep_file *fil
 	return host->file_read(file, va, ret->bytes, ret->n);
 }
 
-int x86_code_named(const struct ep_unwinder_host *host, const struct ep_file *file, const char *name,
-		   struct x86_code *ret)
+int x86_code_named(const struct ep_unwinder_host *host, const struct ep_file *file,
+		   const char *name, struct x86_code *ret)
 {
 	return x86_code_read(host, file, file_va(host, file, name), ret);
 }
@@ -38,7 +38,8 @@ bool x86_reading_next(struct x86_reading *reading)
 		return false;
 	reading->at += reading->insn.bytes;
 	reading->wide = false;
-	while (skip + 1 < reading->insn.bytes && (bytes[skip] == 0x66 || (bytes[skip] & 0xf0) == 0x40)) {
+	while (skip + 1 < reading->insn.bytes &&
+	       (bytes[skip] == 0x66 || (bytes[skip] & 0xf0) == 0x40)) {
 		reading->wide = (bytes[skip] & 0xf8) == 0x48;
 		skip++;
 	}
@@ -57,7 +58,8 @@ uint64_t x86_relative(const struct x86_reading *reading, size_t off)
 
 uint64_t x86_target(const struct x86_reading *reading)
 {
-	return reading->code->va + reading->at - reading->insn.bytes + (uint64_t)reading->insn.value;
+	return reading->code->va + reading->at - reading->insn.bytes +
+	       (uint64_t)reading->insn.value;
 }
 
 bool x86_is_relative(const struct x86_reading *reading, uint8_t op)
@@ -112,13 +114,15 @@ int x86_code_prologue(const struct x86_code *code, struct x86_prologue *ret)
 	return 0;
 }
 
-size_t x86_code_leaves(const struct x86_code *code, enum x86_kind kind, uint64_t *ret_targets, size_t max)
+size_t x86_code_leaves(const struct x86_code *code, enum x86_kind kind, uint64_t *ret_targets,
+		       size_t max)
 {
 	struct x86_reading reading = {.code = code};
 	size_t n = 0;
 
 	while (n < max && x86_reading_next(&reading)) {
-		if (reading.insn.kind == kind && reading.insn.has_target && x86_target(&reading) - code->va >= code->n)
+		if (reading.insn.kind == kind && reading.insn.has_target &&
+		    x86_target(&reading) - code->va >= code->n)
 			ret_targets[n++] = x86_target(&reading);
 	}
 	return n;

@@ -41,7 +41,8 @@ static bool calls_take_address(struct calls_walk *walk, size_t at, struct x86_in
 	const uint8_t *code = walk->code + at;
 	int32_t distance;
 
-	if (insn->bytes != 7 || (code[0] & 0xfb) != 0x48 || code[1] != 0x8d || (code[2] & 0xc7) != 5)
+	if (insn->bytes != 7 || (code[0] & 0xfb) != 0x48 || code[1] != 0x8d ||
+	    (code[2] & 0xc7) != 5)
 		return false;
 	memcpy(&distance, code + 3, sizeof(distance));
 	insn->to = (uint8_t)((code[2] >> 3 & 7) | (code[0] & 4) << 1);
@@ -108,9 +109,11 @@ static void calls_mark_target(struct calls_walk *walk, size_t at, const struct x
 		walk->is_target[target] = 1;
 }
 
-int x86_calls_visit(const uint8_t *code, size_t bytes, uint64_t va, x86_visit_call *visit, void *arg)
+int x86_calls_visit(const uint8_t *code, size_t bytes, uint64_t va, x86_visit_call *visit,
+		    void *arg)
 {
-	struct calls_walk walk = {.va = va, .code = code, .bytes = bytes, .visit = visit, .arg = arg};
+	struct calls_walk walk = {
+		.va = va, .code = code, .bytes = bytes, .visit = visit, .arg = arg};
 	struct x86_insn insn;
 
 	walk.is_target = calloc(bytes ? bytes : 1, 1);

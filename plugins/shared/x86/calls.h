@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known of registers where a function calls: addresses in its file (lea disp(%rip)) and 32-bit numbers
- * (mov $number). One pass in order of addresses; where ways meet, and after jumps, nothing is known.
+ * What is known of registers where a function calls: addresses in its file (lea disp(%rip)) and
+ * 32-bit numbers (mov $number). One pass in order of addresses; where ways meet, and after jumps,
+ * nothing is known.
  */
 #ifndef X86_CALLS_H
 #define X86_CALLS_H
@@ -22,6 +23,7 @@ typedef void x86_visit_call(void *arg, enum x86_event event, const struct x86_va
 			    const struct x86_insn *insn);
 
 /* The code is at `va`. It ends where an instruction is not known. 0, -ENOMEM. */
-int x86_calls_visit(const uint8_t *code, size_t bytes, uint64_t va, x86_visit_call *visit, void *arg);
+int x86_calls_visit(const uint8_t *code, size_t bytes, uint64_t va, x86_visit_call *visit,
+		    void *arg);
 
 #endif

@@ -3,8 +3,8 @@
  *	[prefixes] [REX] opcode [ModRM [SIB] [displacement]] [immediate]
  *	            VEX, EVEX: prefix, REX, and map in one
  *
- * One byte of what[] per opcode and map says what follows it and which operand it writes. What changes
- * the stack or control is then told apart by opcode.
+ * One byte of what[] per opcode and map says what follows it and which operand it writes. What
+ * changes the stack or control is then told apart by opcode.
  */
 #include "plugins/shared/x86/decode.h"
 
@@ -36,12 +36,14 @@ static const uint8_t one_byte[256] = {
 	/* 60 */ BAD, BAD, BAD, M | WR, BAD, BAD, BAD, BAD,
 	/* 68 */ I4, M | I4 | WR, I1, M | I1 | WR, 0, 0, 0, 0,
 	/* 70 */ X16(I1),
-	/* 80 */ M | I1 | WM | BYTE, M | I4 | WM, BAD, M | I1 | WM, M | BYTE, M, M | WR | WM | BYTE, M | WR | WM,
+	/* 80 */ M | I1 | WM | BYTE, M | I4 | WM, BAD, M | I1 | WM,
+	/* 84 */ M | BYTE, M, M | WR | WM | BYTE, M | WR | WM,
 	/* 88 */ M | WM | BYTE, M | WM, M | WR | BYTE, M | WR, M | WM, M, M, M,
 	/* 90 */ X8(WA), WA, 0, BAD, 0, 0, 0, 0, WA,
 	/* a0 */ WA, WA, 0, 0, 0, 0, 0, 0, I1, I4, 0, 0, WA, WA, 0, 0,
 	/* b0 */ X8(I1), X8(I4),
-	/* c0 */ M | I1 | WM | BYTE, M | I1 | WM, I1 | I4, 0, BAD, BAD, M | I1 | WM | BYTE, M | I4 | WM,
+	/* c0 */ M | I1 | WM | BYTE, M | I1 | WM, I1 | I4, 0,
+	/* c4 */ BAD, BAD, M | I1 | WM | BYTE, M | I4 | WM,
 	/* c8 */ 0, 0, I1 | I4, 0, 0, I1, BAD, 0,
 	/* d0 */ M | WM | BYTE, M | WM, M | WM | BYTE, M | WM, BAD, BAD, BAD, WA, X8(M),
 	/* e0 */ I1, I1, I1, I1, I1 | WA, I1 | WA, I1, I1, I4, I4, BAD, I1, WA, WA, 0, 0,
@@ -59,10 +61,12 @@ static const uint8_t two_bytes[256] = {
 	/* 70 */ M | I1, M | I1, M | I1, M | I1, M, M, M, 0, M | WM, M, BAD, BAD, M, M, M | WM, M,
 	/* 80 */ X16(I4),
 	/* 90 */ X16(M | WM | BYTE),
-	/* a0 */ 0, 0, WA, M, M | I1 | WM, M | WM, BAD, BAD, 0, 0, 0, M | WM, M | I1 | WM, M | WM, M, M | WR,
+	/* a0 */ 0, 0, WA, M, M | I1 | WM, M | WM, BAD, BAD,
+	/* a8 */ 0, 0, 0, M | WM, M | I1 | WM, M | WM, M, M | WR,
 	/* b0 */ M | WM | WA | BYTE, M | WM | WA, M | WR, M | WM, M | WR, M | WR, M | WR, M | WR,
 	/* b8 */ M | WR, M, M | I1 | WM, M | WM, M | WR, M | WR, M | WR, M | WR,
-	/* c0 */ M | WR | WM | BYTE, M | WR | WM, M | I1, M, M | I1, M | I1 | WR, M | I1, M | WM | WA, X8(0),
+	/* c0 */ M | WR | WM | BYTE, M | WR | WM, M | I1, M,
+	/* c4 */ M | I1, M | I1 | WR, M | I1, M | WM | WA, X8(0),
 	/* d0 */ M, M, M, M, M, M, M, M | WR, X8(M),
 	/* e0 */ X16(M),
 	/* f0 */ X16(M),
@@ -276,10 +280,11 @@ static uint8_t find_what(const struct decoder *d)
 	case 3:
 		return three_bytes_3a(d);
 	case 5: /* half precision */
-		return d->opcode == 0x7e ? M | WM :
-		       d->opcode == 0x2c || d->opcode == 0x2d || d->opcode == 0x78 || d->opcode == 0x79 ?
-					   M | WR :
-					   M;
+		return d->opcode == 0x7e ? M | WM
+		       : d->opcode == 0x2c || d->opcode == 0x2d || d->opcode == 0x78 ||
+				       d->opcode == 0x79
+			       ? M | WR
+			       : M;
 	default:
 		return M;
 	}
@@ -468,7 +473,8 @@ static uint16_t find_written(const struct decoder *d)
 /* [base + displacement] without an index. */
 static bool is_plain_memory(const struct decoder *d)
 {
-	return d->mod != 3 && d->base != X86_NO_REGISTER && d->index == X86_NO_REGISTER && !d->address_32;
+	return d->mod != 3 && d->base != X86_NO_REGISTER && d->index == X86_NO_REGISTER &&
+	       !d->address_32;
 }
 
 static void set(struct x86_insn *insn, enum x86_kind kind, uint8_t to, uint8_t from, int64_t value)
@@ -479,7 +485,8 @@ static void set(struct x86_insn *insn, enum x86_kind kind, uint8_t to, uint8_t f
 	insn->value = value;
 }
 
-static void set_and_forget(struct x86_insn *insn, enum x86_kind kind, uint8_t to, uint8_t from, int64_t value)
+static void set_and_forget(struct x86_insn *insn, enum x86_kind kind, uint8_t to, uint8_t from,
+			   int64_t value)
 {
 	set(insn, kind, to, from, value);
 	insn->written &= ~X86_BIT(to);
@@ -640,7 +647,8 @@ static void tell_two_bytes(const struct decoder *d, struct x86_insn *insn)
 	if ((d->opcode & 0xf0) == 0x80)
 		set_target(d, insn, X86_BRANCH);
 	else if (d->opcode == 0x0b || d->opcode == 0xff || d->opcode == 0xb9)
-		set(insn, d->opcode == 0xb9 ? X86_PLAIN : X86_TRAP, X86_NO_REGISTER, X86_NO_REGISTER, 0);
+		set(insn, d->opcode == 0xb9 ? X86_PLAIN : X86_TRAP, X86_NO_REGISTER,
+		    X86_NO_REGISTER, 0);
 	else if (d->opcode == 0xa0 || d->opcode == 0xa8)
 		set(insn, X86_PUSH, X86_NO_REGISTER, X86_NO_REGISTER, 0);
 	else if (d->opcode == 0xa1 || d->opcode == 0xa9)
@@ -648,7 +656,8 @@ static void tell_two_bytes(const struct decoder *d, struct x86_insn *insn)
 	/* movd and movq to a general register: not f3's, which is between vectors. */
 	else if (d->opcode == 0x7e && (d->repeat || !d->operand_16))
 		insn->written = d->repeat ? 0 : insn->written;
-	/* cvttss2si has f2 or f3: else it is of MMX; pmovmskb's and movmskps' register is a general one */
+	/* cvttss2si has f2 or f3: else it is of MMX; pmovmskb's and movmskps' register is a general
+	 * one */
 	else if ((d->opcode == 0x2c || d->opcode == 0x2d) && !d->repeat)
 		insn->written = 0;
 }

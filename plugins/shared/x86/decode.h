@@ -20,19 +20,19 @@ enum x86_register {
 #define X86_BIT(reg)    ((uint16_t)(1u << (reg)))
 
 enum x86_kind {
-	X86_PLAIN = 0,	/* nothing beyond `written` */
-	X86_PUSH,	/* to: register; X86_NO_REGISTER: 8 bytes at [from + value], or something else */
-	X86_POP,		/* the same */
-	X86_SET,		/* to = from + value, all 64 bits */
-	X86_ALIGN,	/* to &= value, a negative power of two */
-	X86_LOAD,	/* to = 8 bytes at [from + value] */
-	X86_STORE,	/* 8 bytes at [from + value] = to; X86_NO_REGISTER: something else */
+	X86_PLAIN = 0, /* nothing beyond `written` */
+	X86_PUSH,  /* to: register; X86_NO_REGISTER: 8 bytes at [from + value], or something else */
+	X86_POP,   /* the same */
+	X86_SET,   /* to = from + value, all 64 bits */
+	X86_ALIGN, /* to &= value, a negative power of two */
+	X86_LOAD,  /* to = 8 bytes at [from + value] */
+	X86_STORE, /* 8 bytes at [from + value] = to; X86_NO_REGISTER: something else */
 	X86_LEAVE,
-	X86_CALL,	/* target, where it is known */
-	X86_JUMP,	/* the same; the next instruction is not reached */
-	X86_BRANCH,	/* the same; it is */
+	X86_CALL,   /* target, where it is known */
+	X86_JUMP,   /* the same; the next instruction is not reached */
+	X86_BRANCH, /* the same; it is */
 	X86_RETURN,
-	X86_TRAP,	/* never goes on: hlt, ud2, int3 */
+	X86_TRAP, /* never goes on: hlt, ud2, int3 */
 };
 
 struct x86_insn {
@@ -41,7 +41,7 @@ struct x86_insn {
 	uint8_t to, from;
 	uint16_t written; /* general registers that get a value that is not known, by their bits */
 	uint8_t has_target;
-	int64_t value;	/* X86_CALL, X86_JUMP, X86_BRANCH: target, from where the instruction begins */
+	int64_t value; /* X86_CALL, X86_JUMP, X86_BRANCH: target, from the instruction's begin */
 };
 
 /* 0, -EBADMSG: no instruction that we know, -ENODATA: cut by the end. */

@@ -2,25 +2,26 @@
 /*
  * How the pieces work together, from what is asked for down:
  *
- *	follow	looks at instructions from a queue until it is empty. Each has a node, found by its offset, which is
- *		decoded when a way first leads there, and keeps the state before the instruction.
- *	look	copies that state, has step change it, and gives it to reach: for the next instruction, for jump
- *		targets, and for calls within the code.
- *	reach	keeps it there, if it is the first. Else both meet: what they disagree on is lost. If something was
- *		lost, the instruction is queued again.
+ *	follow	looks at instructions from a queue until it is empty. Each has a node, found by its
+ *		offset, which is decoded when a way first leads there, and keeps the state before
+ *		the instruction.
+ *	look	copies that state, has step change it, and gives it to reach: for the next
+ *		instruction, for jump targets, and for calls within the code.
+ *	reach	keeps it there, if it is the first. Else both meet: what they disagree on is lost.
+ *		If something was lost, the instruction is queued again.
  *
  *	push rbp ─────► mov rbp, rsp ───► jne ──┬──► pop rbp ──┬──► ret
  *	rsp = CFA - 8   rsp = CFA - 16          └──► leave ────┘
  *
- * States only lose knowledge, so each instruction is queued a bounded number of times; steps are counted besides,
- * since a language's meet may break that.
+ * States only lose knowledge, so each instruction is queued a bounded number of times; steps are
+ * counted besides, since a language's meet may break that.
  *
- * Two lists of nodes wait. The queue gives the newest first, so a way is followed to its end. Where a language says
- * that calls may not return, they move to a second list when their turn comes. That list is looked at when the queue
- * is empty, the oldest first.
+ * Two lists of nodes wait. The queue gives the newest first, so a way is followed to its end. Where
+ * a language says that calls may not return, they move to a second list when their turn comes. That
+ * list is looked at when the queue is empty, the oldest first.
  *
- * An epoch is one call of follow. A node belongs to the epoch that reached it first, and only that one changes it.
- * The nodes of an epoch are chained, so that a wrong guess can be taken back.
+ * An epoch is one call of follow. A node belongs to the epoch that reached it first, and only that
+ * one changes it. The nodes of an epoch are chained, so that a wrong guess can be taken back.
  */
 #include "plugins/shared/x86/flow.h"
 
@@ -36,8 +37,8 @@ int16_t x86_add(int16_t value, int64_t more)
 
 	if (!more)
 		return value;
-	if (!x86_is_number(value) || __builtin_add_overflow((int64_t)value, more, &sum) || sum < X86_V_FIRST ||
-	    sum > INT16_MAX)
+	if (!x86_is_number(value) || __builtin_add_overflow((int64_t)value, more, &sum) ||
+	    sum < X86_V_FIRST || sum > INT16_MAX)
 		return X86_V_UNKNOWN;
 	return (int16_t)sum;
 }
@@ -51,7 +52,8 @@ void x86_state_drop_below(struct x86_state *state)
 			state->at[i] = X86_V_UNKNOWN;
 }
 
-void x86_state_store(const struct x86_flow_ops *ops, struct x86_state *state, int16_t at, int16_t value)
+void x86_state_store(const struct x86_flow_ops *ops, struct x86_state *state, int16_t at,
+		     int16_t value)
 {
 	if (!x86_is_number(at))
 		return;
@@ -123,12 +125,13 @@ static int16_t load_memory(const struct x86_state *state, uint8_t from, int64_t 
 	return x86_is_number(at) && state->at[X86_AT_KEPT] == at ? state->kept : X86_V_UNKNOWN;
 }
 
-static void store_memory(const struct x86_flow_ops *ops, struct x86_state *state, uint8_t from, int64_t off,
-			 int16_t value)
+static void store_memory(const struct x86_flow_ops *ops, struct x86_state *state, uint8_t from,
+			 int64_t off, int16_t value)
 {
 	if (from == X86_NO_REGISTER)
 		return;
-	if (from == X86_RSP && !x86_is_number(state->regs[X86_RSP]) && off >= 0 && off <= INT16_MAX) {
+	if (from == X86_RSP && !x86_is_number(state->regs[X86_RSP]) && off >= 0 &&
+	    off <= INT16_MAX) {
 		if (x86_is_number(value)) {
 			state->saved_at = (int16_t)off;
 			state->saved = value;
@@ -153,7 +156,8 @@ static int16_t pop(struct x86_state *state)
 	return value;
 }
 
-static void set_register(const struct x86_flow_ops *ops, struct x86_state *state, uint8_t reg, int16_t value)
+static void set_register(const struct x86_flow_ops *ops, struct x86_state *state, uint8_t reg,
+			 int16_t value)
 {
 	if (reg != X86_RSP) {
 		state->regs[reg] = value;
@@ -167,9 +171,9 @@ static void set_register(const struct x86_flow_ops *ops, struct x86_state *state
 }
 
 /* The registers of X86_BIT that a call keeps (System V ABI; code of runtimes keeps fewer). */
-#define KEPT_BY_CALLS                                                                                          \
-	(X86_BIT(X86_RSP) | X86_BIT(X86_RBP) | X86_BIT(X86_RBX) | X86_BIT(X86_R12) | X86_BIT(X86_R13) |        \
-	 X86_BIT(X86_R14) | X86_BIT(X86_R15))
+#define KEPT_BY_CALLS                                                                              \
+	(X86_BIT(X86_RSP) | X86_BIT(X86_RBP) | X86_BIT(X86_RBX) | X86_BIT(X86_R12) |               \
+	 X86_BIT(X86_R13) | X86_BIT(X86_R14) | X86_BIT(X86_R15))
 
 static void forget_registers(struct x86_state *state, uint16_t which)
 {
@@ -185,7 +189,8 @@ static bool is_call(const struct x86_insn *insn)
 	return insn->kind == X86_CALL && !(insn->has_target && insn->value == insn->bytes);
 }
 
-void x86_state_step(const struct x86_flow_ops *ops, struct x86_state *state, const struct x86_insn *insn)
+void x86_state_step(const struct x86_flow_ops *ops, struct x86_state *state,
+		    const struct x86_insn *insn)
 {
 	int16_t value;
 
@@ -193,7 +198,8 @@ void x86_state_step(const struct x86_flow_ops *ops, struct x86_state *state, con
 	switch (insn->kind) {
 	case X86_PUSH:
 		value = load_memory(state, insn->from, insn->value);
-		x86_state_push(ops, state, insn->to != X86_NO_REGISTER ? state->regs[insn->to] : value);
+		x86_state_push(ops, state,
+			       insn->to != X86_NO_REGISTER ? state->regs[insn->to] : value);
 		break;
 	case X86_POP:
 		value = pop(state);
@@ -206,7 +212,8 @@ void x86_state_step(const struct x86_flow_ops *ops, struct x86_state *state, con
 		if (insn->to == X86_RSP && insn->from == X86_RSP)
 			x86_state_add_to_sp(state, insn->value);
 		else
-			set_register(ops, state, insn->to, x86_add(state->regs[insn->from], insn->value));
+			set_register(ops, state, insn->to,
+				     x86_add(state->regs[insn->from], insn->value));
 		break;
 	case X86_ALIGN:
 		forget_registers(state, X86_BIT(insn->to));
@@ -261,7 +268,8 @@ bool x86_state_meet(struct x86_state *state, const struct x86_state *other)
 		lost |= meet_value(&state->regs[i], other->regs[i]);
 	for (int i = 0; i < X86_AT_KEPT; i++)
 		lost |= meet_value(&state->at[i], other->at[i]);
-	lost |= meet_pair(&state->at[X86_AT_KEPT], state->kept, other->at[X86_AT_KEPT], other->kept);
+	lost |= meet_pair(&state->at[X86_AT_KEPT], state->kept, other->at[X86_AT_KEPT],
+			  other->kept);
 	lost |= meet_pair(&state->saved_at, state->saved, other->saved_at, other->saved);
 	state->facts &= other->facts;
 	return lost | meet_value(&state->own, other->own);
@@ -453,7 +461,8 @@ int x86_flow_follow(struct x86_flow *flow, size_t off, const struct x86_state *s
 	}
 	if (r || !flow->bad || !guess)
 		return r;
-	for (uint32_t at = flow->chain; at; at = flow->nodes[at - 1].chain) /* as if it had never been */
+	for (uint32_t at = flow->chain; at;
+	     at = flow->nodes[at - 1].chain) /* as if it had never been */
 		flow->nodes[at - 1].epoch = 0;
 	return -EBADMSG;
 }
@@ -481,7 +490,8 @@ size_t x86_fill(const uint8_t *code, size_t bytes)
 		at++;
 	if (at < bytes && (code[at] == 0x90 || (code[at] == 0xcc && !at)))
 		return at + 1;
-	if (bytes - at >= 2 && code[at] == 0x0f && code[at + 1] == 0x1f && !x86_decode(code, bytes, &insn))
+	if (bytes - at >= 2 && code[at] == 0x0f && code[at + 1] == 0x1f &&
+	    !x86_decode(code, bytes, &insn))
 		return insn.bytes;
 	return 0;
 }
@@ -490,7 +500,8 @@ size_t x86_flow_next(const struct x86_flow *flow, size_t off)
 {
 	while (off < flow->bytes) {
 		const struct x86_node *node = x86_flow_at(flow, off);
-		size_t skip = node ? node->insn.bytes : flow->ops->fill(flow->code + off, flow->bytes - off);
+		size_t skip = node ? node->insn.bytes
+				   : flow->ops->fill(flow->code + off, flow->bytes - off);
 
 		if (!skip)
 			break;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data flow through x86-64 code without unwind tables: what is known of the caller's registers before each
- * instruction. flow.c says how it works. A language brings struct x86_flow_ops, says what is known where its
- * code is entered, and makes its rules of the states. Code is hostile: work and memory are bounded by its size.
+ * Data flow through x86-64 code without unwind tables: what is known of the caller's registers
+ * before each instruction. flow.c says how it works. A language brings struct x86_flow_ops, says
+ * what is known where its code is entered, and makes its rules of the states. Code is hostile: work
+ * and memory are bounded by its size.
  *
- *	x86_flow_begin(code) ──► x86_flow_follow(offset, state there), any number of times ──► x86_flow_at(offset)
+ *	x86_flow_begin(code) ──► x86_flow_follow(offset, state there), any number of times
+ *	                     ──► x86_flow_at(offset)
  */
 #ifndef X86_FLOW_H
 #define X86_FLOW_H
@@ -14,8 +16,9 @@
 #include <stdbool.h>
 
 /*
- * A value, of a register or of a word of the stack. From X86_V_FIRST on it is a number n: the address CFA + n,
- * in bytes. CFA is what rsp is in the caller after this frame has returned, unless a language moves it.
+ * A value, of a register or of a word of the stack. From X86_V_FIRST on it is a number n: the
+ * address CFA + n, in bytes. CFA is what rsp is in the caller after this frame has returned, unless
+ * a language moves it.
  */
 enum {
 	X86_V_UNKNOWN = INT16_MIN, /* as a place: on no known word of the stack */
@@ -40,28 +43,35 @@ struct x86_state {
 	int16_t kept;
 	int16_t saved_at, saved; /* while rsp is unknown: the number `saved` is at rsp + saved_at */
 	int16_t own;		 /* of the language; X86_V_UNKNOWN where ways disagree */
-	uint16_t facts;		 /* of the language, a bit each; it holds where it does on all ways */
+	uint16_t facts; /* of the language, a bit each; it holds where it does on all ways */
 };
 #define X86_FACTS_OF_PLACES 0xff /* those that x86_state_forget_places takes back */
 
 struct x86_flow_ops {
 	size_t max_bytes; /* of a piece of code */
-	/* What the instruction at `code` changes; all but the language's own cases are x86_state_step's. */
-	void (*step)(void *arg, struct x86_state *state, const struct x86_insn *insn, const uint8_t *code);
-	/* x86_state_meet, or that with what only the language knows. Whether `state` lost something. */
+	/* What the instruction at `code` changes; all but the language's own cases are
+	 * x86_state_step's. */
+	void (*step)(void *arg, struct x86_state *state, const struct x86_insn *insn,
+		     const uint8_t *code);
+	/* x86_state_meet, or that with what only the language knows. Whether `state` lost
+	 * something. */
 	bool (*meet)(struct x86_state *state, const struct x86_state *other);
 	/* rsp becomes *value, which can be changed. True: that is done. */
 	bool (*set_sp)(struct x86_state *state, int16_t *value);
-	/* A value was put on the stack at CFA + at: for facts, and to keep numbers. Optional: the last is kept. */
+	/* A value was put on the stack at CFA + at: for facts, and to keep numbers. Optional: the
+	 * last is kept. */
 	void (*stored)(struct x86_state *state, int16_t at, int16_t value);
-	/* What is known where a call within the code leads. Optional: such calls are not followed. */
+	/* What is known where a call within the code leads. Optional: such calls are not
+	 * followed. */
 	struct x86_state (*enter)(const struct x86_state *before);
 	/*
-	 * May a call whose state is `state` afterwards return to where `next` is known from another way?
-	 * Optional. With it calls are followed last, since some never return, and other code follows them.
+	 * May a call whose state is `state` afterwards return to where `next` is known from another
+	 * way? Optional. With it calls are followed last, since some never return, and other code
+	 * follows them.
 	 */
 	bool (*may_return)(const struct x86_state *state, const struct x86_state *next);
-	/* Bytes at `code` that fill a hole, 0: none. x86_fill, or that with what the runtime fills with. */
+	/* Bytes at `code` that fill a hole, 0: none. x86_fill, or that with what the runtime fills
+	 * with. */
 	size_t (*fill)(const uint8_t *code, size_t bytes);
 };
 
@@ -99,8 +109,8 @@ int x86_flow_begin(struct x86_flow *flow, const uint8_t *code, size_t bytes);
 void x86_flow_fini(struct x86_flow *flow);
 
 /*
- * Follows the code from an offset on; what was followed earlier stays as it is. guess: it may be no code:
- * nothing is kept where an instruction is not known. 0, -EBADMSG (a wrong guess), -ENOMEM.
+ * Follows the code from an offset on; what was followed earlier stays as it is. guess: it may be no
+ * code: nothing is kept where an instruction is not known. 0, -EBADMSG (a wrong guess), -ENOMEM.
  */
 int x86_flow_follow(struct x86_flow *flow, size_t off, const struct x86_state *start, bool guess);
 /* Guesses that all code begins with `start` to which no way has led. 0, -ENOMEM. */
@@ -116,7 +126,8 @@ static inline const struct x86_node *x86_flow_at(const struct x86_flow *flow, si
 	return &flow->nodes[at - 1];
 }
 
-/* The next offset, from `off` on, to which no way led and which is not filled; the code's size: none. */
+/* The next offset, from `off` on, to which no way led and which is not filled; the code's size:
+ * none. */
 size_t x86_flow_next(const struct x86_flow *flow, size_t off);
 /* The end of the code from `off` on to which no way led: where other code may begin. */
 size_t x86_flow_skip(const struct x86_flow *flow, size_t off);
@@ -136,13 +147,15 @@ static inline bool x86_is_number(int16_t value)
 int16_t x86_add(int16_t value, int64_t more);
 
 struct x86_state x86_state_start(void); /* nothing is known */
-void x86_state_step(const struct x86_flow_ops *ops, struct x86_state *state, const struct x86_insn *insn);
+void x86_state_step(const struct x86_flow_ops *ops, struct x86_state *state,
+		    const struct x86_insn *insn);
 bool x86_state_meet(struct x86_state *state, const struct x86_state *other);
 void x86_state_push(const struct x86_flow_ops *ops, struct x86_state *state, int16_t value);
 /* The return address is pushed where it is to be: CFA is right above it from now on. */
 void x86_state_push_return(struct x86_state *state);
 void x86_state_add_to_sp(struct x86_state *state, int64_t more);
-void x86_state_store(const struct x86_flow_ops *ops, struct x86_state *state, int16_t at, int16_t value);
+void x86_state_store(const struct x86_flow_ops *ops, struct x86_state *state, int16_t at,
+		     int16_t value);
 /* Forgets the words below rsp. */
 void x86_state_drop_below(struct x86_state *state);
 /* CFA is lost, and with it all numbers and places. */

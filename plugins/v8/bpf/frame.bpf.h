@@ -21,7 +21,7 @@
 #define V8_FRAME_MAX 0x1000000
 #define V8_STUB_MAX  0x10000 /* bytes of a builtin in a heap */
 
-/* --- what it is -------------------------------------------------------------------------------------- */
+/* --- what it is ------------------------------------------------------------------------------- */
 
 /* A function's word below rbp is odd, all types are even and small. */
 static __always_inline bool find_type(const struct v8_walk *w, __u64 word)
@@ -54,16 +54,18 @@ static __always_inline __u64 is_interpreted(const struct v8_walk *w)
 /* The slots are as no other frame has them. */
 static __always_inline __u64 has_slots(const struct v8_walk *w)
 {
-	__u64 array = get_slot(w, w->state->array_slot), offset = get_slot(w, w->state->offset_slot);
+	__u64 array = get_slot(w, w->state->array_slot),
+	      offset = get_slot(w, w->state->offset_slot);
 
 	return ep_is_same(array & 3, 1) & ep_is_set(array >> 16) & ep_is_same(offset << 32, 0);
 }
 
 /*
- * With --interpreted-frames-native-stack each function has a trampoline of its own, a copy at a multiple of
- * code's alignment (32 bytes up to 16, then 64). And V8 may have mapped its builtins a second time just now
- * (CodeRange::RemapEmbeddedBuiltins, heap/code-range.cc): in a mapping that is not known yet what is at the
- * same place in a page. Optimized code may be anywhere, and have such words in its slots: the code tells.
+ * With --interpreted-frames-native-stack each function has a trampoline of its own, a copy at a
+ * multiple of code's alignment (32 bytes up to 16, then 64). And V8 may have mapped its builtins a
+ * second time just now (CodeRange::RemapEmbeddedBuiltins, heap/code-range.cc): in a mapping that is
+ * not known yet what is at the same place in a page. Optimized code may be anywhere, and have such
+ * words in its slots: the code tells.
  */
 static __always_inline bool is_in_copy(const struct v8_walk *w)
 {
@@ -73,8 +75,8 @@ static __always_inline bool is_in_copy(const struct v8_walk *w)
 	__u64 in_copy = ep_is_same((pc - (off - state->iet_begin)) & 31, 0);
 	__u64 in_page = ep_is_same((pc - off - state->blob_va) & 0xfff, 0);
 
-	in_copy = ((copies & in_copy) | (ep_is_set(w->s->at.is_new) & in_page)) & ep_is_set(off) & has_slots(w) &
-		  ep_is_same(w->s->at.where, V8_IN_JIT);
+	in_copy = ((copies & in_copy) | (ep_is_set(w->s->at.is_new) & in_page)) & ep_is_set(off) &
+		  has_slots(w) & ep_is_same(w->s->at.where, V8_IN_JIT);
 	return in_copy && ep_read_word(pc, &w->s->value) && w->s->value == state->iet_behind;
 }
 
@@ -96,9 +98,10 @@ static __always_inline bool is_in_trampoline(const struct v8_walk *w)
 }
 
 /*
- * The trampoline makes the function's frame, and calls from there when the stack ends or others wait. And before
- * that it may ask for better code, in a frame of its own that has the function as first word or as second one
- * (GenerateTailCallToReturnedCode, builtins/x64/builtins-x64.cc, 12; codegen/x64/macro-assembler-x64.cc, 22).
+ * The trampoline makes the function's frame, and calls from there when the stack ends or others
+ * wait. And before that it may ask for better code, in a frame of its own that has the function as
+ * first word or as second one (GenerateTailCallToReturnedCode, builtins/x64/builtins-x64.cc, 12;
+ * codegen/x64/macro-assembler-x64.cc, 22).
  */
 static __always_inline void describe_trampoline(const struct v8_walk *w)
 {
@@ -114,8 +117,8 @@ static __always_inline void describe_trampoline(const struct v8_walk *w)
 }
 
 /*
- * A builtin's own frame, whatever function it has. Only the deoptimizer's entries have none: that at rbp is
- * what they remake.
+ * A builtin's own frame, whatever function it has. Only the deoptimizer's entries have none: that
+ * at rbp is what they remake.
  */
 static __always_inline void describe_builtin(const struct v8_walk *w)
 {
@@ -164,7 +167,8 @@ static __always_inline void describe_typed(const struct v8_walk *w, __u64 instan
 		be_code(w, kind_of(w->s->at.type));
 }
 
-/* Up to 18 RegExp code has the subject where functions have their context, and then a small number. */
+/* Up to 18 RegExp code has the subject where functions have their context, and then a small
+ * number. */
 static __always_inline bool is_regexp(const struct v8_walk *w, __u64 function)
 {
 	return !is_tagged(function) && w->state->flags & V8_STATE_REGEXP_UNMARKED;
@@ -218,9 +222,10 @@ static __always_inline void look_at_type(const struct v8_walk *w)
 }
 
 /*
- * DeoptimizationEntry_* has called ComputeOutputFrames: the frame lies in a FrameDescription, and C++ where it
- * was. Before that it had called for this, with all registers between rsp and the frame: more than
- * V8_DEOPT_SAVED (Generate_DeoptimizationEntry, builtins/x64/builtins-x64.cc, 9.4 to 14.6).
+ * DeoptimizationEntry_* has called ComputeOutputFrames: the frame lies in a FrameDescription, and
+ * C++ where it was. Before that it had called for this, with all registers between rsp and the
+ * frame: more than V8_DEOPT_SAVED (Generate_DeoptimizationEntry, builtins/x64/builtins-x64.cc, 9.4
+ * to 14.6).
  *
  *	rsp		what it was before the call: an address of
  *	  ...		Deoptimizer		-> input_
@@ -230,7 +235,8 @@ static __always_inline void look_at_type(const struct v8_walk *w)
 
 static __always_inline bool is_taken_off(const struct v8_walk *w, __u64 fp)
 {
-	return is_in_deopt(w) && (__s64)(fp - ep_enter_sp(w)) < V8_DEOPT_SAVED && !w->rec->walk.interrupted;
+	return is_in_deopt(w) && (__s64)(fp - ep_enter_sp(w)) < V8_DEOPT_SAVED &&
+	       !w->rec->walk.interrupted;
 }
 
 static __always_inline bool see_taken_off(const struct v8_walk *w, __u64 fp)
@@ -240,7 +246,8 @@ static __always_inline bool see_taken_off(const struct v8_walk *w, __u64 fp)
 	__u64 end, from_end;
 
 	if (!state->deopt_content || !ep_read_word(ep_enter_sp(w), &s->pair[0]) ||
-	    !ep_read_word(s->pair[0], &s->value) || !ep_read_word(s->value + state->deopt_input, &s->value) ||
+	    !ep_read_word(s->pair[0], &s->value) ||
+	    !ep_read_word(s->value + state->deopt_input, &s->value) ||
 	    !ep_read_word(s->value, &s->pair[1]))
 		return false;
 	EP_MEET();
@@ -283,9 +290,10 @@ static __always_inline void step_frame(const struct v8_walk *w)
 		fail(w, ep_self.first_error + V8_ERROR_STACK);
 }
 
-/* --- where it was interrupted ------------------------------------------------------------------------ */
+/* --- where it was interrupted ----------------------------------------------------------------- */
 
-/* Where the frame was a moment ago: into pair, what is 16 bytes below its rbp and what is above that. */
+/* Where the frame was a moment ago: into pair, what is 16 bytes below its rbp and what is above
+ * that. */
 static __always_inline bool read_left(const struct v8_walk *w)
 {
 	const __u64 *regs = w->rec->walk.regs;
@@ -345,8 +353,10 @@ static __always_inline void step_bare(const struct v8_walk *w)
 {
 	struct v8_frame_at *at = &w->s->at;
 	__u64 says = w->s->says, bare = ep_is_set(says & (V8_SHAPE_LEFT | V8_SHAPE_IN_R10));
-	__u64 pushed = ep_is_set(says & V8_SHAPE_PUSHED), in_reg = ep_is_set(says & V8_SHAPE_IN_R10);
-	__u64 slot = ep_pick(bare, ep_enter_sp(w), ep_pick(pushed, ep_enter_sp(w) + 8, ep_enter_fp(w) + 8));
+	__u64 pushed = ep_is_set(says & V8_SHAPE_PUSHED),
+	      in_reg = ep_is_set(says & V8_SHAPE_IN_R10);
+	__u64 slot = ep_pick(bare, ep_enter_sp(w),
+			     ep_pick(pushed, ep_enter_sp(w) + 8, ep_enter_fp(w) + 8));
 
 	if (bpf_probe_read_user(w->s->pair, sizeof(w->s->pair), (void *)(slot - 8))) {
 		fail_frame(w, V8_ERROR_FRAME);
@@ -375,38 +385,45 @@ static __always_inline void read_trampoline(const struct v8_walk *w)
 /* Is what rsp points to what a call pushed? */
 static __always_inline bool has_return_address(const struct v8_walk *w)
 {
-	return ep_read_word(ep_enter_sp(w), &w->s->value) && find_where(w, w->s->value - 1) < V8_OUTSIDE &&
-	       is_behind_call(w, w->s->value);
+	return ep_read_word(ep_enter_sp(w), &w->s->value) &&
+	       find_where(w, w->s->value - 1) < V8_OUTSIDE && is_behind_call(w, w->s->value);
 }
 
-/* Of that call: one by rel32 leads to where the code that runs begins, unless it was a jump that led on. */
+/* Of that call: one by rel32 leads to where the code that runs begins, unless it was a jump that
+ * led on. */
 static __always_inline __u64 is_called_here(const struct v8_walk *w)
 {
 	__u64 target = w->s->value + (__u64)((__s64)w->s->before >> 32);
-	__u64 is_near = (w->rec->walk.pc - target - V8_STUB_MAX) >> 63 & ~((w->rec->walk.pc - target) >> 63);
+	__u64 is_near = (w->rec->walk.pc - target - V8_STUB_MAX) >> 63 &
+			~((w->rec->walk.pc - target) >> 63);
 
 	return ep_is_set((w->s->before >> 24 & 0xff) ^ 0xe8) | is_near;
 }
 
 /*
- * What the code says counts where it can be so: behind its call of BaselineOutOfLinePrologue, which was
- * interrupted, the function is in rdi, and the frame is where that makes it or is not there. And where no shape
- * is known of a heap's builtin (8, 10), or no row of another, it has none, if a return address is there. The
- * trampoline has a frame where it asks for better code before it makes the function's.
+ * What the code says counts where it can be so: behind its call of BaselineOutOfLinePrologue, which
+ * was interrupted, the function is in rdi, and the frame is where that makes it or is not there.
+ * And where no shape is known of a heap's builtin (8, 10), or no row of another, it has none, if a
+ * return address is there. The trampoline has a frame where it asks for better code before it makes
+ * the function's.
  */
 static __always_inline void judge_code(const struct v8_walk *w)
 {
 	struct v8_scratch *s = w->s;
 	__u64 returns = has_return_address(w), is_leaf = w->rec->walk.interrupted & 1;
-	__u64 is_made = ep_is_same(ep_enter_fp(w) + 8, ep_enter_sp(w)), in_trampoline = is_in_trampoline(w);
-	__u64 behind = ep_is_set(s->says & V8_SHAPE_BEHIND) & ep_enter_knows(w, V8_REG_RDI) & (1 ^ is_leaf);
+	__u64 is_made = ep_is_same(ep_enter_fp(w) + 8, ep_enter_sp(w)),
+	      in_trampoline = is_in_trampoline(w);
+	__u64 behind = ep_is_set(s->says & V8_SHAPE_BEHIND) & ep_enter_knows(w, V8_REG_RDI) &
+		       (1 ^ is_leaf);
 	__u64 asks = in_trampoline & (1 ^ returns) & ep_is_set(s->says & V8_SHAPE_LEFT), guessed;
 
 	s->says = (s->says & ~(__u64)V8_SHAPE_BEHIND) * (is_leaf & (1 ^ asks));
-	s->says |= behind * ep_pick(is_made, V8_SHAPE_RDI, (V8_SHAPE_LEFT | V8_SHAPE_RDI) * returns);
+	s->says |=
+		behind * ep_pick(is_made, V8_SHAPE_RDI, (V8_SHAPE_LEFT | V8_SHAPE_RDI) * returns);
 	s->type_byte *= is_leaf;
 	guessed = returns & is_called_here(w) & is_leaf & (1 ^ in_trampoline) &
-		  (ep_is_same(s->at.where, V8_IN_BLOB) | ep_is_set(w->state->flags & V8_STATE_HEAP_BUILTINS)) &
+		  (ep_is_same(s->at.where, V8_IN_BLOB) |
+		   ep_is_set(w->state->flags & V8_STATE_HEAP_BUILTINS)) &
 		  ep_is_same(s->says | s->type_byte, 0);
 	s->says |= V8_SHAPE_LEFT * guessed;
 	s->counted += guessed;

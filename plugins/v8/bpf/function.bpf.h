@@ -3,12 +3,14 @@
  * Frames of JavaScript: what names them, and those of the interpreter, which are two in one:
  *
  *	handler of a bytecode	a builtin, with a frame of its own (Stub) or without: not shown
- *	  its return address	behind InterpreterEntryTrampoline's only call of handlers; what a handler jumps
- *				to, such as what it calls last, returns there too, and is shown
+ *	  its return address	behind InterpreterEntryTrampoline's only call of handlers; what a
+ *				handler jumps to, such as what it calls last, returns there too, and
+ *				is shown
  *	the function's frame	has BytecodeArray and the offset of the last bytecode that called
  *
- * SharedFunctionInfo is taken from the JSFunction, which moves while it is young. Of one that was moved the
- * old copy keeps all but its first word (objects/objects-inl.h: MapWord), until its page is used again.
+ * SharedFunctionInfo is taken from the JSFunction, which moves while it is young. Of one that was
+ * moved the old copy keeps all but its first word (objects/objects-inl.h: MapWord), until its page
+ * is used again.
  */
 #ifndef V8_FUNCTION_BPF_H
 #define V8_FUNCTION_BPF_H
@@ -45,13 +47,15 @@ static __always_inline bool be_function(const struct v8_walk *w, __u64 function)
 	at->aux = 0;
 	at->n_words = 3;
 	at->words[0] = w->s->shared - 1;
-	at->words[1] = v8_cookie(w->s->cookie, state->cookie_masks, state->flags & V8_STATE_UNIQUE_ID);
+	at->words[1] =
+		v8_cookie(w->s->cookie, state->cookie_masks, state->flags & V8_STATE_UNIQUE_ID);
 	at->words[2] = w->rec->walk.pc;
 	at->what |= V8_PUSH_WORDS;
 	return true;
 }
 
-/* Bytes from the first bytecode, of an offset that counts from the BytecodeArray's tagged pointer. */
+/* Bytes from the first bytecode, of an offset that counts from the BytecodeArray's tagged
+ * pointer. */
 static __always_inline __u64 count_bytes(const struct v8_walk *w, __u64 offset)
 {
 	return offset - (w->state->bytecode_header - 1ull);
@@ -66,8 +70,9 @@ static __always_inline __u64 get_saved_offset(const struct v8_walk *w)
 }
 
 /*
- * A handler that was interrupted has not written the offset, unless it calls. Its register has other things at
- * times: it counts where the array's register is what the frame says, and where it leads into the array.
+ * A handler that was interrupted has not written the offset, unless it calls. Its register has
+ * other things at times: it counts where the array's register is what the frame says, and where it
+ * leads into the array.
  */
 static __always_inline void take_offset(const struct v8_walk *w, __u64 array)
 {
@@ -110,7 +115,8 @@ static __always_inline void take_back(const struct v8_walk *w)
 	w->s->last = V8_LAST_OTHER;
 }
 
-/* The function whose frame was pushed last was called by new: that is part of it now, and of the hash. */
+/* The function whose frame was pushed last was called by new: that is part of it now, and of the
+ * hash. */
 static __always_inline void mark_construct(const struct v8_walk *w)
 {
 	if (w->s->last == V8_LAST_FUNCTION)

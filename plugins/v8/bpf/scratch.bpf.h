@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the steps of a walk leave for each other. It is in maps, not on the stack, of which a verifier
- * remembers what was read where.
+ * What the steps of a walk leave for each other. It is in maps, not on the stack, of which a
+ * verifier remembers what was read where.
  */
 #ifndef V8_SCRATCH_BPF_H
 #define V8_SCRATCH_BPF_H
@@ -63,7 +63,8 @@ enum v8_as {
 /* What one frame is, and where its caller is. */
 struct v8_frame_at {
 	__u64 where;  /* enum v8_where; V8_IN_JIT also where it is_new */
-	__u64 is_new; /* in no mapping that is known: V8 has made it, or a library was loaded, just now */
+	__u64 is_new; /* in no mapping that is known: V8 has made it, or a library was loaded, just
+			 now */
 	__u64 how;   /* enum v8_how */
 	__u64 what;  /* enum v8_what */
 	__u64 pc, sp, fp; /* the caller's */
@@ -109,7 +110,8 @@ EP_SCRATCH_UP_TO(struct v8_scratch, stack)
 struct v8_walk {
 	EP_ENTER_WALK(struct v8_state, struct v8_scratch);
 };
-/* Frames that may not be there, or not whole: what was interrupted and, where that is a builtin, what called it. */
+/* Frames that may not be there, or not whole: what was interrupted and, where that is a builtin,
+ * what called it. */
 #define EP_WALK		 struct v8_walk
 #define EP_ENTER_LEAVES	 2
 #define EP_ENTER_FRAMES	 96
@@ -146,7 +148,7 @@ static __always_inline __u64 get_slot(const struct v8_walk *w, __s64 slot)
 	return EP_WINDOW_WORD(&w->s->stack, V8_SLOTS_BACK + slot);
 }
 
-/* --- code ------------------------------------------------------------------------------------------ */
+/* --- code ------------------------------------------------------------------------------------- */
 
 /* Whose a row is: ours by a range of ours, anybody's, a file's, or not known yet. */
 static __always_inline __u64 whose(const struct ep_row *row)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A thread's Isolate, which no frame needs: it says whether the collector runs, and where JavaScript was left
- * for C++ last. In V8's code r13 leads to it; so it is remembered of each thread that was interrupted there.
- * Where it comes from does not make it right: what it says is used only where a frame agrees.
+ * A thread's Isolate, which no frame needs: it says whether the collector runs, and where
+ * JavaScript was left for C++ last. In V8's code r13 leads to it; so it is remembered of each
+ * thread that was interrupted there. Where it comes from does not make it right: what it says is
+ * used only where a frame agrees.
  */
 #ifndef V8_THREAD_BPF_H
 #define V8_THREAD_BPF_H
@@ -63,7 +64,8 @@ static __always_inline void find_isolate(const struct v8_walk *w)
 		w->s->value = thread->isolate;
 }
 
-/* A frame has called C++: is it the collector that runs? The Isolate says that this is its last such frame. */
+/* A frame has called C++: is it the collector that runs? The Isolate says that this is its last
+ * such frame. */
 static __always_inline bool is_collecting(const struct v8_walk *w)
 {
 	__u64 isolate;
@@ -80,7 +82,8 @@ static __always_inline bool is_collecting(const struct v8_walk *w)
 	       w->s->vm_state == w->state->gc_state;
 }
 
-/* Into exit: rsp of an exit frame at its call, and what that returns to. False: none, or unreadable. */
+/* Into exit: rsp of an exit frame at its call, and what that returns to. False: none, or
+ * unreadable. */
 static __always_inline bool read_exit(const struct v8_walk *w, __u64 fp)
 {
 	__u64 *sp = &w->s->exit.sp;

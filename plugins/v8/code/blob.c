@@ -9,9 +9,9 @@
  *	20	 24	       32 the same and {stack slots}
  *	22 to 26 24	       12 {offset, length, metadata}, then n x 8 {end, id}, ascending by end
  *
- * Offsets count from where the code begins; builtins are in the order of ids up to 20. Behind each there is at
- * least one int3, up to a multiple of kCodeAlignment (PadAndAlignCode), 32 or 64. Whatever version it is, the
- * layout is the one that holds for as many builtins as there are names.
+ * Offsets count from where the code begins; builtins are in the order of ids up to 20. Behind each
+ * there is at least one int3, up to a multiple of kCodeAlignment (PadAndAlignCode), 32 or 64.
+ * Whatever version it is, the layout is the one that holds for as many builtins as there are names.
  */
 #include "plugins/v8/code/file.h"
 
@@ -28,7 +28,9 @@
 #define MAX_TABLES  4096   /* by their first two descriptors; in a Node there are 454 at most */
 #define MAX_BEGINS  100000 /* of code, by what is behind the first builtin; a Node has one */
 #define MAX_READS   16	   /* of a whole blob */
-#define MAX_LOOKED  (64u << 20) /* places of builtins, and bytes that fill up behind them; in a Node some 100 KB */
+#define MAX_LOOKED                                                                                 \
+	(64u << 20) /* places of builtins, and bytes that fill up behind them; in a Node some 100  \
+		       KB */
 #define MAX_SEARCH  4	   /* of code in .text, for a table that holds */
 
 struct layout {
@@ -71,7 +73,8 @@ static int set_ends_by_address(const uint8_t *table, uint32_t n, struct v8_code_
 	uint32_t start = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t end = ep_get_u32(table + (size_t)i * 8), id = ep_get_u32(table + (size_t)i * 8 + 4);
+		uint32_t end = ep_get_u32(table + (size_t)i * 8),
+			 id = ep_get_u32(table + (size_t)i * 8 + 4);
 
 		if (id >= n || places[id].end || places[id].off != start || end <= start ||
 		    end - start <= places[id].bytes || end > V8_MAX_BLOB_BYTES || end % 32)
@@ -97,12 +100,14 @@ static int parse_table(const struct layout *layout, const uint8_t *table, uint32
 		uint32_t bytes = ep_get_u32(table + (size_t)i * layout->descriptor + 4);
 
 		sum += bytes;
-		if (off > V8_MAX_BLOB_BYTES || bytes > V8_MAX_BLOB_BYTES || sum > V8_MAX_BLOB_BYTES || off % 32)
+		if (off > V8_MAX_BLOB_BYTES || bytes > V8_MAX_BLOB_BYTES ||
+		    sum > V8_MAX_BLOB_BYTES || off % 32)
 			return -EBADMSG;
 		places[i] = (struct v8_code_place){ .off = off, .bytes = bytes };
 	}
-	return layout->by_address ? set_ends_by_address(table + (size_t)n * layout->descriptor, n, places) :
-				    set_ends_by_id(n, places);
+	return layout->by_address
+		       ? set_ends_by_address(table + (size_t)n * layout->descriptor, n, places)
+		       : set_ends_by_id(n, places);
 }
 
 /* --- code */
@@ -185,7 +190,8 @@ static bool begins_here(struct code_search *search, const uint8_t *code, size_t 
 	at = places[first].off + places[first].bytes;
 	if (code[at] != FILL || code[places[first].end - 1] != FILL || code[0] == FILL)
 		return false;
-	return search->begins++ < MAX_BEGINS && is_code(search->blob, search->n, code, EP_MIN(left, (size_t)OVERLAP));
+	return search->begins++ < MAX_BEGINS &&
+	       is_code(search->blob, search->n, code, EP_MIN(left, (size_t)OVERLAP));
 }
 
 static int find_code(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
@@ -228,19 +234,21 @@ static int find_named_code(const struct v8_reader *reader, uint32_t n, struct v8
 	if (r)
 		return r;
 	r = take_code(reader, n, symbol.va, blob);
-	if (r == -EBADMSG && !reader->host->file_read(reader->file, symbol.va, &pointed, 8) && pointed)
+	if (r == -EBADMSG && !reader->host->file_read(reader->file, symbol.va, &pointed, 8) &&
+	    pointed)
 		r = take_code(reader, n, pointed, blob);
 	return r;
 }
 
-static int find_code_of(const struct v8_reader *reader, const struct layout *layout, uint64_t table_va,
-			uint32_t n, struct v8_blob *blob)
+static int find_code_of(const struct v8_reader *reader, const struct layout *layout,
+			uint64_t table_va, uint32_t n, struct v8_blob *blob)
 {
 	int r;
 
-	if (layout->code_behind) /* RawDataOffset, 12: behind the descriptors and at least one byte */
+	if (layout->code_behind) /* RawDataOffset, 12: after the descriptors and a byte at least */
 		return take_code(reader, n,
-				 table_va - layout->header + padded(layout->header + n * layout->descriptor, 32),
+				 table_va - layout->header +
+					 padded(layout->header + n * layout->descriptor, 32),
 				 blob);
 	r = find_named_code(reader, n, blob);
 	return r == -ENODATA || r == -EBADMSG ? search_code(reader, n, blob) : r;
@@ -249,8 +257,8 @@ static int find_code_of(const struct v8_reader *reader, const struct layout *lay
 /* --- the whole */
 
 /* One layout, its descriptors at an address. 0, -EBADMSG: it is not so. */
-static int try_layout(const struct v8_reader *reader, const struct layout *layout, uint64_t table_va, uint32_t n,
-		      struct v8_blob *blob)
+static int try_layout(const struct v8_reader *reader, const struct layout *layout,
+		      uint64_t table_va, uint32_t n, struct v8_blob *blob)
 {
 	ep_autofree uint8_t *table = malloc(table_bytes(layout, n));
 	int r;
@@ -272,10 +280,12 @@ static int try_data(const struct v8_reader *reader, uint64_t va, uint32_t n, str
 	return r;
 }
 
-/* By symbols, in .symtab only: of the data, or of a variable that points to it. 0, -ENODATA, -EBADMSG. */
+/* By symbols, in .symtab only: of the data, or of a variable that points to it. 0, -ENODATA,
+ * -EBADMSG. */
 static int find_named(const struct v8_reader *reader, uint32_t n, struct v8_blob *blob)
 {
-	static const char *const names[] = { "v8_Default_embedded_blob_data_", "v8_Default_embedded_blob_" };
+	static const char *const names[] = {"v8_Default_embedded_blob_data_",
+					    "v8_Default_embedded_blob_"};
 	int r = -ENODATA;
 
 	for (size_t i = 0; i < EP_LEN(names); i++) {
@@ -286,7 +296,8 @@ static int find_named(const struct v8_reader *reader, uint32_t n, struct v8_blob
 		if (found == -ENODATA)
 			continue;
 		r = found ? found : try_data(reader, symbol.va, n, blob);
-		if (r == -EBADMSG && !reader->host->file_read(reader->file, symbol.va, &pointed, 8) && pointed)
+		if (r == -EBADMSG &&
+		    !reader->host->file_read(reader->file, symbol.va, &pointed, 8) && pointed)
 			r = try_data(reader, pointed, n, blob);
 		if (r != -EBADMSG)
 			return r;
@@ -307,7 +318,8 @@ static bool is_likely(const struct layout *layout, const uint8_t *table)
 	uint32_t bytes = ep_get_u32(table + 4), next = ep_get_u32(table + layout->descriptor);
 
 	if (layout->by_address) /* id 0 is first by address, too, and so is its metadata */
-		return !ep_get_u32(table + 8) && next > bytes && !(next % 32) && ep_get_u32(table + 16);
+		return !ep_get_u32(table + 8) && next > bytes && !(next % 32) &&
+		       ep_get_u32(table + 16);
 	return next == padded(bytes, 32) || next == padded(bytes, 64);
 }
 
@@ -323,11 +335,13 @@ static int find_tables(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 		for (size_t i = 0; i < EP_LEN(layouts); i++) {
 			int r;
 
-			if (layouts[i].code_behind != search->code_behind || !is_likely(&layouts[i], bytes + at))
+			if (layouts[i].code_behind != search->code_behind ||
+			    !is_likely(&layouts[i], bytes + at))
 				continue;
 			if (search->tables++ == MAX_TABLES)
 				return -EBADMSG;
-			r = try_layout(search->reader, &layouts[i], va + at, search->n, search->blob);
+			r = try_layout(search->reader, &layouts[i], va + at, search->n,
+				       search->blob);
 			if (r != -EBADMSG)
 				return r ? r : 1;
 		}

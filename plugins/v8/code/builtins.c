@@ -69,20 +69,26 @@ static int make_list(struct v8_builtins *builtins, const struct v8_blob *blob)
 			continue;
 		builtins->by_name[builtins->n] = (uint32_t)builtins->n;
 		builtins->list[builtins->n++] = (struct v8_builtin){
-			.name = name, .va = blob->va + blob->places[i].off, .bytes = blob->places[i].bytes,
-			.id = (uint16_t)i, .kind = metadata->rows[i].kind,
-			.flags = is_handler(name, metadata->rows[i].kind, handlers) ? V8_BUILTIN_HANDLER : 0,
+			.name = name,
+			.va = blob->va + blob->places[i].off,
+			.bytes = blob->places[i].bytes,
+			.id = (uint16_t)i,
+			.kind = metadata->rows[i].kind,
+			.flags = is_handler(name, metadata->rows[i].kind, handlers)
+					 ? V8_BUILTIN_HANDLER
+					 : 0,
 		};
 	}
 	qsort(builtins->list, builtins->n, sizeof(*builtins->list), by_address);
-	qsort_r(builtins->by_name, builtins->n, sizeof(*builtins->by_name), by_name, builtins->list);
+	qsort_r(builtins->by_name, builtins->n, sizeof(*builtins->by_name), by_name,
+		builtins->list);
 	return 0;
 }
 
 /* --- what single builtins tell */
 
-static const uint8_t *code_of(const struct v8_builtins *builtins, const struct v8_blob *blob, const char *name,
-			      size_t *ret_bytes)
+static const uint8_t *code_of(const struct v8_builtins *builtins, const struct v8_blob *blob,
+			      const char *name, size_t *ret_bytes)
 {
 	const struct v8_builtin *builtin = v8_builtins_find(builtins, name);
 
@@ -91,9 +97,9 @@ static const uint8_t *code_of(const struct v8_builtins *builtins, const struct v
 }
 
 /*
- * InterpreterEntryTrampoline dispatches by a register that it has loaded from the dispatch table with an index:
- * mov r, [r15 + bytecode * 8] | call r (Generate_InterpreterEntryTrampoline, builtins-x64.cc; r15:
- * kInterpreterDispatchTableRegister).
+ * InterpreterEntryTrampoline dispatches by a register that it has loaded from the dispatch table
+ * with an index: mov r, [r15 + bytecode * 8] | call r (Generate_InterpreterEntryTrampoline,
+ * builtins-x64.cc; r15: kInterpreterDispatchTableRegister).
  */
 static uint64_t find_dispatch(const uint8_t *code, size_t bytes)
 {
@@ -103,11 +109,12 @@ static uint64_t find_dispatch(const uint8_t *code, size_t bytes)
 
 	while (at < bytes && !x86_decode(code + at, bytes - at, &insn)) {
 		const uint8_t *op = code + at;
-		bool from_table = insn.bytes == 4 && (op[0] & 0xf8) == 0x48 && (op[0] & 1) && op[1] == 0x8b &&
-				  (op[2] & 0xc7) == 0x04 && (op[3] & 0xc7) == 0xc7;
+		bool from_table = insn.bytes == 4 && (op[0] & 0xf8) == 0x48 && (op[0] & 1) &&
+				  op[1] == 0x8b && (op[2] & 0xc7) == 0x04 && (op[3] & 0xc7) == 0xc7;
 
 		if (insn.kind == X86_CALL && !insn.has_target && loaded && insn.bytes <= 3) {
-			uint8_t reg = (uint8_t)((op[insn.bytes - 1] & 7) | (insn.bytes == 3 ? 8 : 0));
+			uint8_t reg =
+				(uint8_t)((op[insn.bytes - 1] & 7) | (insn.bytes == 3 ? 8 : 0));
 
 			if (op[insn.bytes - 2] == 0xff && written == X86_BIT(reg))
 				return at + insn.bytes;
@@ -140,7 +147,8 @@ static bool is_load_of_root(const uint8_t *op, size_t left, unsigned int bytes, 
 {
 	static const uint8_t test[] = { 0x48, 0x85, 0xc0 };
 
-	if (left < bytes + sizeof(test) || op[0] != 0x49 || op[1] != 0x8b || memcmp(op + bytes, test, sizeof(test)))
+	if (left < bytes + sizeof(test) || op[0] != 0x49 || op[1] != 0x8b ||
+	    memcmp(op + bytes, test, sizeof(test)))
 		return false;
 	if (bytes == 7 && op[2] == 0x85)
 		memcpy(ret, op + 3, 4);
@@ -158,16 +166,18 @@ static void find_entry_offsets(const uint8_t *code, size_t bytes, struct v8_entr
 	size_t at = 0, n_pushes = 0;
 
 	while (at < bytes && !ret->js_entry_sp && !x86_decode(code + at, bytes - at, &insn)) {
-		if (n_pushes < EP_LEN(pushes) && is_push_of_root(code + at, insn.bytes, pushes[n_pushes]))
+		if (n_pushes < EP_LEN(pushes) &&
+		    is_push_of_root(code + at, insn.bytes, pushes[n_pushes]))
 			n_pushes++;
-		else if (n_pushes && is_load_of_root(code + at, bytes - at, insn.bytes, &ret->js_entry_sp))
+		else if (n_pushes &&
+			 is_load_of_root(code + at, bytes - at, insn.bytes, &ret->js_entry_sp))
 			break;
 		at += insn.bytes;
 	}
 }
 
-/* CEntry gives the C function its isolate as third argument: lea rdx, [r13 - 0x80] (isolate-data.h: the root
- * register is biased). */
+/* CEntry gives the C function its isolate as third argument: lea rdx, [r13 - 0x80] (isolate-data.h:
+ * the root register is biased). */
 static void find_isolate(const uint8_t *code, size_t bytes, struct v8_entry_offsets *ret)
 {
 	static const uint8_t lea[] = { 0x49, 0x8d, 0x55 };
@@ -184,8 +194,9 @@ static void find_isolate(const uint8_t *code, size_t bytes, struct v8_entry_offs
 }
 
 /*
- * DeoptimizationEntry takes a frame off the stack: mov rbx, [rax + input_] | ... mov rcx, [rbx] (frame_size_) |
- * add rcx, rsp | lea rdx, [rbx + frame_content_] (Generate_DeoptimizationEntry, builtins-x64.cc, 9.4 to 14.6).
+ * DeoptimizationEntry takes a frame off the stack: mov rbx, [rax + input_] | ... mov rcx, [rbx]
+ * (frame_size_) | add rcx, rsp | lea rdx, [rbx + frame_content_] (Generate_DeoptimizationEntry,
+ * builtins-x64.cc, 9.4 to 14.6).
  */
 static void find_deopt_offsets(const uint8_t *code, size_t bytes, struct v8_entry_offsets *ret)
 {
@@ -194,7 +205,8 @@ static void find_deopt_offsets(const uint8_t *code, size_t bytes, struct v8_entr
 	struct x86_insn insn;
 	int32_t input_off = 0;
 
-	for (size_t at = 0; at < bytes && !x86_decode(code + at, bytes - at, &insn); at += insn.bytes) {
+	for (size_t at = 0; at < bytes && !x86_decode(code + at, bytes - at, &insn);
+	     at += insn.bytes) {
 		if (insn.bytes == 4 && !memcmp(code + at, input, sizeof(input)))
 			input_off = (int8_t)code[at + 3];
 		if (bytes - at < sizeof(content) + 4 || memcmp(code + at, content, sizeof(content)))
@@ -205,7 +217,8 @@ static void find_deopt_offsets(const uint8_t *code, size_t bytes, struct v8_entr
 	}
 }
 
-/* CEntry's name has its options in it: "CEntry_Return1_DontSaveFPRegs_ArgvOnStack_NoBuiltinExit". */
+/* CEntry's name has its options in it:
+ * "CEntry_Return1_DontSaveFPRegs_ArgvOnStack_NoBuiltinExit". */
 static const struct v8_builtin *find_prefix(const struct v8_builtins *builtins, const char *prefix)
 {
 	for (size_t i = 0; i < builtins->n; i++)
@@ -230,7 +243,8 @@ static void read_single_ones(struct v8_builtins *builtins, const struct v8_blob 
 	if (code)
 		find_deopt_offsets(code, bytes, &builtins->offsets);
 	if (c_entry)
-		find_isolate(blob->code + (c_entry->va - blob->va), c_entry->bytes, &builtins->offsets);
+		find_isolate(blob->code + (c_entry->va - blob->va), c_entry->bytes,
+			     &builtins->offsets);
 }
 
 /* --- the whole */
@@ -301,7 +315,8 @@ const struct v8_builtin *v8_builtins_find(const struct v8_builtins *builtins, co
 	const uint32_t *by_name = builtins->by_name;
 	size_t at = search_sorted(builtins->n, i, strcmp(list[by_name[i]].name, name) < 0);
 
-	return at < builtins->n && !strcmp(list[by_name[at]].name, name) ? &list[by_name[at]] : NULL;
+	return at < builtins->n && !strcmp(list[by_name[at]].name, name) ? &list[by_name[at]]
+									 : NULL;
 }
 
 const struct v8_builtin *v8_builtins_at(const struct v8_builtins *builtins, uint64_t va)

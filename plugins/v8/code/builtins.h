@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * V8's builtins that are embedded in an executable (7.4, Node 12, and up): where they are, what they are called,
- * and how the frame is left at each of their instructions. All from the file: with its symbols, and without them.
+ * V8's builtins that are embedded in an executable (7.4, Node 12, and up): where they are, what
+ * they are called, and how the frame is left at each of their instructions. All from the file: with
+ * its symbols, and without them.
  *
  *	builtin_metadata[]: names, by id ──┐
- *	embedded blob's descriptors, by id ├──► builtins, by address ──► rows, from the code, when they are wanted
+ *	embedded blob's descriptors, by id ├──► builtins, by address ──► rows, from the code
  *	embedded blob's code ──────────────┘
  */
 #ifndef V8_BUILTINS_H
@@ -23,8 +24,8 @@
 struct v8_builtins; /* constant once read: any thread */
 
 struct v8_builtin {
-	/* As builtins-definitions.h has it: "InterpreterEntryTrampoline". Where the file does not tell, which it may
-	 * not of functions of C++: "Cpp" and the id. */
+	/* As builtins-definitions.h has it: "InterpreterEntryTrampoline". Where the file does not
+	 * tell, which it may not of functions of C++: "Cpp" and the id. */
 	const char *name;
 	uint64_t va;
 	uint32_t bytes; /* of code, without what fills up */
@@ -51,26 +52,29 @@ struct v8_builtin_row {
 	uint8_t base;	   /* mostly rsp or rbp, seldom another register, or V8_ROW_NONE */
 	uint8_t return_in; /* a register, or V8_RETURN_ON_STACK */
 	/*
-	 * Of a builtin that makes its caller's frame (BaselineOutOfLinePrologue, 16 and up): the row leads back to
-	 * the caller, with rbp as it is, which is the caller's frame as soon as it was made.
+	 * Of a builtin that makes its caller's frame (BaselineOutOfLinePrologue, 16 and up): the
+	 * row leads back to the caller, with rbp as it is, which is the caller's frame as soon as
+	 * it was made.
 	 */
 	bool makes_frame;
 };
 
-/* Offsets that the code of some builtins uses, of JSEntry and CEntry from r13 (the root register); 0: none such. */
+/* Offsets that the code of some builtins uses, of JSEntry and CEntry from r13 (the root register);
+ * 0: none such. */
 struct v8_entry_offsets {
 	int32_t isolate;	/* r13 + this: Isolate, negative in all versions up to 26 */
 	int32_t c_entry_fp;	/* pushed at rbp - 64 */
 	int32_t fast_c_call_fp; /* at rbp - 72 */
 	int32_t fast_c_call_pc; /* at rbp - 80 */
 	int32_t js_entry_sp;
-	/* Of DeoptimizationEntry_Eager: Deoptimizer::input_, a FrameDescription; there, words of the frame. */
+	/* Of DeoptimizationEntry_Eager: Deoptimizer::input_, a FrameDescription; there, words of
+	 * the frame. */
 	int32_t deopt_input, deopt_content;
 };
 
 /*
- * 0; -ENODATA: no embedded builtins (V8 before 7.4, or no V8); -EBADMSG: there are some, but not as any layout
- * has them; -E2BIG, -ENOMEM, and what the host's functions give.
+ * 0; -ENODATA: no embedded builtins (V8 before 7.4, or no V8); -EBADMSG: there are some, but not as
+ * any layout has them; -E2BIG, -ENOMEM, and what the host's functions give.
  */
 int v8_builtins_read(const struct ep_unwinder_host *host, const struct ep_file *file,
 		     struct v8_builtins **ret_builtins);
@@ -88,17 +92,18 @@ const struct v8_builtin *v8_builtins_find(const struct v8_builtins *builtins, co
 const struct v8_builtin *v8_builtins_at(const struct v8_builtins *builtins, uint64_t va);
 
 /*
- * What bytecode handlers return to: behind the call by which InterpreterEntryTrampoline dispatches. Every frame
- * of an interpreted function that is not the leaf has it as its pc. 0: not found.
+ * What bytecode handlers return to: behind the call by which InterpreterEntryTrampoline dispatches.
+ * Every frame of an interpreted function that is not the leaf has it as its pc. 0: not found.
  */
 uint64_t v8_builtins_dispatch_return(const struct v8_builtins *builtins);
 void v8_builtins_entry_offsets(const struct v8_builtins *builtins, struct v8_entry_offsets *ret);
 
 /*
- * struct v8_builtin_row: ascending, disjoint, at most V8_MAX_BUILTIN_ROWS; neighbours that say the same are one.
- * Between them there is no code. struct ep_code_row's cfa_reg is `base`. Made of the file's code as it is now, which
- * takes most of the time that a file costs, and much memory: who wants them makes them, and drops them. To be
- * freed (ep_vec_fini). 0, -ENOMEM, and what the host's functions give.
+ * struct v8_builtin_row: ascending, disjoint, at most V8_MAX_BUILTIN_ROWS; neighbours that say the
+ * same are one. Between them there is no code. struct ep_code_row's cfa_reg is `base`. Made of the
+ * file's code as it is now, which takes most of the time that a file costs, and much memory: who
+ * wants them makes them, and drops them. To be freed (ep_vec_fini). 0, -ENOMEM, and what the host's
+ * functions give.
  */
 int v8_builtins_make_rows(const struct v8_builtins *builtins, const struct ep_unwinder_host *host,
 			  const struct ep_file *file, struct ep_vec *ret_rows);

@@ -42,7 +42,8 @@ struct v8_blob {
 	uint64_t looked;	  /* places, and bytes between them */
 };
 
-/* The blob of n builtins. 0, -ENODATA: none; -EBADMSG: symbols of one, but no layout holds; -ENOMEM ... */
+/* The blob of n builtins. 0, -ENODATA: none; -EBADMSG: symbols of one, but no layout holds; -ENOMEM
+ * ... */
 int v8_blob_read(const struct v8_reader *reader, uint32_t n, struct v8_blob *ret);
 void v8_blob_free(struct v8_blob *blob);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What V8's builtins do that other code does not: plugins/shared/x86/flow.h follows them, and asks here. They
- * take the return address off while arguments move, by loops or by a register, so CFA is then wherever rsp is;
- * they leave their callers' frames, and make them; and some calls never return.
+ * What V8's builtins do that other code does not: plugins/shared/x86/flow.h follows them, and asks
+ * here. They take the return address off while arguments move, by loops or by a register, so CFA is
+ * then wherever rsp is; they leave their callers' frames, and make them; and some calls never
+ * return.
  */
 #include "plugins/v8/code/flow.h"
 
@@ -10,13 +11,15 @@
 #include <string.h>
 
 enum {
-	/* rsp moved by a register in code without a frame: what is on the stack goes to the new top, the return
-	 * address first (Generate_CallOrConstructVarargs, ..ForwardVarargs, CallBoundFunction,
-	 * builtins-x64.cc). */
+	/* rsp moved by a register in code without a frame: what is on the stack goes to the new
+	 * top, the return address first (Generate_CallOrConstructVarargs, ..ForwardVarargs,
+	 * CallBoundFunction, builtins-x64.cc). */
 	SHIFTS = 1 << 0,
-	LEFT = 1 << 8, /* it left its caller's frame, and is now as if that one's caller had called it */
-	/* CFA is wherever rsp is: the return address is in a register while arguments are pushed or dropped in
-	 * a loop, or by a register (Generate_CallOrConstructVarargs, InterpreterPushArgs, builtins-x64.cc). */
+	LEFT = 1 << 8, /* it left its caller's frame, and is now as if that one's caller had called
+			  it */
+	/* CFA is wherever rsp is: the return address is in a register while arguments are pushed or
+	 * dropped in a loop, or by a register (Generate_CallOrConstructVarargs,
+	 * InterpreterPushArgs, builtins-x64.cc). */
 	FLOATS = 1 << 9,
 };
 
@@ -24,7 +27,8 @@ enum {
 
 static const struct x86_flow_ops v8_flow_ops;
 
-/* With the return address in a register, and nothing else needed of the stack, CFA can be where rsp is. */
+/* With the return address in a register, and nothing else needed of the stack, CFA can be where rsp
+ * is. */
 static bool can_float(const struct x86_state *state)
 {
 	return state->regs[X86_RBP] == X86_V_FP && x86_state_find(state, X86_V_RETURN) >= 0;
@@ -44,8 +48,8 @@ static void set_called(struct x86_state *state)
 	state->regs[X86_RSP] = state->at[X86_AT_RETURN] = -8;
 }
 
-/* Up to here it was called, with rbp its caller's frame, and that frame it now leaves (OnStackReplacement,
- * builtins-x64.cc). */
+/* Up to here it was called, with rbp its caller's frame, and that frame it now leaves
+ * (OnStackReplacement, builtins-x64.cc). */
 static void leave_callers(struct x86_state *state, bool popped)
 {
 	set_called(state);
@@ -66,7 +70,8 @@ static bool set_sp(struct x86_state *state, int16_t *value)
 static bool is_store_on_top(const uint8_t *op, unsigned int bytes)
 {
 	return bytes >= 4 && (op[0] & 0xf9) == 0x48 && op[1] == 0x89 &&
-	       ((op[2] & 0xc7) == 0x04 || (op[2] & 0xc7) == 0x44) && (op[3] & 7) == 4 && (op[3] & 0xf8) != 0x20;
+	       ((op[2] & 0xc7) == 0x04 || (op[2] & 0xc7) == 0x44) && (op[3] & 7) == 4 &&
+	       (op[3] & 0xf8) != 0x20;
 }
 
 /* rax after an instruction that changes it, where that is a constant. */
@@ -81,7 +86,8 @@ static int16_t find_argc(const struct x86_insn *insn, const uint8_t *op)
 	return value >= 0 && value < 256 ? (int16_t)value : X86_V_UNKNOWN;
 }
 
-static void step(void *arg, struct x86_state *state, const struct x86_insn *insn, const uint8_t *code)
+static void step(void *arg, struct x86_state *state, const struct x86_insn *insn,
+		 const uint8_t *code)
 {
 	struct v8_flow *flow = arg;
 	int16_t *regs = state->regs, argc = state->own;
@@ -129,8 +135,9 @@ static void step(void *arg, struct x86_state *state, const struct x86_insn *insn
 		return;
 	case X86_SET:
 	case X86_LEAVE:
-		if (in_callers && (insn->kind == X86_LEAVE ||
-				   (insn->to == X86_RSP && insn->from == X86_RBP && !insn->value))) {
+		if (in_callers &&
+		    (insn->kind == X86_LEAVE ||
+		     (insn->to == X86_RSP && insn->from == X86_RBP && !insn->value))) {
 			leave_callers(state, insn->kind == X86_LEAVE);
 			return;
 		}
@@ -143,8 +150,10 @@ static void step(void *arg, struct x86_state *state, const struct x86_insn *insn
 		break;
 	case X86_CALL:
 		x86_state_step(&v8_flow_ops, state, insn);
-		for (size_t i = 0; i < flow->n_exits && insn->has_target && argc != X86_V_UNKNOWN; i++)
-			if (flow->exits[i] == flow->va + (uint64_t)(code - flow->flow.code) + (uint64_t)insn->value)
+		for (size_t i = 0; i < flow->n_exits && insn->has_target && argc != X86_V_UNKNOWN;
+		     i++)
+			if (flow->exits[i] ==
+			    flow->va + (uint64_t)(code - flow->flow.code) + (uint64_t)insn->value)
 				x86_state_add_to_sp(state, argc * 8);
 		return;
 	case X86_RETURN:
@@ -159,7 +168,8 @@ static void step(void *arg, struct x86_state *state, const struct x86_insn *insn
 
 static bool is_called(const struct x86_state *state)
 {
-	return state->regs[X86_RBP] == X86_V_FP && state->regs[X86_RSP] == -8 && state->at[X86_AT_RETURN] == -8;
+	return state->regs[X86_RBP] == X86_V_FP && state->regs[X86_RSP] == -8 &&
+	       state->at[X86_AT_RETURN] == -8;
 }
 
 static bool meet(struct x86_state *state, const struct x86_state *of_other)
@@ -176,8 +186,8 @@ static bool meet(struct x86_state *state, const struct x86_state *of_other)
 	}
 	if (other.facts & SHIFTS && is_called(state))
 		set_called(&other);
-	/* In a frame both ways have the same rsp. Where they seem to differ, one had a call that took arguments
-	 * off, as all calls of JavaScript do, and it is the higher. */
+	/* In a frame both ways have the same rsp. Where they seem to differ, one had a call that
+	 * took arguments off, as all calls of JavaScript do, and it is the higher. */
 	if (x86_is_number(*fp) && *fp == other.regs[X86_RBP] && x86_is_number(*sp) &&
 	    x86_is_number(other.regs[X86_RSP])) {
 		if (other.regs[X86_RSP] > *sp) {
@@ -195,7 +205,8 @@ static bool meet(struct x86_state *state, const struct x86_state *of_other)
 	if (state->facts & FLOATS)
 		let_float(&other);
 	lost |= x86_state_meet(state, &other);
-	if (state->facts & FLOATS && x86_state_find(state, X86_V_RETURN) < 0) { /* nothing is left to float with */
+	if (state->facts & FLOATS &&
+	    x86_state_find(state, X86_V_RETURN) < 0) { /* nothing is left to float with */
 		lost |= *sp != X86_V_UNKNOWN;
 		*sp = X86_V_UNKNOWN;
 	}
@@ -203,15 +214,16 @@ static bool meet(struct x86_state *state, const struct x86_state *of_other)
 }
 
 /*
- * Some calls never return, such as those that throw, and what comes after them is other code, to which another
- * way leads: one of the two has a frame where the other has none (Generate_ConstructBoundFunction: of
- * CallRuntime(kThrowStackOverflow), builtins-x64.cc).
+ * Some calls never return, such as those that throw, and what comes after them is other code, to
+ * which another way leads: one of the two has a frame where the other has none
+ * (Generate_ConstructBoundFunction: of CallRuntime(kThrowStackOverflow), builtins-x64.cc).
  */
 static bool may_return(const struct x86_state *state, const struct x86_state *next)
 {
 	int16_t fp = state->regs[X86_RBP], next_fp = next->regs[X86_RBP];
 
-	return !(fp == X86_V_FP && x86_is_number(next_fp)) && !(next_fp == X86_V_FP && x86_is_number(fp));
+	return !(fp == X86_V_FP && x86_is_number(next_fp)) &&
+	       !(next_fp == X86_V_FP && x86_is_number(fp));
 }
 
 static const struct x86_flow_ops v8_flow_ops = {
@@ -237,9 +249,10 @@ static struct x86_state start_of(bool in_frame)
 }
 
 /*
- * A module's jump table comes to WasmCompileLazy with a number above the return address, push INDEX | jmp,
- * which is made a Smi there: pop r | shl r, 32 (EmitLazyCompileJumpSlot, wasm/jump-table-assembler.cc;
- * Generate_WasmCompileLazy, builtins/x64/builtins-x64.cc, 7.8 to 14.6). No return address is shifted.
+ * A module's jump table comes to WasmCompileLazy with a number above the return address, push INDEX
+ * | jmp, which is made a Smi there: pop r | shl r, 32 (EmitLazyCompileJumpSlot,
+ * wasm/jump-table-assembler.cc; Generate_WasmCompileLazy, builtins/x64/builtins-x64.cc, 7.8 to
+ * 14.6). No return address is shifted.
  */
 static bool has_number(const uint8_t *code, size_t bytes)
 {
@@ -276,7 +289,7 @@ int v8_flow_run(struct v8_flow *flow, uint64_t va, const uint8_t *code, size_t b
 
 struct v8_flow_rule v8_flow_rule(const struct v8_flow *flow, const struct x86_state *state)
 {
-	const struct v8_flow_rule unknown = { .base = V8_ROW_NONE, .return_in = V8_RETURN_ON_STACK };
+	const struct v8_flow_rule unknown = {.base = V8_ROW_NONE, .return_in = V8_RETURN_ON_STACK};
 	bool has_return = state->at[X86_AT_RETURN] != X86_V_UNKNOWN;
 	int base = x86_state_base(state), cfa = has_return ? state->at[X86_AT_RETURN] + 8 : 0;
 	int reg = base < 0 || !has_return ? x86_state_find(state, X86_V_RETURN) : -1;
@@ -285,14 +298,17 @@ struct v8_flow_rule v8_flow_rule(const struct v8_flow *flow, const struct x86_st
 		.return_in = reg < 0 ? V8_RETURN_ON_STACK : (uint8_t)x86_dwarf_register(reg),
 	};
 
-	/* An exit frame is left: mov rcx, [rbp + 8] | mov rbp, [rbp] | lea rsp, [r15 + 8] (LeaveExitFrame,
-	 * macro-assembler-x64.cc, 7.8 to 11.3). rsp is too low for what the caller has, rbp is right. */
+	/* An exit frame is left: mov rcx, [rbp + 8] | mov rbp, [rbp] | lea rsp, [r15 + 8]
+	 * (LeaveExitFrame, macro-assembler-x64.cc, 7.8 to 11.3). rsp is too low for what the caller
+	 * has, rbp is right. */
 	if (base < 0)
 		return can_float(state) ? rule : unknown;
 	if (reg < 0 && !has_return)
 		return unknown;
-	rule.offset = cfa - state->regs[base]; /* the return address elsewhere than at -8: as if CFA were behind it */
-	/* A builtin that makes its caller's frame (BaselineOutOfLinePrologue) returns with rbp in it. */
+	rule.offset = cfa - state->regs[base]; /* the return address elsewhere than at -8: as if CFA
+						  were behind it */
+	/* A builtin that makes its caller's frame (BaselineOutOfLinePrologue) returns with rbp in
+	 * it. */
 	if (state->regs[X86_RBP] == X86_V_FP || flow->keeps_frame)
 		return rule;
 	if (state->at[X86_AT_FP] == X86_V_UNKNOWN || state->at[X86_AT_FP] == cfa)

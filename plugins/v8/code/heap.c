@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * V8 6.2 and 6.8 (Node 8, 10) have their builtins in the heap, made when an isolate is, by the snapshot. What
- * the walk needs of them is where an interpreted frame returns to: InterpreterEntryTrampoline, behind its call
- * of the first handler (builtins/x64/builtins-x64.cc, 6.2 and 6.8: SetInterpreterEntryReturnPCOffset):
+ * V8 6.2 and 6.8 (Node 8, 10) have their builtins in the heap, made when an isolate is, by the
+ * snapshot. What the walk needs of them is where an interpreted frame returns to:
+ * InterpreterEntryTrampoline, behind its call of the first handler (builtins/x64/builtins-x64.cc,
+ * 6.2 and 6.8: SetInterpreterEntryReturnPCOffset):
  *
  *	call *%rbx, or *%rcx		ff d3, ff d1
  *	mov -24(%rbp),%r14		4c 8b 75 e8	the array
  *	mov -32(%rbp),%r12, or %r9	4c 8b 65 e0, 4c 8b 4d e0	the offset, a Smi
  *
- * InterpreterEnterBytecode* do the same without the call. --interpreted-frames-native-stack copies it for
- * each function, and an isolate of a worker thread has its own: then no address is right for all. Code pages
- * are executable anonymous memory.
+ * InterpreterEnterBytecode* do the same without the call. --interpreted-frames-native-stack copies
+ * it for each function, and an isolate of a worker thread has its own: then no address is right for
+ * all. Code pages are executable anonymous memory.
  */
 #include "core/base/util.h"
 #include "plugins/v8/v8.h"
@@ -48,7 +49,8 @@ static void find_returns(struct code *code, uint64_t addr, size_t bytes)
 	for (size_t i = 0; i + PATTERN <= bytes; i++) {
 		const uint8_t *at = code->piece + i;
 
-		if (at[0] != 0xff || (at[1] & 0xf8) != 0xd0 || memcmp(at + 2, code->load_array, 4) != 0 ||
+		if (at[0] != 0xff || (at[1] & 0xf8) != 0xd0 ||
+		    memcmp(at + 2, code->load_array, 4) != 0 ||
 		    memcmp(at + 6, code->load_off, 4) != 0)
 			continue;
 		code->found = addr + i + 2;
@@ -106,7 +108,8 @@ int v8_heap_iet_return(const struct ep_unwinder_host *host, const struct ep_targ
 
 const char *v8_heap_builtin_name(void *executable, uint32_t id)
 {
-	const struct v8_metadata_table *table = &((struct v8_executable *)executable)->heap_builtins;
+	const struct v8_metadata_table *table =
+		&((struct v8_executable *)executable)->heap_builtins;
 
 	return id < table->n ? table->names + table->rows[id].name : NULL;
 }

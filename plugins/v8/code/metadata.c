@@ -6,10 +6,11 @@
  *	8	Kind kind, a byte or an int
  *	16	data: a function of C++, a number of parameters, a bytecode
  *
- * It is const: in .rodata of an executable at a fixed address, else in .data.rel.ro, where pointers are zero in
- * the file and are told by relocations, or (DT_RELR) are what they will be less the address of loading. With
- * .symtab it has a name. Without, it is found by one of its names. Where a compiler takes addresses of functions
- * for no constants (gcc, Debian's Node 24), it is in .data, and rows of C++ builtins are zero until V8 runs.
+ * It is const: in .rodata of an executable at a fixed address, else in .data.rel.ro, where pointers
+ * are zero in the file and are told by relocations, or (DT_RELR) are what they will be less the
+ * address of loading. With .symtab it has a name. Without, it is found by one of its names. Where a
+ * compiler takes addresses of functions for no constants (gcc, Debian's Node 24), it is in .data,
+ * and rows of C++ builtins are zero until V8 runs.
  */
 #include "plugins/v8/code/file.h"
 
@@ -29,9 +30,12 @@
 #define MIN_ROWS  256
 #define MAX_GAP	  512 /* rows of C++ builtins next to each other: 279 in 24 */
 #define A_NAME	  "InterpreterEntryTrampoline" /* in all versions that have an interpreter */
-#define A_KIND	  "CPP" /* the first of the names of kinds (KindNameOf), which may lie behind the rows */
+/* the first of the names of kinds (KindNameOf), which may lie behind the rows */
+#define A_KIND "CPP"
 #define MAX_FOUND 16
-#define MAX_READS 200000 /* of rows and names; Node 26 takes 10 000, and other files may be made to look like it */
+#define MAX_READS                                                                                  \
+	200000 /* of rows and names; Node 26 takes 10 000, and other files may be made to look     \
+		  like it */
 
 /* Relocations that fill in the pointers of one table, ascending by offset. */
 struct relocations {
@@ -99,13 +103,15 @@ static int find_rela(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 
 	for (size_t at = 0; at + sizeof(rela) <= len; at += sizeof(rela)) {
 		memcpy(&rela, bytes + at, sizeof(rela));
-		if (ELF64_R_TYPE(rela.r_info) == R_X86_64_RELATIVE && is_string(search, (uint64_t)rela.r_addend))
+		if (ELF64_R_TYPE(rela.r_info) == R_X86_64_RELATIVE &&
+		    is_string(search, (uint64_t)rela.r_addend))
 			add_found(search->rela, &search->n_rela, va + at);
 	}
 	return 0;
 }
 
-/* The relocations around one: as many as the table can have. They ascend (-z combreloc, of every linker). */
+/* The relocations around one: as many as the table can have. They ascend (-z combreloc, of every
+ * linker). */
 static int read_relocations(const struct v8_reader *reader, uint64_t va, struct relocations *ret)
 {
 	const uint64_t most = (EP_MAX_FILE_READ / 2 / sizeof(Elf64_Rela)) * sizeof(Elf64_Rela);
@@ -149,11 +155,12 @@ static int read_some(const struct v8_reader *reader, uint64_t va, void *buf, siz
 
 static bool is_name_byte(char byte)
 {
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-	       byte == '_';
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+	       (byte >= '0' && byte <= '9') || byte == '_';
 }
 
-/* All of them begin with a capital letter: what lies in front of the table may look like a row else. */
+/* All of them begin with a capital letter: what lies in front of the table may look like a row
+ * else. */
 static int read_name(const struct v8_reader *reader, uint64_t va, char name[MAX_NAME])
 {
 	size_t len = 0;
@@ -169,12 +176,14 @@ static int read_name(const struct v8_reader *reader, uint64_t va, char name[MAX_
 		name[len - 1] = '\0';
 	for (len = 0; len < MAX_NAME && is_name_byte(name[len]); len++)
 		;
-	return len > 1 && len < MAX_NAME && !name[len] && name[0] >= 'A' && name[0] <= 'Z' ? 0 : -ENODATA;
+	return len > 1 && len < MAX_NAME && !name[len] && name[0] >= 'A' && name[0] <= 'Z'
+		       ? 0
+		       : -ENODATA;
 }
 
 /* 0, 1: of a builtin without a name; -ENODATA: none is there. */
-static int read_row(const struct v8_reader *reader, const struct relocations *relocations, uint64_t va,
-		    struct row *ret)
+static int read_row(const struct v8_reader *reader, const struct relocations *relocations,
+		    uint64_t va, struct row *ret)
 {
 	uint64_t words[3];
 	int r = read_some(reader, va, words, sizeof(words));
@@ -213,10 +222,10 @@ static int add_row(struct rows *rows, const struct row *row)
 	return ep_vec_append(&rows->names, name, strlen(name) + 1);
 }
 
-/* How many rows there are in a direction (ROW_BYTES or -ROW_BYTES) up to the last with a name, from one that
- * has. */
-static uint32_t count_rows(const struct v8_reader *reader, const struct relocations *relocations, uint64_t va,
-			   int64_t stride)
+/* How many rows there are in a direction (ROW_BYTES or -ROW_BYTES) up to the last with a name, from
+ * one that has. */
+static uint32_t count_rows(const struct v8_reader *reader, const struct relocations *relocations,
+			   uint64_t va, int64_t stride)
 {
 	uint32_t named = 0;
 	struct row row;
@@ -232,8 +241,8 @@ static uint32_t count_rows(const struct v8_reader *reader, const struct relocati
 	return named;
 }
 
-static int read_table(const struct v8_reader *reader, const struct relocations *relocations, uint64_t va, uint64_t n,
-		      struct v8_metadata_table *ret)
+static int read_table(const struct v8_reader *reader, const struct relocations *relocations,
+		      uint64_t va, uint64_t n, struct v8_metadata_table *ret)
 {
 	struct rows rows;
 	struct row row;
@@ -250,13 +259,14 @@ static int read_table(const struct v8_reader *reader, const struct relocations *
 		ep_vec_fini(&rows.names);
 		return r;
 	}
-	*ret = (struct v8_metadata_table){ .rows = rows.rows.data, .names = rows.names.data, .n = (uint32_t)n };
+	*ret = (struct v8_metadata_table){
+		.rows = rows.rows.data, .names = rows.names.data, .n = (uint32_t)n};
 	return 0;
 }
 
 /* All rows around one. 0, -ENODATA: fewer than V8 can have, -ENOMEM. */
-static int try_table(const struct v8_reader *reader, const struct relocations *relocations, uint64_t va,
-		     struct v8_metadata_table *ret)
+static int try_table(const struct v8_reader *reader, const struct relocations *relocations,
+		     uint64_t va, struct v8_metadata_table *ret)
 {
 	uint32_t before = count_rows(reader, relocations, va, -ROW_BYTES);
 	uint32_t n = before + 1 + count_rows(reader, relocations, va, ROW_BYTES);
@@ -266,7 +276,8 @@ static int try_table(const struct v8_reader *reader, const struct relocations *r
 	return read_table(reader, relocations, va - (uint64_t)before * ROW_BYTES, n, ret);
 }
 
-static int try_relocated(const struct v8_reader *reader, uint64_t rela_va, struct v8_metadata_table *ret)
+static int try_relocated(const struct v8_reader *reader, uint64_t rela_va,
+			 struct v8_metadata_table *ret)
 {
 	struct relocations relocations = { 0 };
 	Elf64_Rela rela;
@@ -280,7 +291,8 @@ static int try_relocated(const struct v8_reader *reader, uint64_t rela_va, struc
 	return r;
 }
 
-static int try_found(const struct v8_reader *reader, const struct search *search, struct v8_metadata_table *ret)
+static int try_found(const struct v8_reader *reader, const struct search *search,
+		     struct v8_metadata_table *ret)
 {
 	static const struct relocations none = { 0 };
 	int r = -ENODATA;
@@ -295,7 +307,8 @@ static int try_found(const struct v8_reader *reader, const struct search *search
 static int search_table(const struct v8_reader *reader, struct v8_metadata_table *ret)
 {
 	struct search search = { 0 };
-	int r = file_scan(reader->host, reader->file, ".rodata", sizeof(A_NAME), find_strings, &search);
+	int r = file_scan(reader->host, reader->file, ".rodata", sizeof(A_NAME), find_strings,
+			  &search);
 
 	if (!r && !search.n_strings)
 		return -ENODATA;
@@ -307,7 +320,8 @@ static int search_table(const struct v8_reader *reader, struct v8_metadata_table
 		r = file_scan(reader->host, reader->file, ".data", 8, find_slots, &search);
 	/* Pieces begin where relocations do: a whole number of them fits, less what overlaps. */
 	if (!r && !search.n_slots)
-		r = file_scan(reader->host, reader->file, ".rela.dyn", EP_MAX_FILE_READ % sizeof(Elf64_Rela), find_rela, &search);
+		r = file_scan(reader->host, reader->file, ".rela.dyn",
+			      EP_MAX_FILE_READ % sizeof(Elf64_Rela), find_rela, &search);
 	return r ? r : try_found(reader, &search, ret);
 }
 
@@ -318,7 +332,8 @@ static const char *const symbols[] = {
 };
 
 /* The symbol gives its size as well: no row of what lies around it. 0, -ENODATA, -ENOMEM. */
-static int read_named(const struct v8_reader *reader, const struct ep_symbol *symbol, struct v8_metadata_table *ret)
+static int read_named(const struct v8_reader *reader, const struct ep_symbol *symbol,
+		      struct v8_metadata_table *ret)
 {
 	static const struct relocations none = { 0 };
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Entered in a frame, and do not leave it: what their own code does not tell (builtins-x64.cc, Generate_*). */
+/* Entered in a frame, and do not leave it: what their own code does not tell (builtins-x64.cc,
+ * Generate_*). */
 static const char *const in_frame_names[] = {
 	"InterpreterEnterAtBytecode",		"InterpreterEnterAtNextBytecode",
 	"InterpreterEnterBytecodeAdvance",	"InterpreterEnterBytecodeDispatch",
@@ -24,7 +25,8 @@ static bool is_in_frame(const char *name)
 	return false;
 }
 
-static int run(struct v8_flow *flow, const struct v8_builtin *builtin, const uint8_t *code, bool *ret_makes_frame)
+static int run(struct v8_flow *flow, const struct v8_builtin *builtin, const uint8_t *code,
+	       bool *ret_makes_frame)
 {
 	bool in_frame = is_in_frame(builtin->name);
 	int r = v8_flow_run(flow, builtin->va, code, builtin->bytes, in_frame);
@@ -44,22 +46,29 @@ static bool is_same(const struct v8_builtin_row *a, const struct v8_builtin_row 
 }
 
 /*
- * Rows as they are made: whether the next one touches the last, with nothing between them but what fills up, and
- * whether they are of a builtin that makes its caller's frame.
+ * Rows as they are made: whether the next one touches the last, with nothing between them but what
+ * fills up, and whether they are of a builtin that makes its caller's frame.
  */
 struct making {
 	struct ep_vec *rows;
 	bool touches, makes_frame;
 };
 
-static int add_row(struct making *making, uint64_t va, unsigned int bytes, const struct v8_flow_rule *rule)
+static int add_row(struct making *making, uint64_t va, unsigned int bytes,
+		   const struct v8_flow_rule *rule)
 {
 	struct v8_builtin_row row = {
-		.va = va, .va_end = va + bytes, .offset = rule->offset, .rbp_at = rule->rbp_at,
-		.base = rule->base, .return_in = rule->return_in, .makes_frame = making->makes_frame,
+		.va = va,
+		.va_end = va + bytes,
+		.offset = rule->offset,
+		.rbp_at = rule->rbp_at,
+		.base = rule->base,
+		.return_in = rule->return_in,
+		.makes_frame = making->makes_frame,
 	};
 	struct ep_vec *rows = making->rows;
-	struct v8_builtin_row *last = rows->len ? ep_vec_at(rows, struct v8_builtin_row, rows->len - 1) : NULL;
+	struct v8_builtin_row *last =
+		rows->len ? ep_vec_at(rows, struct v8_builtin_row, rows->len - 1) : NULL;
 
 	if (last && making->touches && is_same(last, &row)) {
 		last->va_end = row.va_end;
@@ -69,8 +78,8 @@ static int add_row(struct making *making, uint64_t va, unsigned int bytes, const
 	return ep_vec_append(rows, &row, 1);
 }
 
-static int add_rows(struct making *making, const struct v8_flow *flow, const struct v8_builtin *builtin,
-		    const uint8_t *code)
+static int add_rows(struct making *making, const struct v8_flow *flow,
+		    const struct v8_builtin *builtin, const uint8_t *code)
 {
 	const struct x86_node *last = NULL;
 	struct v8_flow_rule rule;
@@ -99,11 +108,12 @@ static int add_rows(struct making *making, const struct v8_flow *flow, const str
 
 #define MAX_EXITS 16
 
-/* "CEntry_Return1_ArgvOnStack_NoBuiltinExit", before 20 with DontSaveFPRegs or SaveFPRegs in it; WasmCEntry is
- * such a one, too (Generate_WasmCEntry, builtins-x64.cc, 22 and up). */
+/* "CEntry_Return1_ArgvOnStack_NoBuiltinExit", before 20 with DontSaveFPRegs or SaveFPRegs in it;
+ * WasmCEntry is such a one, too (Generate_WasmCEntry, builtins-x64.cc, 22 and up). */
 static bool is_exit(const char *name)
 {
-	return (!strncmp(name, "CEntry_Return", 13) && strstr(name, "_ArgvOnStack")) || !strcmp(name, "WasmCEntry");
+	return (!strncmp(name, "CEntry_Return", 13) && strstr(name, "_ArgvOnStack")) ||
+	       !strcmp(name, "WasmCEntry");
 }
 
 static size_t find_exits(const struct v8_builtins *builtins, uint64_t vas[MAX_EXITS])

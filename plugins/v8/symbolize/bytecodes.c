@@ -6,7 +6,8 @@
 
 #include <errno.h>
 
-/* The first four in all of them: prefixes; an even one doubles what scales, an odd one makes it four times. */
+/* The first four in all of them: prefixes; an even one doubles what scales, an odd one makes it
+ * four times. */
 #define N_PREFIXES 4
 
 struct table {

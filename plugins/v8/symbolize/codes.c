@@ -77,8 +77,9 @@ static bool may_be_object(uint64_t word)
 }
 
 /*
- * Goes back through pieces of memory that overlap by a header. Few of the code's own bytes look like two
- * pointers; those are looked at closely. 1: behind the last code before pc, which is in none.
+ * Goes back through pieces of memory that overlap by a header. Few of the code's own bytes look
+ * like two pointers; those are looked at closely. 1: behind the last code before pc, which is in
+ * none.
  */
 static int search_piece(struct v8_heap *heap, const uint8_t *bytes, uint64_t from, uint64_t last,
 			uint64_t pc, struct v8_code_object *ret)

@@ -2,12 +2,12 @@
 /*
  * From an address in code to functions and places in their scripts.
  *
- *	pc ──► Code, by its header, searched for backwards; up to 10.x the instructions are in it, from
- *	       11.x on in an InstructionStream, which has a pointer to it
- *	    ──► optimized: table of positions; deoptimization data: its function, those inlined in it, where
- *	        each was called			objects/deoptimization-data.h, codegen/source-position.cc
- *	       of a return, and where that table is wrong: what it would deoptimize to ──► the
- *	        BytecodeArray's positions
+ *	pc ──► Code, by its header, searched for backwards; up to 10.x the instructions are in it,
+ *	       from 11.x on in an InstructionStream, which has a pointer to it
+ *	    ──► optimized: table of positions; deoptimization data: its function, those inlined in
+ *	        it, where each was called (objects/deoptimization-data.h)
+ *	        of a return, and where that table is wrong: what it would deoptimize to
+ *	        ──► the BytecodeArray's positions
  *	    ──► baseline: bytecode offsets ──► the BytecodeArray's table of positions
  *
  * Nothing of it is believed unless the code says that it is the given function's.
@@ -27,8 +27,8 @@ enum v8_code_kind {
 	V8_CODE_BUILTIN, /* from 7.8 on in the heap only what leads to one that is embedded */
 	V8_CODE_HANDLER, /* of a bytecode, or a stub: 6.2, 6.8 have them in the heap */
 	V8_CODE_STUB,
-	V8_CODE_WASM, /* 6.2 has it in the heap */
-	V8_CODE_JS_TO_WASM, /* adapts the arguments of a call; its frame has the exported function */
+	V8_CODE_WASM,	    /* 6.2 has it in the heap */
+	V8_CODE_JS_TO_WASM, /* adapts the arguments of a call; its frame has what is exported */
 	V8_CODE_WASM_TO_JS, /* the other way */
 };
 
@@ -59,8 +59,8 @@ struct v8_stack {
 int v8_code_find(struct v8_heap *heap, uint64_t pc, struct v8_code_object *ret);
 
 /*
- * What runs at pc. Between two positions (most optimized code has them at calls alone) only what both have in
- * common is named. -EBADMSG: the code is not of this function.
+ * What runs at pc. Between two positions (most optimized code has them at calls alone) only what
+ * both have in common is named. -EBADMSG: the code is not of this function.
  */
 int v8_code_stack(struct v8_heap *heap, const struct v8_code_object *code, uint64_t pc,
 		  bool is_return, uint64_t function_info, struct v8_stack *ret);
@@ -73,25 +73,27 @@ int v8_function_place(struct v8_heap *heap, uint64_t function_info, int32_t off,
 int v8_bytecodes_of(struct v8_heap *heap, uint64_t function_info, uint64_t *ret);
 
 /* The bytes of a table of positions, the caller's; NULL where there is none (yet). */
-int v8_positions_read(struct v8_heap *heap, uint64_t object, int32_t off, uint8_t **ret, uint32_t *ret_n);
+int v8_positions_read(struct v8_heap *heap, uint64_t object, int32_t off, uint8_t **ret,
+		      uint32_t *ret_n);
 
 /* ---- parts of it, on bytes ---- */
 
 struct v8_inlining {
-	const uint8_t *bytes; /* InliningPositions: 16 each: SourcePosition, number of the literal */
+	const uint8_t
+		*bytes; /* InliningPositions: 16 each: SourcePosition, number of the literal */
 	uint32_t n;
 };
 
 /*
- * The inlined calls around one, innermost first, itself among them; ids descend, so there is an end. False:
- * the table is none.
+ * The inlined calls around one, innermost first, itself among them; ids descend, so there is an
+ * end. False: the table is none.
  */
 bool v8_inlining_chain(const struct v8_layout *layout, const struct v8_inlining *inlining,
 		       int32_t id, int32_t chain[V8_MAX_INLINED], uint32_t *ret_n);
 
 /*
- * From a lazily deoptimized frame's address to where it would have returned; `off` where it is no trampoline's.
- * *ret_deopt: the entry of the deoptimization data for that return; -1: not known.
+ * From a lazily deoptimized frame's address to where it would have returned; `off` where it is no
+ * trampoline's. *ret_deopt: the entry of the deoptimization data for that return; -1: not known.
  */
 uint32_t v8_safepoint_return(const struct v8_layout *layout, bool is_maglev, const uint8_t *table,
 			     uint32_t n, uint32_t off, int32_t *ret_deopt);

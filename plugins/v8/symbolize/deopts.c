@@ -9,7 +9,8 @@
 
 #define MAX_BYTES (4u << 20)
 #define ENTRY	  3u /* bytecode, index of its translation, address */
-#define MAX_INSTRUCTIONS (1u << 20) /* of all entries that are looked at for a frame: some milliseconds */
+/* of all entries that are looked at for a frame: some milliseconds */
+#define MAX_INSTRUCTIONS (1u << 20)
 
 int v8_deopts_init(struct v8_deopts *deopts)
 {
@@ -54,8 +55,8 @@ uint32_t v8_deopts_frames(struct v8_deopts *deopts, uint32_t entry,
 
 	if (!deopts->bytes || !get_smi(deopts, entry, 1, &at))
 		return 0;
-	return v8_translation_frames(deopts->form, deopts->bytes, deopts->n_bytes, at, &deopts->left,
-				     ret);
+	return v8_translation_frames(deopts->form, deopts->bytes, deopts->n_bytes, at,
+				     &deopts->left, ret);
 }
 
 uint32_t v8_deopts_exit(const struct v8_deopts *deopts, uint32_t entry)
@@ -79,7 +80,8 @@ static uint32_t get_bytes(const uint8_t *table, uint32_t at, uint32_t n)
 	return value;
 }
 
-/* Entries of {u32 pc, u32 deoptimization index, i32 trampoline}, behind a length and the size of what follows. */
+/* Entries of {u32 pc, u32 deoptimization index, i32 trampoline}, behind a length and the size of
+ * what follows. */
 static bool get_fixed(const struct v8_layout *layout, const uint8_t *table, uint32_t n, uint32_t i,
 		      struct v8_safepoint *ret)
 {
@@ -98,8 +100,8 @@ static bool get_fixed(const struct v8_layout *layout, const uint8_t *table, uint
 }
 
 /* 10.2 to 14.6: as small as the configuration says. */
-static bool get_packed(const struct v8_layout *layout, bool is_maglev, const uint8_t *table, uint32_t n,
-		       uint32_t i, struct v8_safepoint *ret)
+static bool get_packed(const struct v8_layout *layout, bool is_maglev, const uint8_t *table,
+		       uint32_t n, uint32_t i, struct v8_safepoint *ret)
 {
 	uint32_t begin = layout->safepoint_shape == 2 ? 4 : 0, head = is_maglev ? 16 : begin + 8;
 	uint32_t config, pc_bytes, index_bytes, entry_bytes, at;
@@ -122,8 +124,8 @@ static bool get_packed(const struct v8_layout *layout, bool is_maglev, const uin
 	return true;
 }
 
-bool v8_safepoint_get(const struct v8_layout *layout, bool is_maglev, const uint8_t *table, uint32_t n,
-		      uint32_t i, struct v8_safepoint *ret)
+bool v8_safepoint_get(const struct v8_layout *layout, bool is_maglev, const uint8_t *table,
+		      uint32_t n, uint32_t i, struct v8_safepoint *ret)
 {
 	return layout->safepoint_shape == 0 ? get_fixed(layout, table, n, i, ret) :
 					      get_packed(layout, is_maglev, table, n, i, ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What optimized code's deoptimization data say of its places (objects/deoptimization-data.h): an entry for each
- * call that may return to other code, and for each check that may fail; of each the functions and bytecodes that
- * are there (translations.h).
+ * What optimized code's deoptimization data say of its places (objects/deoptimization-data.h): an
+ * entry for each call that may return to other code, and for each check that may fail; of each the
+ * functions and bytecodes that are there (translations.h).
  */
 #ifndef V8_DEOPTS_H
 #define V8_DEOPTS_H
@@ -38,9 +38,10 @@ struct v8_safepoint {
 	int32_t entry;	    /* -1: none */
 };
 
-/* The i-th of a safepoint table: codegen/safepoint-table.h, maglev-safepoint-table.h. False: there is none. */
-bool v8_safepoint_get(const struct v8_layout *layout, bool is_maglev, const uint8_t *table, uint32_t n,
-		      uint32_t i, struct v8_safepoint *ret);
+/* The i-th of a safepoint table: codegen/safepoint-table.h, maglev-safepoint-table.h. False: there
+ * is none. */
+bool v8_safepoint_get(const struct v8_layout *layout, bool is_maglev, const uint8_t *table,
+		      uint32_t n, uint32_t i, struct v8_safepoint *ret);
 
 struct v8_deopt_point {
 	uint32_t pc;
@@ -48,8 +49,8 @@ struct v8_deopt_point {
 };
 
 /*
- * Jumps of the code to exits: those that Maglev has for its checks are in the order of their entries. How many
- * there are, at most `max`.
+ * Jumps of the code to exits: those that Maglev has for its checks are in the order of their
+ * entries. How many there are, at most `max`.
  */
 uint32_t v8_deopt_jumps(const uint8_t *code, uint32_t n, const uint32_t *exits, uint32_t n_exits,
 			struct v8_deopt_point *ret, uint32_t max);

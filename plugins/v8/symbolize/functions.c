@@ -32,16 +32,16 @@ struct parts {
 };
 
 /*
- * What a name is followed from. While these words stay as they are, what they refer to is not collected: a cookie that
- * is the same before and after says that only of the function itself.
+ * What a name is followed from. While these words stay as they are, what they refer to is not
+ * collected: a cookie that is the same before and after says that only of the function itself.
  */
 struct links {
 	uint64_t name, scope, script;
 };
 
 /*
- * The scope may be another class's by now: of V8 7.8 to 9.4 nothing in the key tells which. The constructor, which is
- * looked at again, does.
+ * The scope may be another class's by now: of V8 7.8 to 9.4 nothing in the key tells which. The
+ * constructor, which is looked at again, does.
  */
 struct class_item {
 	struct names_item item; /* key: the scope, the script's id and where the class begins */
@@ -175,7 +175,8 @@ static int read_own_name(struct v8_heap *heap, const struct parts *parts, char *
 	return r < 0 || buf[0] ? r : read_inferred(heap, parts, buf, size);
 }
 
-static int read_range(struct v8_heap *heap, const struct parts *parts, int32_t *ret_start, int32_t *ret_end)
+static int read_range(struct v8_heap *heap, const struct parts *parts, int32_t *ret_start,
+		      int32_t *ret_end)
 {
 	const struct v8_layout *layout = heap->layout;
 	int32_t start = -1, end = parts->scope.end;
@@ -199,9 +200,9 @@ static int read_range(struct v8_heap *heap, const struct parts *parts, int32_t *
 /* ---- the class ---- */
 
 /*
- * The functions of one class, its constructor among them, have the same outer scope, one of a class, which
- * has no name itself (7.x on; read in memory of 8.4, 11.3, 14.6). V8 leaves out scopes that have nothing in them:
- * then the class is not known.
+ * The functions of one class, its constructor among them, have the same outer scope, one of a
+ * class, which has no name itself (7.x on; read in memory of 8.4, 11.3, 14.6). V8 leaves out scopes
+ * that have nothing in them: then the class is not known.
  */
 static int is_constructor_of(struct v8_heap *heap, uint64_t object, uint64_t class_scope,
 			     struct parts *ret, bool *ret_is)
@@ -220,8 +221,9 @@ static int is_constructor_of(struct v8_heap *heap, uint64_t object, uint64_t cla
 }
 
 /*
- * Script::infos, by literal ids: near the method. What has gone, or is none, is passed over. With two
- * constructors (a class in the head of another has no scope of its own as a rule) it is not known which.
+ * Script::infos, by literal ids: near the method. What has gone, or is none, is passed over. With
+ * two constructors (a class in the head of another has no scope of its own as a rule) it is not
+ * known which.
  */
 static int find_constructor(struct v8_heap *heap, const struct parts *method, char *buf,
 			    size_t size, uint64_t *ret_object)
@@ -266,7 +268,8 @@ static bool is_member(const struct v8_layout *layout, uint32_t kind)
 				  layout->kinds_fields | layout->kinds_static_fields);
 }
 
-/* Whether a function is one of the same class, and the method within it; its scope is read if its kind may be. */
+/* Whether a function is one of the same class, and the method within it; its scope is read if its
+ * kind may be. */
 static int is_around(struct v8_heap *heap, uint64_t object, const struct parts *method, bool *ret)
 {
 	const struct v8_layout *layout = heap->layout;
@@ -289,8 +292,8 @@ static int is_around(struct v8_heap *heap, uint64_t object, const struct parts *
 }
 
 /*
- * V8 links only scopes that have variables in memory: what a method's own functions have around them may be the
- * class as well. Those have larger literal ids.
+ * V8 links only scopes that have variables in memory: what a method's own functions have around
+ * them may be the class as well. Those have larger literal ids.
  */
 static int is_within_member(struct v8_heap *heap, const struct parts *method, bool *ret)
 {
@@ -316,7 +319,8 @@ static int is_within_member(struct v8_heap *heap, const struct parts *method, bo
 }
 
 /* What has no name yet may have one when V8 has made the constructor. */
-static int put_class(struct v8_context *context, const uint64_t key[2], uint64_t constructor, const char *name)
+static int put_class(struct v8_context *context, const uint64_t key[2], uint64_t constructor,
+		     const char *name)
 {
 	size_t bytes = sizeof(struct class_item) + strlen(name) + 1;
 	struct class_item *item;
@@ -415,13 +419,15 @@ static const char *get_special(const struct v8_layout *layout, uint32_t kind)
 }
 
 /*
- * A function that WebAssembly exports is called by its index, and has its module's script or none (WebAssembly JavaScript
- * Interface, "create a new Exported Function"; 26 has the script). Code that is that JSFunction's, and not of the module, is its wrapper, which is
- * JavaScript to BPF; where the wrapper begins, nothing else tells.
+ * A function that WebAssembly exports is called by its index, and has its module's script or none
+ * (WebAssembly JavaScript Interface, "create a new Exported Function"; 26 has the script). Code
+ * that is that JSFunction's, and not of the module, is its wrapper, which is JavaScript to BPF;
+ * where the wrapper begins, nothing else tells.
  */
 static bool is_exported(const struct parts *parts, const char *own)
 {
-	return (!parts->script || parts->script->is_wasm) && own[0] && own[strspn(own, "0123456789")] == '\0';
+	return (!parts->script || parts->script->is_wasm) && own[0] &&
+	       own[strspn(own, "0123456789")] == '\0';
 }
 
 static int compose(struct v8_context *context, struct parts *parts, char *buf, size_t size)
@@ -533,7 +539,8 @@ static int check_again(struct v8_context *context, uint64_t object, uint64_t coo
 }
 
 static int read_function(struct v8_context *context, uint64_t object, uint64_t cookie,
-			 const struct links *links, struct v8_script *script, struct v8_function **ret)
+			 const struct links *links, struct v8_script *script,
+			 struct v8_function **ret)
 {
 	struct v8_function *function = NULL;
 	struct parts parts;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A SharedFunctionInfo (objects/shared-function-info.h), as its users know it: what V8's own stack traces
- * say (SharedFunctionInfo::DebugName), and the class where its scope tells.
+ * A SharedFunctionInfo (objects/shared-function-info.h), as its users know it: what V8's own stack
+ * traces say (SharedFunctionInfo::DebugName), and the class where its scope tells.
  */
 #ifndef V8_FUNCTIONS_H
 #define V8_FUNCTIONS_H
@@ -38,8 +38,8 @@ static inline uint64_t v8_function_key(const struct v8_context *context, uint64_
 int v8_cookie_read(struct v8_context *context, uint64_t function_info, uint64_t *ret);
 
 /*
- * With a reference. cookie: NULL, or what it has to be. 0; -EBADMSG: there is none, it is another, or it changed
- * meanwhile.
+ * With a reference. cookie: NULL, or what it has to be. 0; -EBADMSG: there is none, it is another,
+ * or it changed meanwhile.
  */
 int v8_function_get(struct v8_context *context, uint64_t function_info, const uint64_t *cookie,
 		    struct v8_function **ret);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects of a heap that is written while it is read, and may be no heap at all. Pages that were read are
- * kept until v8_heap_forget; nothing that is read is believed before its map says what it is:
+ * Objects of a heap that is written while it is read, and may be no heap at all. Pages that were
+ * read are kept until v8_heap_forget; nothing that is read is believed before its map says what it
+ * is:
  *
  *	object ──► map ──► map of maps		objects/map.h
  *		   + map_type: instance type
  *
- * A map word that is even is where the object was moved to (objects/objects-inl.h, MapWord, 6.2 to 14.6).
+ * A map word that is even is where the object was moved to (objects/objects-inl.h, MapWord, 6.2 to
+ * 14.6).
  */
 #ifndef V8_HEAP_H
 #define V8_HEAP_H
@@ -17,8 +19,8 @@
 #define V8_PAGE_BYTES 4096u
 #define V8_HEAP_PAGES 64u /* a power of two */
 /*
- * What naming one frame may read: an honest one needs some hundreds of pages and a script's source; a heap that is
- * made for it would have us read for minutes.
+ * What naming one frame may read: an honest one needs some hundreds of pages and a script's source;
+ * a heap that is made for it would have us read for minutes.
  */
 #define V8_HEAP_MAX_READS 8192u
 #define V8_HEAP_MAX_BYTES (160ull << 20)
@@ -34,14 +36,16 @@ struct v8_heap {
 	uint64_t serial; /* pages of another one are old */
 	struct v8_page *pages;
 	uint64_t reads_left, bytes_left;
-	uint16_t thread; /* whose isolate's objects these are: part of what tells them from another's */
+	uint16_t thread; /* whose isolate's objects these are: part of what tells them from
+			    another's */
 };
 
 int v8_heap_init(struct v8_heap *heap, const struct memory *memory,
 		 const struct v8_layout *layout);
 void v8_heap_fini(struct v8_heap *heap);
 void v8_heap_forget(struct v8_heap *heap);
-/* From here on it may be read as much as for one frame; then all is -EFAULT. Before, without a bound. */
+/* From here on it may be read as much as for one frame; then all is -EFAULT. Before, without a
+ * bound. */
 void v8_heap_limit(struct v8_heap *heap);
 
 /* 0, -EFAULT, -ESRCH. */
@@ -50,8 +54,8 @@ int v8_heap_read(struct v8_heap *heap, uint64_t addr, void *buf, size_t bytes);
 int v8_heap_read_now(struct v8_heap *heap, uint64_t addr, void *buf, size_t bytes);
 
 /*
- * What a word of an object refers to: follows one move, takes away the mark of a weak reference. -EBADMSG:
- * no object.
+ * What a word of an object refers to: follows one move, takes away the mark of a weak reference.
+ * -EBADMSG: no object.
  */
 int v8_object_type(struct v8_heap *heap, uint64_t *object, uint16_t *ret_type);
 /* The same; -EBADMSG when it is of another type. */

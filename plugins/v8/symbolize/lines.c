@@ -32,8 +32,8 @@ static int grow(void **array, uint32_t *max, uint64_t need, size_t bytes)
 }
 
 /*
- * Room for the lines that n units more may end. A line is a unit at least, and its length takes no more bytes
- * than it has units; but for the last, of no unit, and the one that began before.
+ * Room for the lines that n units more may end. A line is a unit at least, and its length takes no
+ * more bytes than it has units; but for the last, of no unit, and the one that began before.
  */
 static int reserve(struct v8_lines *lines, size_t n)
 {
@@ -116,7 +116,8 @@ struct ends {
 };
 
 #ifdef __SSE2__
-/* 64 bytes, or what compares of them said. Nothing here is a loop, which not every compiler unrolls. */
+/* 64 bytes, or what compares of them said. Nothing here is a loop, which not every compiler
+ * unrolls. */
 struct block {
 	__m128i a, b, c, d;
 };
@@ -214,7 +215,8 @@ static ALWAYS_INLINE void find_ends(const uint8_t *at, bool two_bytes, struct en
 
 /* ---- their list ---- */
 
-/* How many a block has a processor cannot foresee: four are written at once, also where there are fewer. */
+/* How many a block has a processor cannot foresee: four are written at once, also where there are
+ * fewer. */
 #define LISTED	(8 * BLOCK)
 #define AT_ONCE 4
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the lines of a script begin. V8 makes such a table (Script::line_ends) only when somebody asks for a
- * line, so this one is made from the source, once and in pieces, as String::CalculateLineEnds does it
- * (objects/string.cc; strings/unicode.h, IsLineTerminatorSequence): a line ends at "\n", at "\r" without
- * "\n" behind it, at U+2028 and U+2029.
+ * Where the lines of a script begin. V8 makes such a table (Script::line_ends) only when somebody
+ * asks for a line, so this one is made from the source, once and in pieces, as
+ * String::CalculateLineEnds does it (objects/string.cc; strings/unicode.h,
+ * IsLineTerminatorSequence): a line ends at "\n", at "\r" without "\n" behind it, at U+2028 and
+ * U+2029.
  *
  *	marks: every 64th line: where it begins, and its place in the lengths
  *	lengths of lines, with their terminators, each 7 bits a byte, lower ones first
@@ -17,7 +18,8 @@
 
 #define V8_LINES_PIECE (64u << 10)
 #define V8_LINES_MARK  64u
-/* Bytes of a table with its marks; adding a piece may exceed it. A larger table is not kept, but made for each place. */
+/* Bytes of a table with its marks; adding a piece may exceed it. A larger table is not kept, but
+ * made for each place. */
 #define V8_LINES_MAX_BYTES ((2u << 20) - 4096)
 
 struct v8_line_mark {
@@ -36,8 +38,8 @@ struct v8_lines {
 };
 
 /*
- * A zeroed one is one line of nothing; add the source piece by piece. 0, -ENOMEM; -E2BIG: it would be larger than a
- * table may be.
+ * A zeroed one is one line of nothing; add the source piece by piece. 0, -ENOMEM; -E2BIG: it would
+ * be larger than a table may be.
  */
 int v8_lines_add(struct v8_lines *lines, const void *units, size_t n, bool two_bytes);
 int v8_lines_end(struct v8_lines *lines); /* behind the last piece */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes a name true is the order: a new frame's function is seen to be the one that BPF saw, then read,
- * then seen to be that still. What is known of an interpreted frame by the same words needs no read any more; who asks
- * for one of compiled code again may mean other code at the same address.
+ * What makes a name true is the order: a new frame's function is seen to be the one that BPF saw,
+ * then read, then seen to be that still. What is known of an interpreted frame by the same words
+ * needs no read any more; who asks for one of compiled code again may mean other code at the same
+ * address.
  */
 #include "plugins/v8/symbolize/names.h"
 
@@ -112,7 +113,8 @@ static void hash_frame(const struct ep_raw_frame *frame, uint64_t key[2])
 	uint32_t flags = frame->flags & ~(uint32_t)EP_FRAME_ENTRY;
 	uint64_t a, b;
 
-	flags &= ~(uint32_t)EP_FRAME_INTERRUPTED; /* of those of the interpreter, which are kept, it says nothing */
+	flags &= ~(uint32_t)EP_FRAME_INTERRUPTED; /* of those of the interpreter, which are kept, it
+						     says nothing */
 	a = flags | (uint64_t)frame->aux << 32;
 	b = ~a;
 
@@ -266,7 +268,8 @@ static bool is_function(const struct ep_raw_frame *frame)
 	return (kind == V8_FRAME_INTERPRETED || kind == V8_FRAME_COMPILED) && frame->n_words >= 3;
 }
 
-/* Where the code or its tables cannot be read: the function alone, which BPF is sure of. 1: it is an adapter. */
+/* Where the code or its tables cannot be read: the function alone, which BPF is sure of. 1: it is
+ * an adapter. */
 static int find_calls(struct v8_names *names, const struct ep_raw_frame *frame,
 		      struct v8_stack *ret)
 {
@@ -292,7 +295,8 @@ static int find_calls(struct v8_names *names, const struct ep_raw_frame *frame,
 			return 0;
 		if (names->layout.version.major < 7 && code.kind == V8_CODE_BUILTIN &&
 		    frame->aux != V8_OFFSET_UNKNOWN) {
-			/* The interpreter, which was not found; v8_shared.h. Later aux is no offset. */
+			/* The interpreter, which was not found; v8_shared.h. Later aux is no
+			 * offset. */
 			r = v8_bytecodes_of(heap, frame->words[0], &array);
 			if (r == 0)
 				r = v8_bytecode_place(heap, array, frame->aux, &off);
@@ -388,7 +392,8 @@ static bool name_code(struct v8_names *names, uint64_t pc, char buf[NAME_BYTES])
 	v8_heap_forget(&names->context.heap);
 	if (v8_code_find(&names->context.heap, pc, &code) == 0 && names->builtin_name &&
 	    layout->code_builtin_bytes == 4 &&
-	    v8_field_int(&names->context.heap, code.object, layout->code_builtin, &id) == 0 && id >= 0)
+	    v8_field_int(&names->context.heap, code.object, layout->code_builtin, &id) == 0 &&
+	    id >= 0)
 		name = names->builtin_name(names->builtin_arg, (uint32_t)id);
 	if (name)
 		snprintf(buf, NAME_BYTES, "Builtins_%s", name);
@@ -472,8 +477,9 @@ static int read_frame(struct v8_names *names, const struct ep_raw_frame *frame,
 }
 
 /*
- * Where memory is gone, of the process or of a worker's heap, a function that was named before still has its name. r:
- * none such. A cookie that is not its own alone may be another function's by now, if there still is one.
+ * Where memory is gone, of the process or of a worker's heap, a function that was named before
+ * still has its name. r: none such. A cookie that is not its own alone may be another function's by
+ * now, if there still is one.
  */
 static int add_known(struct v8_names *names, const struct ep_raw_frame *raw, int r,
 		     const struct sink *sink)

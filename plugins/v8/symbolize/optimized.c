@@ -11,7 +11,8 @@
 #define MAX_TABLE      (4u << 20)
 #define MAX_ELEMENTS   (1u << 16)
 #define MAX_SAFEPOINTS (256u << 10) /* bytes read of such a table */
-#define MAX_POSITIONS  (256u << 10) /* that are mended: twenty times those of the largest functions */
+/* that are mended: twenty times those of the largest functions */
+#define MAX_POSITIONS (256u << 10)
 
 struct optimized {
 	struct v8_heap *heap;
@@ -265,7 +266,8 @@ static int place_translated(const struct optimized *code, const struct v8_transl
 				 &ret->script_off);
 }
 
-/* The stack of a return, as V8's own traces have it (OptimizedFrame::Summarize). -EBADMSG: it cannot be read. */
+/* The stack of a return, as V8's own traces have it (OptimizedFrame::Summarize). -EBADMSG: it
+ * cannot be read. */
 static int translated_stack(struct optimized *code, int32_t entry, struct v8_stack *ret)
 {
 	struct v8_translated frames[V8_MAX_TRANSLATED];
@@ -285,10 +287,11 @@ static int translated_stack(struct optimized *code, int32_t entry, struct v8_sta
 /* ---- where inlined functions were called ---- */
 
 /*
- * Tables of positions are wrong at times. Maglev's stop at the first bytecode that has two positions, as a loop's head
- * has (MaglevGraphBuilder::UpdateSourceAndBytecodePosition, 11.3 to 14.6): from there on all in that function have the
- * same one, the calls of inlined functions, too. TurboFan's of 6.2 to 8.4 have such calls at others' places. Entries of
- * the deoptimization data have the bytecodes of all functions around them.
+ * Tables of positions are wrong at times. Maglev's stop at the first bytecode that has two
+ * positions, as a loop's head has (MaglevGraphBuilder::UpdateSourceAndBytecodePosition, 11.3 to
+ * 14.6): from there on all in that function have the same one, the calls of inlined functions, too.
+ * TurboFan's of 6.2 to 8.4 have such calls at others' places. Entries of the deoptimization data
+ * have the bytecodes of all functions around them.
  */
 enum rank {
 	SAME,	 /* in the same inlined call, by the table of positions */
@@ -323,7 +326,8 @@ struct places {
 	uint32_t deeper, deeper_by, deeper_distance; /* by 0: none */
 };
 
-static void add_candidate(struct level *level, int32_t bytecode_off, enum rank rank, uint32_t distance)
+static void add_candidate(struct level *level, int32_t bytecode_off, enum rank rank,
+			  uint32_t distance)
 {
 	for (uint32_t i = 0; i < level->n; i++) {
 		struct candidate *at = &level->at[i];
@@ -398,7 +402,9 @@ static void take_entry(struct places *places, uint32_t entry, uint32_t pc)
 	struct optimized *code = places->code;
 	struct v8_translated frames[V8_MAX_TRANSLATED];
 	uint32_t n = v8_deopts_frames(&code->deopts, entry, frames), common = 0;
-	uint32_t distance = pc == NO_PC ? NO_PC : pc > places->pc ? pc - places->pc : places->pc - pc;
+	uint32_t distance = pc == NO_PC	      ? NO_PC
+			    : pc > places->pc ? pc - places->pc
+					      : places->pc - pc;
 	bool is_known = n > 0 && count_common(places, pc, &common);
 
 	take_deeper(places, frames, n, entry, distance);
@@ -417,15 +423,17 @@ static void take_safepoints(struct places *places)
 	struct optimized *code = places->code;
 	struct v8_safepoint point;
 
-	for (uint32_t i = 0; i < MAX_POINTS &&
-			     v8_safepoint_get(code->heap->layout, code->object->is_maglev,
-					      code->safepoints, code->n_safepoints, i, &point); i++) {
+	for (uint32_t i = 0;
+	     i < MAX_POINTS && v8_safepoint_get(code->heap->layout, code->object->is_maglev,
+						code->safepoints, code->n_safepoints, i, &point);
+	     i++) {
 		if (point.entry >= 0)
 			take_entry(places, (uint32_t)point.entry, point.pc - 1);
 	}
 }
 
-/* Checks: where they are is known of Maglev's by their jumps; else they are taken for what they say alone. */
+/* Checks: where they are is known of Maglev's by their jumps; else they are taken for what they say
+ * alone. */
 static int take_checks(struct places *places)
 {
 	struct optimized *code = places->code;
@@ -451,7 +459,8 @@ static int take_checks(struct places *places)
 	return r;
 }
 
-/* The table's place where an entry has it, too, which is no other call's for sure; else the nearest one's. */
+/* The table's place where an entry has it, too, which is no other call's for sure; else the nearest
+ * one's. */
 static int choose(struct v8_heap *heap, const struct level *level, struct v8_call *call)
 {
 	const struct candidate *best = NULL;
@@ -509,8 +518,9 @@ static bool is_outside(const struct optimized *code, int32_t place)
 }
 
 /*
- * Where several functions may be called and all are inlined (JSInliningHeuristic, polymorphic), 6.2 forgets which
- * inlined function the call is in: its place is outside of the one that it is said to be in.
+ * Where several functions may be called and all are inlined (JSInliningHeuristic, polymorphic), 6.2
+ * forgets which inlined function the call is in: its place is outside of the one that it is said to
+ * be in.
  */
 static int mend_callers(const struct places *places, struct v8_stack *stack)
 {
@@ -586,9 +596,11 @@ static int table_stack(struct optimized *code, uint32_t off, bool is_return, str
 	uint32_t n = 0;
 	int r;
 
-	v8_positions_find(layout, code->positions, code->n_positions, (int64_t)off - is_return, &near);
+	v8_positions_find(layout, code->positions, code->n_positions, (int64_t)off - is_return,
+			  &near);
 	r = stack_at(code, is_return, &near, ret);
-	if (r < 0 || !near.has_before || !code->deopts.bytes || !may_be_wrong(code->object, layout) ||
+	if (r < 0 || !near.has_before || !code->deopts.bytes ||
+	    !may_be_wrong(code->object, layout) ||
 	    !v8_inlining_chain(layout, &code->inlining, near.before.inlining, chain, &n) || n == 0)
 		return r;
 	return mend_calls(code, off - is_return, chain, n, ret);
@@ -605,7 +617,8 @@ int v8_optimized_stack(struct v8_heap *heap, const struct v8_code_object *object
 	if (r == 0)
 		r = read_deopts(&code);
 	if (r == 0 && is_return) {
-		/* A lazily deoptimized frame returns to what deoptimizes it, behind all that has a position. */
+		/* A lazily deoptimized frame returns to what deoptimizes it, behind all that has a
+		 * position. */
 		off = v8_safepoint_return(heap->layout, object->is_maglev, code.safepoints,
 					  code.n_safepoints, off, &entry);
 		translated = translated_stack(&code, entry, ret);

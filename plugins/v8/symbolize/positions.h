@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of positions (codegen/source-position-table.cc): pairs that count on from (0, 0), each number 7
- * bits a byte, lower ones first:
+ * A table of positions (codegen/source-position-table.cc): pairs that count on from (0, 0), each
+ * number 7 bits a byte, lower ones first:
  *
  *	bytes of code: zig-zag, negative (-n - 1) of an expression; from 14.x on n << 2 | flags
  *	position: zig-zag of the difference of two SourcePositions, 64 bits
  *
- * A SourcePosition (codegen/source-position.h) has the place in the script + 1, and above it which inlined
- * call it is in + 1; bit 0, from 7.x on, says that it is of another kind of file (Torque).
+ * A SourcePosition (codegen/source-position.h) has the place in the script + 1, and above it which
+ * inlined call it is in + 1; bit 0, from 7.x on, says that it is of another kind of file (Torque).
  */
 #ifndef V8_POSITIONS_H
 #define V8_POSITIONS_H
@@ -30,8 +30,10 @@ struct v8_positions {
 	uint64_t raw;
 };
 
-/* A number of up to `bits` bits, 7 in a byte, lower ones first. False: it does not end within n bytes. */
-static inline bool v8_number(const uint8_t *bytes, uint32_t n, uint32_t *at, uint32_t bits, uint64_t *ret)
+/* A number of up to `bits` bits, 7 in a byte, lower ones first. False: it does not end within n
+ * bytes. */
+static inline bool v8_number(const uint8_t *bytes, uint32_t n, uint32_t *at, uint32_t bits,
+			     uint64_t *ret)
 {
 	uint64_t value = 0;
 

@@ -2,11 +2,11 @@
 /*
  * A ScopeInfo (objects/scope-info.h, scope-info.tq): slots of 8 bytes,
  *
- *	flags, counts | names of locals, their properties, receiver, saved class variable | function's
- *	name and index | inferred name | start, end | outer scope
+ *	flags, counts | names of locals, their properties, receiver, saved class variable |
+ *	function's name and index | inferred name | start, end | outer scope
  *
- * each of them only where the flags or the counts say so, and in another order from 13.6 on, where start and
- * end are behind the counts.
+ * each of them only where the flags or the counts say so, and in another order from 13.6 on, where
+ * start and end are behind the counts.
  */
 #ifndef V8_SCOPES_H
 #define V8_SCOPES_H

@@ -74,8 +74,8 @@ static void decode(const char *from, int max, char *to)
 }
 
 /*
- * Modules of ECMAScript have URLs, the others paths: both become paths (url.fileURLToPath). What would not
- * be a character that one could type stays as it is.
+ * Modules of ECMAScript have URLs, the others paths: both become paths (url.fileURLToPath). What
+ * would not be a character that one could type stays as it is.
  */
 void v8_file_name(char *name)
 {
@@ -150,8 +150,8 @@ static int read_script(struct v8_heap *heap, struct names_cache *cache, uint64_t
 	script = calloc(1, bytes);
 	if (!script)
 		return -ENOMEM;
-	script->item = (struct names_item){.kind = V8_ITEM_SCRIPT, .key = {object, key_of(heap, id)},
-					   .bytes = bytes};
+	script->item = (struct names_item){
+		.kind = V8_ITEM_SCRIPT, .key = {object, key_of(heap, id)}, .bytes = bytes};
 	script->object = object;
 	script->id = id;
 	script->line_off = line;

@@ -38,15 +38,15 @@ struct v8_place {
 };
 
 /*
- * The Script of a SharedFunctionInfo, or NULL where it has none (builtins, functions of the embedder's). With
- * a reference. 0, -EBADMSG, or what the memory says.
+ * The Script of a SharedFunctionInfo, or NULL where it has none (builtins, functions of the
+ * embedder's). With a reference. 0, -EBADMSG, or what the memory says.
  */
 int v8_script_get(struct v8_heap *heap, struct names_cache *cache, uint64_t function_info,
 		  struct v8_script **ret);
 
 /*
- * The line of a position, reading the source where it is not known; object: where the Script is now. Leaves
- * zeros where there is no source to be read.
+ * The line of a position, reading the source where it is not known; object: where the Script is
+ * now. Leaves zeros where there is no source to be read.
  */
 int v8_script_place(struct v8_heap *heap, struct names_cache *cache, const struct v8_script *script,
 		    uint32_t position, struct v8_place *ret);

@@ -17,8 +17,9 @@
 #define ONE_BYTE   8u
 
 /*
- * Two fields of all that are not sequential: a cons's first and second, a slice's parent and offset, a
- * thin one's actual, an external one's resource and its data, are at the same two places in all versions.
+ * Two fields of all that are not sequential: a cons's first and second, a slice's parent and
+ * offset, a thin one's actual, an external one's resource and its data, are at the same two places
+ * in all versions.
  */
 #define MAX_HOPS   16	      /* from a string to where its characters are */
 #define MAX_PIECES 1024	      /* of one text */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * V8's strings as UTF-8 (objects/string.h): what is no such text, and control characters, become U+FFFD:
- * what comes out is one line.
+ * V8's strings as UTF-8 (objects/string.h): what is no such text, and control characters, become
+ * U+FFFD: what comes out is one line.
  */
 #ifndef V8_TEXT_H
 #define V8_TEXT_H
@@ -15,12 +15,13 @@ struct v8_flat {
 	bool two_bytes;
 };
 
-/* -EBADMSG: no string; -ENOTSUP: in several places, or kept by the embedder without a cached address. */
+/* -EBADMSG: no string; -ENOTSUP: in several places, or kept by the embedder without a cached
+ * address. */
 int v8_string_flat(struct v8_heap *heap, uint64_t string, struct v8_flat *ret);
 
 /*
- * At most `size` bytes with the NUL, size >= 8; a longer text ends in "…". -EBADMSG: no string; -ENOTSUP: as
- * above, or in too many pieces.
+ * At most `size` bytes with the NUL, size >= 8; a longer text ends in "…". -EBADMSG: no string;
+ * -ENOTSUP: as above, or in too many pieces.
  */
 int v8_string_read(struct v8_heap *heap, uint64_t string, char *buf, size_t size);
 /* The same, and "" where there is no string that can be read: as a rule it is undefined. */

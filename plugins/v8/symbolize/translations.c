@@ -15,8 +15,8 @@ enum encoding {
 };
 
 /*
- * Each opcode's operands: a digit; of a frame a letter, a for none and so on, a capital one where it is no
- * function's in the interpreter. Those that only builds with WebAssembly have are counted.
+ * Each opcode's operands: a digit; of a frame a letter, a for none and so on, a capital one where
+ * it is no function's in the interpreter. Those that only builds with WebAssembly have are counted.
  */
 struct v8_translation_form {
 	uint16_t major, minor;
@@ -178,8 +178,8 @@ static uint32_t begin(struct stream *own, struct stream *basis)
 	return (uint32_t)as_signed(first.values[1]);
 }
 
-uint32_t v8_translation_frames(const struct v8_translation_form *form, const uint8_t *bytes, uint32_t n,
-			       uint32_t at, uint32_t *left,
+uint32_t v8_translation_frames(const struct v8_translation_form *form, const uint8_t *bytes,
+			       uint32_t n, uint32_t at, uint32_t *left,
 			       struct v8_translated ret[V8_MAX_TRANSLATED])
 {
 	struct stream own = {.form = form, .bytes = bytes, .n = n, .at = at,

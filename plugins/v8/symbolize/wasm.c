@@ -17,7 +17,8 @@
 #define AT_A_TIME   512u
 #define ALL_ANEW    64u
 #define HEAD_BYTES  64u /* of a WasmCode that are looked at */
-#define EDGE_BYTES  2048u /* of a module's ends that tell it from another: types and imports, names */
+/* of a module's ends that tell it from another: types and imports, names */
+#define EDGE_BYTES 2048u
 #define SECTION_CUSTOM	 0
 #define SECTION_IMPORT	 2
 #define SECTION_FUNCTION 3
@@ -218,8 +219,8 @@ static int follow_field(struct v8_heap *heap, uint64_t *object, int32_t off)
 }
 
 /*
- * Managed<NativeModule> is a Foreign whose address is that of a ManagedPtrDestructor; the word at 24 of that is
- * a std::shared_ptr's address (objects/managed.h, 7.8 to 14.6).
+ * Managed<NativeModule> is a Foreign whose address is that of a ManagedPtrDestructor; the word at
+ * 24 of that is a std::shared_ptr's address (objects/managed.h, 7.8 to 14.6).
  */
 static int follow_managed(struct v8_heap *heap, uint64_t object, int32_t off, uint64_t *ret)
 {
@@ -317,8 +318,10 @@ struct module {
 	uint32_t n_missed;  /* addresses in none of them */
 };
 
-/* What is larger is not kept, and would be made for each frame: functions behind those have no name. */
-_Static_assert(MAX_CODES * sizeof(struct code) + 1024 <= V8_NAMES_MAX_LARGE, "tables of code are too large");
+/* What is larger is not kept, and would be made for each frame: functions behind those have no
+ * name. */
+_Static_assert(MAX_CODES * sizeof(struct code) + 1024 <= V8_NAMES_MAX_LARGE,
+	       "tables of code are too large");
 
 static void free_module(struct names_item *item)
 {
@@ -346,7 +349,8 @@ static int read_code(struct v8_heap *heap, uint64_t object, uint64_t native, str
 	return of != native || ret->bytes > MAX_CODE ? -EBADMSG : 0;
 }
 
-/* Reads those that are others than the last time: one that is compiled or replaced costs no reading of all. */
+/* Reads those that are others than the last time: one that is compiled or replaced costs no reading
+ * of all. */
 static int read_codes(struct v8_heap *heap, uint64_t native, struct module *module)
 {
 	uint64_t table, some[AT_A_TIME];
@@ -447,7 +451,8 @@ static int get_index(struct v8_heap *heap, struct names_cache *cache, uint64_t n
 		return r;
 	is_found = find_index(heap, module, native, pc, ret);
 	if (!is_found) {
-		/* Now and then all of them: another may be at the same address, for the same function. */
+		/* Now and then all of them: another may be at the same address, for the same
+		 * function. */
 		if (++module->n_missed % ALL_ANEW == 0)
 			memset(module->codes, 0, module->n_own * sizeof(*module->codes));
 		r = read_codes(heap, native, module);
@@ -483,7 +488,8 @@ static int read_name(struct v8_heap *heap, const struct wire *wire, uint32_t ind
 	if (!wire->n_names)
 		return 0;
 	bytes = malloc(wire->n_names);
-	r = bytes ? v8_heap_read_now(heap, wire->at + wire->names_off, bytes, wire->n_names) : -ENOMEM;
+	r = bytes ? v8_heap_read_now(heap, wire->at + wire->names_off, bytes, wire->n_names)
+		  : -ENOMEM;
 	if (r == 0)
 		find_in_names((struct bytes){.at = bytes, .end = bytes + wire->n_names}, index, buf,
 			      size);

@@ -2,7 +2,8 @@
 /*
  * Probe of a file in which everything may be anything: what BPF is told of it keeps to its bounds.
  *
- *	input	48 bytes of .go.buildinfo | for each name below: bytes of its code (2), 0: it is not there; its code
+ *	input	48 bytes of .go.buildinfo | for each name below: bytes of its code (2), 0: it is
+ *		not there; its code
  */
 #include "plugins/golang/golang.h"
 #include "tests/kit/fuzz.h"
@@ -13,8 +14,9 @@
 #define CODE_VA	   0x401000u
 #define CODE_ROOM  0x10000u /* two bytes say no more */
 
-static const char *const names[] = {"runtime.systemstack", "runtime.morestack", "runtime.asmcgocall",
-				    "runtime.cgocallback_gofunc", "runtime.cgocallback"};
+static const char *const names[] = {"runtime.systemstack", "runtime.morestack",
+				    "runtime.asmcgocall", "runtime.cgocallback_gofunc",
+				    "runtime.cgocallback"};
 
 static struct fake_host host;
 static struct fake_symbol found[EP_LEN(names)], info; /* of the input */
@@ -49,7 +51,8 @@ static void check(const struct go_executable *exe)
 	for (uint32_t i = 0; i < exe->n_codes; i++) {
 		uint64_t off = exe->codes[i].start - CODE_VA;
 
-		assert(off / CODE_ROOM < EP_LEN(names) && exe->codes[i].kind <= GO_CODE_CGOCALLBACK);
+		assert(off / CODE_ROOM < EP_LEN(names) &&
+		       exe->codes[i].kind <= GO_CODE_CGOCALLBACK);
 		assert(off % CODE_ROOM + exe->codes[i].bytes <= 1024);
 	}
 }

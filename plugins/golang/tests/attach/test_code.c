@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the runtime's assembly says of itself, where no fixture has it: over code that is written here
- * as Go's linkers make it.
+ * What the runtime's assembly says of itself, where no fixture has it: over code that is written
+ * here as Go's linkers make it.
  */
 #include "core/plugin/unwinder.h"
 #include "plugins/golang/golang.h"
@@ -13,12 +13,12 @@
 
 #define VA 0x401000u
 
-static struct go_function function_of(const char *code, size_t bytes)
+static struct x86_code function_of(const char *code, size_t bytes)
 {
-	struct go_function function = {.va = VA, .bytes = bytes};
+	struct x86_code function = {.va = VA, .n = bytes};
 
-	assert_true(bytes <= sizeof(function.code));
-	memcpy(function.code, code, bytes);
+	assert_true(bytes <= sizeof(function.bytes));
+	memcpy(function.bytes, code, bytes);
 	return function;
 }
 
@@ -36,7 +36,8 @@ static struct go_function function_of(const char *code, size_t bytes)
 #define TO_CURG		"\x48\x8b\x60\x38"			/* mov 0x38(%rax),%rsp */
 #define POP_RET		"\x5d\xc3"
 
-#define SYSTEMSTACK PUSH_RBP LOAD_G G_M M_G0 TO_G0 CALL_RDI LOAD_G G_M M_CURG STORE_G TO_CURG POP_RET
+#define SYSTEMSTACK                                                                                \
+	PUSH_RBP LOAD_G G_M M_G0 TO_G0 CALL_RDI LOAD_G G_M M_CURG STORE_G TO_CURG POP_RET
 #define SWITCHED    (4 + 9 + 4 + 3 + 4)
 #define BACK	    (SWITCHED + 2 + 9 + 4 + 7 + 9 + 4)
 
@@ -52,15 +53,18 @@ EP_TEST(g_is_where_the_linker_put_it)
 		/* mov %fs:-24,%rcx */
 		{"\x64\x48\x8b\x0c\x25\xe8\xff\xff\xff", 9, EP_VARIABLE_POINTER, -24},
 		/* mov $-8,%rcx; mov %fs:(%rcx),%rax */
-		{PUSH_RBP "\x48\xc7\xc1\xf8\xff\xff\xff\x64\x48\x8b\x01", 15, EP_VARIABLE_POINTER, -8},
+		{PUSH_RBP "\x48\xc7\xc1\xf8\xff\xff\xff\x64\x48\x8b\x01", 15, EP_VARIABLE_POINTER,
+		 -8},
 		/* mov 0x2000(%rip),%rcx; mov %fs:(%rcx),%rax */
-		{PUSH_RBP "\x48\x8b\x0d\x00\x20\x00\x00\x64\x48\x8b\x01", 15, EP_VARIABLE_WORD, VA + 11 + 0x2000},
+		{PUSH_RBP "\x48\x8b\x0d\x00\x20\x00\x00\x64\x48\x8b\x01", 15, EP_VARIABLE_WORD,
+		 VA + 11 + 0x2000},
 		/* mov 0x10(%rip),%r8; mov %fs:(%r8),%r9 */
-		{"\x4c\x8b\x05\x10\x00\x00\x00\x64\x4d\x8b\x08", 11, EP_VARIABLE_WORD, VA + 7 + 0x10},
+		{"\x4c\x8b\x05\x10\x00\x00\x00\x64\x4d\x8b\x08", 11, EP_VARIABLE_WORD,
+		 VA + 7 + 0x10},
 	};
 
 	for (size_t i = 0; i < EP_LEN(forms); i++) {
-		struct go_function function = function_of(forms[i].code, forms[i].bytes);
+		struct x86_code function = function_of(forms[i].code, forms[i].bytes);
 		struct ep_variable found;
 
 		assert_int_equal(go_code_g(&function, &found), 0);
@@ -71,7 +75,8 @@ EP_TEST(g_is_where_the_linker_put_it)
 
 EP_TEST(without_g_nothing_is_found)
 {
-	struct go_function none = CODE(PUSH_RBP POP_RET), other = CODE("\x48\x89\xc1\x64\x48\x8b\x01"),
+	struct x86_code none = CODE(PUSH_RBP POP_RET),
+			   other = CODE("\x48\x89\xc1\x64\x48\x8b\x01"),
 			   cut = CODE("\x64\x48\x8b\x04\x25\xf8"), empty = CODE("");
 	struct ep_variable found;
 
@@ -84,12 +89,12 @@ EP_TEST(without_g_nothing_is_found)
 /* rsp from another register than curg's; an offset that is none; cut. */
 EP_TEST(other_code_has_no_offsets)
 {
-	struct go_function other = CODE(LOAD_G G_M M_CURG STORE_G TO_G0 POP_RET),
+	struct x86_code other = CODE(LOAD_G G_M M_CURG STORE_G TO_G0 POP_RET),
 			   odd = CODE(LOAD_G G_M "\x48\x8b\x83\xb9\x00\x00\x00" TO_CURG),
 			   cut = CODE(SYSTEMSTACK);
 	struct go_offsets found;
 
-	cut.bytes = BACK - 1;
+	cut.n = BACK - 1;
 	assert_int_equal(go_code_offsets(&other, &found), -ENODATA);
 	assert_int_equal(go_code_offsets(&odd, &found), -ENODATA);
 	assert_int_equal(go_code_offsets(&cut, &found), -ENODATA);
@@ -99,8 +104,12 @@ EP_TEST(other_code_has_no_offsets)
 
 EP_TEST(depth_is_below_g)
 {
-	struct go_function new = CODE(ALIGN "\x48\x89\x7c\x24\x08\x48\x8b\x7f\x08\x48\x29\xd7\x48\x89\x3c\x24"),
-			   old = CODE(ALIGN "\x48\x89\x7c\x24\x30\x48\x8b\x7f\x08\x48\x29\xd7\x48\x89\x7c\x24\x28"),
+	struct x86_code new =
+		CODE(ALIGN "\x48\x89\x7c\x24\x08\x48\x8b\x7f\x08\x48\x29\xd7\x48\x89\x3c\x24"),
+			   old = CODE(
+				   ALIGN
+				   "\x48\x89\x7c\x24\x30\x48\x8b\x7f\x08"
+				   "\x48\x29\xd7\x48\x89\x7c\x24\x28"),
 			   before = CODE("\x48\x89\x7c\x24\x08\x48\x89\x3c\x24" ALIGN "\xc3");
 	uint32_t off;
 
@@ -120,7 +129,7 @@ static void is_code(const struct go_code *code, uint32_t from, uint32_t to, uint
 
 EP_TEST(systemstack_comes_back)
 {
-	struct go_function function = CODE(SYSTEMSTACK);
+	struct x86_code function = CODE(SYSTEMSTACK);
 	struct go_code codes[2];
 
 	assert_int_equal(go_code_switched(&function, GO_CODE_SYSTEMSTACK, codes, 2), 1);
@@ -132,7 +141,8 @@ EP_TEST(systemstack_comes_back)
 
 EP_TEST(asmcgocall_has_a_part_that_stays)
 {
-	struct go_function function = CODE(PUSH_RBP TO_G0 ROOM OLD_RSP POP_RET ROOM OLD_RSP POP_RET);
+	struct x86_code function =
+		CODE(PUSH_RBP TO_G0 ROOM OLD_RSP POP_RET ROOM OLD_RSP POP_RET);
 	struct go_code codes[3];
 
 	assert_int_equal(go_code_switched(&function, GO_CODE_ASMCGOCALL, codes, 3), 2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The changes of stacks (golang_unwind.bpf.c), compiled for user space: over a thread, a goroutine and
- * their stacks that are made up here. What is as it should be is in the fixtures of each release
- * (tests/replay); here is what none of them has.
+ * The changes of stacks (golang_unwind.bpf.c), compiled for user space: over a thread, a goroutine
+ * and their stacks that are made up here. What is as it should be is in the fixtures of each
+ * release (tests/replay); here is what none of them has.
  */
 #define EP_SHIM_OBJECT "test"
 #include "plugins/golang/golang_unwind.bpf.c"
@@ -64,8 +64,11 @@ static void put_state(void)
 static int begin(void **state)
 {
 	static struct go_scratch scratch;
-	const struct ep_row row = {.start = CODE, .end = CODE + 0x1000, .va = 0,
-				   .executable = EXECUTABLE | SLOT << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER};
+	const struct ep_row row = {.start = CODE,
+				   .end = CODE + 0x1000,
+				   .va = 0,
+				   .executable =
+					   EXECUTABLE | SLOT << EP_ROW_SLOT_SHIFT | EP_ROW_ENTER};
 
 	world_begin(SLOT, GO_MAX_FRAMES_PER_RUN);
 	world.thread_pointer = THREAD;
@@ -167,7 +170,8 @@ EP_TEST_WITH(several_changes_are_one_run, begin, NULL)
 	world_put(SYSTEM + 0x820, STACK_BYTES - 0x600);
 	world_put(SYSTEM + 0x828, CURG);
 	world_put(GOROUTINE + 0x608, ROOT + 1);
-	run_at(SYSTEMSTACK + 9, RET(109) RET(801) RET(409) RET(801) RET(309) RET(a01), EP_SLOT_FINISH);
+	run_at(SYSTEMSTACK + 9, RET(109) RET(801) RET(409) RET(801) RET(309) RET(a01),
+	       EP_SLOT_FINISH);
 	assert_int_equal(WALK->core.switches, 3);
 	assert_int_equal(REC->sample.error, 0);
 }
@@ -178,7 +182,8 @@ EP_TEST_WITH(goroutine_is_read_once, begin, NULL)
 
 	several_changes_are_one_run(state);
 	reads = world.memory.n_reads;
-	/* g, m, curg and it; systemstack's pair, two words of callers, cgocallback's pair, asmcgocall's words and pair */
+	/* g, m, curg and it; systemstack's pair, two words of callers, cgocallback's pair,
+	 * asmcgocall's words and pair */
 	assert_int_equal(reads, 4 + 1 + 2 + 1 + 2);
 }
 
@@ -198,7 +203,8 @@ EP_TEST_WITH(circles_end, begin, NULL)
 {
 	put_goroutine(GOROUTINE + 0x300, MORESTACK + 9, 0);
 	WALK->core.switches = EP_MAX_SWITCHES - 2;
-	run_at(MORESTACK + 9, RET(209) RET(209) RET(209) "error 8\n", SLOT); /* languages are asked for their frames */
+	run_at(MORESTACK + 9, RET(209) RET(209) RET(209) "error 8\n",
+	       SLOT); /* languages are asked for their frames */
 	assert_int_equal(REC->sample.error, EP_ERROR_NO_PROGRESS);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An interpreter of two codelets and a heap of four blocks: names, ranges, and memory that is wrong. */
+/* An interpreter of two codelets and a heap of four blocks: names, ranges, and memory that is
+ * wrong. */
 #include "plugins/hotspot/code/stubs_internal.h"
 #include "plugins/hotspot/hotspot_shared.h"
 #include "tests/kit/memory.h"
@@ -180,8 +181,10 @@ EP_TEST_WITH(what_is_there_is_found, begin, NULL)
 	assert_null(hotspot_stubs_name(stubs, 0));
 	assert_int_equal(data_at(stubs, WORLD_ADDR + CODELETS + 33) >> HOTSPOT_CODE_SHIFT,
 			 HOTSPOT_CODE_INTERPRETER);
-	assert_int_equal(HOTSPOT_RULE_METHOD(data_at(stubs, WORLD_ADDR + CODELETS + 33)), HOTSPOT_METHOD_FRAME);
-	assert_int_equal(HOTSPOT_RULE_METHOD(data_at(stubs, WORLD_ADDR + CODELETS + 160)), HOTSPOT_METHOD_ENTRY);
+	assert_int_equal(HOTSPOT_RULE_METHOD(data_at(stubs, WORLD_ADDR + CODELETS + 33)),
+			 HOTSPOT_METHOD_FRAME);
+	assert_int_equal(HOTSPOT_RULE_METHOD(data_at(stubs, WORLD_ADDR + CODELETS + 160)),
+			 HOTSPOT_METHOD_ENTRY);
 	assert_int_equal(HOTSPOT_RULE_RETURN_IN(data_at(stubs, WORLD_ADDR + CODELETS + 161)), 0);
 	assert_int_equal(data_at(stubs, code + 16 + 4) >> HOTSPOT_CODE_SHIFT, HOTSPOT_CODE_STUB);
 	assert_int_equal(HOTSPOT_RULE_BASE(data_at(stubs, code + 16 + 4)), 6);
@@ -211,11 +214,13 @@ EP_TEST_WITH(names_of_symbols_are_taken, begin, NULL)
 	assert_string_equal(hotspot_stubs_name(stubs, code + 32), "sha256_implCompress");
 }
 
-/* Its code begins in a frame that another stub has made: the rule of its first instruction is by fp. */
+/* Its code begins in a frame that another stub has made: the rule of its first instruction is by
+ * fp. */
 EP_TEST_WITH(exceptions_are_forwarded_in_a_frame, begin, NULL)
 {
-	static const char *const names[] = { "forward_exception Runtime1 stub", "C1 Runtime forward_exception_blob",
-					     "forward_exception_blob (C1 runtime)" };
+	static const char *const names[] = {"forward_exception Runtime1 stub",
+					    "C1 Runtime forward_exception_blob",
+					    "forward_exception_blob (C1 runtime)"};
 	uint64_t code = WORLD_ADDR + BLOCKS + 128;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -247,12 +252,14 @@ EP_TEST_WITH(what_did_not_change_is_taken, begin, NULL)
 	struct hotspot_stubs *earlier = read_marked(), *again = read_stubs(NULL, 0, earlier);
 
 	assert_int_equal(again->n_ranges, earlier->n_ranges);
-	assert_memory_equal(again->ranges, earlier->ranges, again->n_ranges * sizeof(*again->ranges));
+	assert_memory_equal(again->ranges, earlier->ranges,
+			    again->n_ranges * sizeof(*again->ranges));
 	assert_int_equal(again->n_pieces, earlier->n_pieces);
 	for (size_t i = 0; i < again->n_pieces; i++) {
 		assert_int_equal(again->pieces[i].start, earlier->pieces[i].start);
 		assert_int_equal(again->pieces[i].end, earlier->pieces[i].end);
-		assert_string_equal(again->names + again->pieces[i].name, earlier->names + earlier->pieces[i].name);
+		assert_string_equal(again->names + again->pieces[i].name,
+				    earlier->names + earlier->pieces[i].name);
 	}
 	assert_int_equal(again->kept.len, earlier->kept.len);
 }
@@ -274,7 +281,8 @@ EP_TEST_WITH(what_changed_is_followed, begin, NULL)
 	again = read_stubs(NULL, 0, earlier);
 	assert_int_equal(data_at(again, codelet), data_at(whole, codelet));
 	assert_int_equal(data_at(again, codelet + 127), data_at(whole, codelet + 127) ^ MARK);
-	assert_string_equal(hotspot_stubs_name(again, code + 768), "forward_exception Runtime1 stub");
+	assert_string_equal(hotspot_stubs_name(again, code + 768),
+			    "forward_exception Runtime1 stub");
 	assert_int_not_equal(data_at(again, code + 768), data_at(earlier, code + 768));
 	put(AT_SIN, 0, 8); /* a variable that is set later */
 	earlier = read_stubs(NULL, 0, NULL);

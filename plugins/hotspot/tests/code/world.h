@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A VM's memory of some pages, and a layout as 21 has it: what the tables say is in test_stubs.c's hands.
+ * A VM's memory of some pages, and a layout as 21 has it: what the tables say is in test_stubs.c's
+ * hands.
  */
 #ifndef HOTSPOT_TESTS_WORLD_H
 #define HOTSPOT_TESTS_WORLD_H
@@ -22,15 +23,18 @@ static inline int world_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
 	const struct world *world = arg;
 
-	if (addr < WORLD_ADDR || addr - WORLD_ADDR > world->size || bytes > world->size - (addr - WORLD_ADDR))
+	if (addr < WORLD_ADDR || addr - WORLD_ADDR > world->size ||
+	    bytes > world->size - (addr - WORLD_ADDR))
 		return -EFAULT;
 	memcpy(buf, world->bytes + (addr - WORLD_ADDR), bytes);
 	return 0;
 }
 
-static inline void world_field(struct hotspot_layout *layout, enum hotspot_field_id id, uint16_t off, uint8_t bytes)
+static inline void world_field(struct hotspot_layout *layout, enum hotspot_field_id id,
+			       uint16_t off, uint8_t bytes)
 {
-	layout->fields[id] = (struct hotspot_member){ .off = off, .bytes = bytes, .is_signed = bytes == 4, .has = true };
+	layout->fields[id] = (struct hotspot_member){
+		.off = off, .bytes = bytes, .is_signed = bytes == 4, .has = true};
 }
 
 /* Where things are: the statics at the front, one word each. */

@@ -14,9 +14,9 @@
 static void check_state(const struct hotspot_state *state)
 {
 	const struct hotspot_field *fields[] = {
-		&state->name,	      &state->kind,	  &state->code_begin,	  &state->code_end,
-		&state->frame_complete, &state->frame_size, &state->method,	  &state->compile_id,
-		&state->verified_entry, &state->deopt,	  &state->deopt_mh,	  &state->orig_pc,
+		&state->name,		&state->kind,	    &state->code_begin, &state->code_end,
+		&state->frame_complete, &state->frame_size, &state->method,	&state->compile_id,
+		&state->verified_entry, &state->deopt,	    &state->deopt_mh,	&state->orig_pc,
 	};
 
 	for (size_t i = 0; i < EP_LEN(fields); i++) {
@@ -25,7 +25,8 @@ static void check_state(const struct hotspot_state *state)
 		     state->block_header_bytes + fields[i]->off + 8 > HOTSPOT_BLOB_BYTES))
 			abort();
 	}
-	if (state->block_bytes <= state->block_header_bytes || state->block_bytes > HOTSPOT_BLOB_BYTES)
+	if (state->block_bytes <= state->block_header_bytes ||
+	    state->block_bytes > HOTSPOT_BLOB_BYTES)
 		abort();
 	if (state->block_length_shift >= 64 || state->bcp_slot >= 0 || state->method_slot >= 0 ||
 	    state->wrapper_slot >= 0 || state->block_used_off >= state->block_header_bytes)

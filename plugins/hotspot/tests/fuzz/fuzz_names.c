@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole VM of hostile memory: the input is the memory that the made-up VM (tests/unit/made_vm.h) has, with one
- * byte for its family before. Whatever is in it: frames are named by text of one line, or not at all; what is
- * kept stays within its bound; and a second look gives the same.
+ * A whole VM of hostile memory: the input is the memory that the made-up VM (tests/unit/made_vm.h)
+ * has, with one byte for its family before. Whatever is in it: frames are named by text of one
+ * line, or not at all; what is kept stays within its bound; and a second look gives the same.
  */
 #include "core/base/util.h"
 #include "plugins/hotspot/symbolize/names.h"

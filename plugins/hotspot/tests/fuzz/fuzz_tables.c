@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Line tables, source maps, symbols and scopes by themselves: the first byte says which. Whatever the bytes are:
- * lines are found as going through the table pair by pair finds them; chains of scopes end; text is one line.
+ * Line tables, source maps, symbols and scopes by themselves: the first byte says which. Whatever
+ * the bytes are: lines are found as going through the table pair by pair finds them; chains of
+ * scopes end; text is one line.
  */
 #include "core/base/util.h"
 #include "plugins/hotspot/symbolize/lines.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * embed LIBJVM OPTION... -- CLASS [ARG...]: CLASS.main in a process that is not Java, and loads a JVM
- * when it has run for a while. The few functions of the Java Native Interface that it calls are declared
- * here (JNI specification, chapters 4 and 5: places in the tables, and what JNI_CreateJavaVM is given).
+ * embed LIBJVM OPTION... -- CLASS [ARG...]: CLASS.main in a process that is not Java, and loads a
+ * JVM when it has run for a while. The few functions of the Java Native Interface that it calls are
+ * declared here (JNI specification, chapters 4 and 5: places in the tables, and what
+ * JNI_CreateJavaVM is given).
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -69,7 +70,8 @@ static int run_main(table_of env, const char *name, int n, char **words)
 	*(void **)&call = (*env)[JNI_CALL_STATIC_VOID_METHOD];
 	if (!class)
 		return 1;
-	call(env, class, find(env, class, "main", "([Ljava/lang/String;)V"), make_array(env, n, words));
+	call(env, class, find(env, class, "main", "([Ljava/lang/String;)V"),
+	     make_array(env, n, words));
 	return 0;
 }
 

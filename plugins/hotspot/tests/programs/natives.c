@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Native code for Natives.java. Of the Java Native Interface only what is called here is declared: its
- * functions have fixed places in a table (JNI specification, chapter 4, "Interface Function Table").
+ * Native code for Natives.java. Of the Java Native Interface only what is called here is declared:
+ * its functions have fixed places in a table (JNI specification, chapter 4, "Interface Function
+ * Table").
  *
  * Needs no C library, so that what a new one is built against runs in an old root file system. With
  * -DBARE the names are those of the library without unwind rules.

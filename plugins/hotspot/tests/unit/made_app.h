@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runs in the made-up VM: com.example.Main.run, into which its helper `inner` and a lambda's `apply` were
- * inlined, and which is compiled; both may also be interpreted.
+ * What runs in the made-up VM: com.example.Main.run, into which its helper `inner` and a lambda's
+ * `apply` were inlined, and which is compiled; both may also be interpreted.
  *
  *	code at	16	64	  96	    128		200
  *		Main.run Main.run Main.run  Main.run	(a trap's, of the null check at 40)
@@ -19,8 +19,9 @@ struct made_app {
 	uint64_t blob, run, inner, apply;
 };
 
-static const char app_map[] = "SMAP\nMain.kt\nKotlin\n*S Kotlin\n*F\n+ 1 Main.kt\ncom/example/Main\n"
-			      "+ 2 Other.kt\ncom/example/OtherKt\n*L\n1#1,100:1\n7#2,3:101\n*E\n";
+static const char app_map[] =
+	"SMAP\nMain.kt\nKotlin\n*S Kotlin\n*F\n+ 1 Main.kt\ncom/example/Main\n"
+	"+ 2 Other.kt\ncom/example/OtherKt\n*L\n1#1,100:1\n7#2,3:101\n*E\n";
 
 static const struct made_pair app_run_lines[] = {{0, 10}, {5, 11}, {9, 102}, {60, 20}};
 static const struct made_pair app_inner_lines[] = {{0, 300}, {8, 301}};

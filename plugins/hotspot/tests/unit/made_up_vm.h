@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A VM whose file and memory are made here: one buffer, which is the file from virtual address 0 and the
- * process from BIAS on. Its structures are laid out as no release has them.
+ * A VM whose file and memory are made here: one buffer, which is the file from virtual address 0
+ * and the process from BIAS on. Its structures are laid out as no release has them.
  *
  *	0x1000	.rodata: strings
  *	0x4000	the variables that the file exports
@@ -95,8 +95,8 @@ static inline void vm_add_row(struct made_up_vm *vm, uint64_t type, uint64_t fie
 	vm->structs_end += ROW_BYTES;
 }
 
-static inline void vm_add_type(struct made_up_vm *vm, const char *name, uint64_t size, bool is_integer,
-			       bool is_unsigned)
+static inline void vm_add_type(struct made_up_vm *vm, const char *name, uint64_t size,
+			       bool is_integer, bool is_unsigned)
 {
 	uint32_t at = vm->types_end;
 
@@ -120,8 +120,8 @@ static inline void vm_add_field(struct made_up_vm *vm, const char *type, const c
 		if (strcmp((const char *)vm->bytes + (addr - BIAS), string) == 0)
 			name = addr;
 	}
-	vm_add_row(vm, vm_string(vm, type), vm_string(vm, field), name ? name : vm_string(vm, string),
-		   is_static, value);
+	vm_add_row(vm, vm_string(vm, type), vm_string(vm, field),
+		   name ? name : vm_string(vm, string), is_static, value);
 }
 
 static inline void vm_add_constant(struct made_up_vm *vm, const char *name, int32_t value)
@@ -140,7 +140,8 @@ static inline void vm_put_variables(struct made_up_vm *vm)
 
 	_Static_assert(EP_LEN(vm_variables) == EP_LEN(vm->variables), "each has a symbol");
 	for (uint32_t i = 0; i < EP_LEN(values); i++) {
-		vm->variables[i] = (struct fake_symbol){vm_variables[i], {.va = VARIABLES + 8 * i, .bytes = 8}};
+		vm->variables[i] = (struct fake_symbol){vm_variables[i],
+							{.va = VARIABLES + 8 * i, .bytes = 8}};
 		vm_put(vm, VARIABLES + 8 * i, values[i]);
 	}
 }
@@ -214,7 +215,8 @@ static inline void vm_put_fields(struct made_up_vm *vm)
 		{"StubQueue", "_stub_buffer", "address", false, 8},
 		{"StubQueue", "_buffer_limit", "int", false, 20},
 		{"StubRoutines", "_call_stub_return_address", "address", true, STATICS + 16},
-		{"Abstract_VM_Version", "_s_internal_vm_info_string", "const char*", true, STATICS + 24},
+		{"Abstract_VM_Version", "_s_internal_vm_info_string", "const char*", true,
+		 STATICS + 24},
 		{"JVMFlag", "flags", "JVMFlag*", true, STATICS + 32},
 		{"JVMFlag", "numFlags", "size_t", true, STATICS + 40},
 		{"JVMFlag", "_name", "const char*", false, 8},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A VM that is made up: a piece of memory with classes, methods and compiled code in it, in the layouts of
- * four families of releases.
+ * A VM that is made up: a piece of memory with classes, methods and compiled code in it, in the
+ * layouts of four families of releases.
  */
 #ifndef HOTSPOT_TESTS_MADE_VM_H
 #define HOTSPOT_TESTS_MADE_VM_H
@@ -144,7 +144,8 @@ static inline void made_put(struct made_vm *vm, uint64_t addr, enum hotspot_fiel
 			    uint64_t value)
 {
 	if (vm->layout.fields[id].has)
-		made_poke(vm, addr + vm->layout.fields[id].off, &value, vm->layout.fields[id].bytes);
+		made_poke(vm, addr + vm->layout.fields[id].off, &value,
+			  vm->layout.fields[id].bytes);
 }
 
 /* Not counted; what cannot be read is 0. */
@@ -267,8 +268,10 @@ static inline size_t made_lines(const struct made_vm *vm, const struct made_pair
 			out[at++] = (uint8_t)(bcis << 3 | lines);
 		} else {
 			out[at++] = 0xff;
-			at += made_unsigned5(vm, (uint32_t)bcis << 1 ^ (uint32_t)(bcis >> 31), out + at);
-			at += made_unsigned5(vm, (uint32_t)lines << 1 ^ (uint32_t)(lines >> 31), out + at);
+			at += made_unsigned5(vm, (uint32_t)bcis << 1 ^ (uint32_t)(bcis >> 31),
+					     out + at);
+			at += made_unsigned5(vm, (uint32_t)lines << 1 ^ (uint32_t)(lines >> 31),
+					     out + at);
 		}
 		bci = pairs[i].bci;
 		line = pairs[i].line;
@@ -299,7 +302,8 @@ static inline uint64_t made_method(struct made_vm *vm, struct made_class *class,
 	return method;
 }
 
-/* A scope: its caller's number in the array or -1, its method's number in the metadata from 1 on. */
+/* A scope: its caller's number in the array or -1, its method's number in the metadata from 1
+ * on. */
 struct made_scope {
 	int caller, method, bci;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A VM's tables, heaps and state, of a VM that is made up here: before they are, and as nobody would make
- * them. What they are in real ones the fixtures show.
+ * A VM's tables, heaps and state, of a VM that is made up here: before they are, and as nobody
+ * would make them. What they are in real ones the fixtures show.
  */
 #include "core/base/clock.h"
 #include "plugins/hotspot/code/heaps.h"
@@ -25,7 +25,8 @@ static int attach_to(struct made_up_vm *vm)
 	void *executable = NULL, *instance = NULL;
 	int r;
 
-	assert_int_equal(hotspot_probe(fake_host_services(&vm->host), &vm->host.file, &executable), 0);
+	assert_int_equal(hotspot_probe(fake_host_services(&vm->host), &vm->host.file, &executable),
+			 0);
 	r = hotspot_attach(executable, &vm->host.target, &instance);
 	if (r == 0) {
 		assert_int_equal(hotspot_refresh(instance), 0);
@@ -41,7 +42,8 @@ static int read_layout(struct made_up_vm *vm, struct hotspot_layout *layout)
 	struct hotspot_tables *tables;
 	int r;
 
-	assert_int_equal(hotspot_tables_find(fake_host_services(&vm->host), &vm->host.file, &tables), 0);
+	assert_int_equal(
+		hotspot_tables_find(fake_host_services(&vm->host), &vm->host.file, &tables), 0);
 	vm->host.memory.n_reads = 0;
 	r = hotspot_tables_read(tables, &memory, BIAS, layout);
 	hotspot_tables_free(tables);
@@ -59,7 +61,8 @@ VM_TEST(values_are_extended_as_their_types_say)
 
 	assert_int_equal(read_layout(vm, &layout), 0);
 	memset(blob, 0xff, sizeof(blob));
-	assert_int_equal((int64_t)hotspot_get(&layout, HOTSPOT_F_blob_frame_complete, blob, 64), -1);
+	assert_int_equal((int64_t)hotspot_get(&layout, HOTSPOT_F_blob_frame_complete, blob, 64),
+			 -1);
 	assert_int_equal(hotspot_get(&layout, HOTSPOT_F_blob_header_size, blob, 64), 0xffff);
 	assert_int_equal(hotspot_get(&layout, HOTSPOT_F_blob_header_size, blob, 49), 0);
 	assert_int_equal(hotspot_get(&layout, HOTSPOT_F_blob_code_begin, blob, 64), 0);
@@ -70,8 +73,9 @@ VM_TEST(names_may_be_the_ends_of_others)
 {
 	struct hotspot_layout layout;
 
-	vm_add_row(vm, vm_string(vm, "xyCompiledMethod") + 2, vm_string(vm, "my_deopt_handler_begin") + 2,
-		   vm_string(vm, "address"), false, 128);
+	vm_add_row(vm, vm_string(vm, "xyCompiledMethod") + 2,
+		   vm_string(vm, "my_deopt_handler_begin") + 2, vm_string(vm, "address"), false,
+		   128);
 	assert_int_equal(read_layout(vm, &layout), 0);
 	assert_true(hotspot_has(&layout, HOTSPOT_F_deopt));
 	assert_int_equal(hotspot_off(&layout, HOTSPOT_F_deopt), 128);
@@ -160,13 +164,15 @@ EP_TEST(nothing_is_refused_before_it_is_made)
 
 /* --- attach ----------------------------------------------------------------------------------- */
 
-/* What was told of a process after it was attached, after its interpreter has grown, and once more. */
+/* What was told of a process after it was attached, after its interpreter has grown, and once
+ * more. */
 static void refresh_in_growth(struct made_up_vm *vm, uint32_t n_told[3])
 {
 	void *executable = NULL, *instance = NULL;
 
 	vm_add_field(vm, "StubQueue", "_queue_end", "int", false, 28);
-	assert_int_equal(hotspot_probe(fake_host_services(&vm->host), &vm->host.file, &executable), 0);
+	assert_int_equal(hotspot_probe(fake_host_services(&vm->host), &vm->host.file, &executable),
+			 0);
 	assert_int_equal(hotspot_attach(executable, &vm->host.target, &instance), 0);
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(hotspot_refresh(instance), 0);
@@ -212,7 +218,8 @@ static unsigned int advise(struct made_up_vm *vm)
 	void *executable = NULL, *instance = NULL;
 	unsigned int n = 0;
 
-	assert_int_equal(hotspot_probe(fake_host_services(&vm->host), &vm->host.file, &executable), 0);
+	assert_int_equal(hotspot_probe(fake_host_services(&vm->host), &vm->host.file, &executable),
+			 0);
 	assert_int_equal(hotspot_attach(executable, &vm->host.target, &instance), 0);
 	assert_int_equal(hotspot_advise(instance, count_advice, &n), 0);
 	hotspot_detach(instance);
@@ -280,7 +287,8 @@ EP_TEST(rows_may_be_missing)
 		r = attach_to(vm);
 		/* As a rule one warning; the interpreter's own rows may just not be relocated; some
 		 * members are not in all releases. */
-		assert_true((r == -ENOTSUP && vm->host.n_warnings == 1) || r == EP_NOT_YET || r == 0);
+		assert_true((r == -ENOTSUP && vm->host.n_warnings == 1) || r == EP_NOT_YET ||
+			    r == 0);
 		assert_int_equal(r == 0, vm->host.n_states > 0);
 	}
 	assert_true(n > 40);
@@ -305,9 +313,12 @@ EP_TEST(pieces_are_cut_out_of_heaps)
 		{.start = 0x3000, .end = 0x4000, .segmap = 0xa000, .log2_segment = 7},
 	};
 	static const struct ep_range pieces[] = {
-		{.start = 0x800, .end = 0x900, .data = 1},   {.start = 0x1000, .end = 0x1100, .data = 2},
-		{.start = 0x1100, .end = 0x1200, .data = 3}, {.start = 0x1800, .end = 0x2000, .data = 4},
-		{.start = 0x3800, .end = 0x3900, .data = 5}, {.start = 0x5000, .end = 0x5100, .data = 6},
+		{.start = 0x800, .end = 0x900, .data = 1},
+		{.start = 0x1000, .end = 0x1100, .data = 2},
+		{.start = 0x1100, .end = 0x1200, .data = 3},
+		{.start = 0x1800, .end = 0x2000, .data = 4},
+		{.start = 0x3800, .end = 0x3900, .data = 5},
+		{.start = 0x5000, .end = 0x5100, .data = 6},
 	};
 	static const uint64_t expected[][2] = {
 		{0x800, 0x900},	  {0x1000, 0x1100}, {0x1100, 0x1200}, {0x1200, 0x1800},

@@ -368,8 +368,8 @@ EP_TEST(gives_up_interpreted_that_changed)
 }
 
 /*
- * What is later at a Method's address is another one: of a class of the same shape with another name, or of a
- * version of the class that was redefined. A frame of the first is gone then.
+ * What is later at a Method's address is another one: of a class of the same shape with another
+ * name, or of a version of the class that was redefined. A frame of the first is gone then.
  */
 FAMILY_TEST(tells_methods_at_one_address_apart)
 {
@@ -394,7 +394,8 @@ FAMILY_TEST(tells_methods_at_one_address_apart)
 	}
 }
 
-/* BPF finds 0 where a page of an archive was never touched; where all is there, another value is another method. */
+/* BPF finds 0 where a page of an archive was never touched; where all is there, another value is
+ * another method. */
 FAMILY_TEST(names_methods_of_untouched_pages)
 {
 	struct fixture *fx = make(family, 6);
@@ -483,12 +484,15 @@ NAMES_TEST(names_the_rest, MADE_8, 6)
 	};
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
-		const struct ep_raw_frame frame = {.n_words = 1, .words = {0x1000}, .aux = rows[i].aux,
+		const struct ep_raw_frame frame = {.n_words = 1,
+						   .words = {0x1000},
+						   .aux = rows[i].aux,
 						   .flags = rows[i].kind << HOTSPOT_FRAME_SHIFT};
 		const void *stubs = rows[i].has_stubs ? fx : NULL;
 
 		fx->got.n = 0;
-		assert_int_equal(hotspot_names_of(fx->names, stubs, &frame, add, (struct ep_names *)&fx->got),
+		assert_int_equal(hotspot_names_of(fx->names, stubs, &frame, add,
+						  (struct ep_names *)&fx->got),
 				 rows[i].name ? 0 : -EBADMSG);
 		if (rows[i].name)
 			assert_string_equal(fx->got.names[0].function, rows[i].name);

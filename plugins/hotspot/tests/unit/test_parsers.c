@@ -10,8 +10,8 @@
 
 EP_TEST(decodes_integers)
 {
-	static const uint32_t values[] = {0, 1, 190, 191, 192, 255, 12000, 70000, 1u << 20, 1u << 27,
-					  UINT32_MAX};
+	static const uint32_t values[] = {0,	 1,	190,	  191,	    192,       255,
+					  12000, 70000, 1u << 20, 1u << 27, UINT32_MAX};
 	struct made_vm vm = {0};
 
 	for (vm.excluded = 0; vm.excluded < 2; vm.excluded++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* The walk of Perl's contexts (walk_world.h): the interpreter, what cannot be read, and how much is. */
+/* The walk of Perl's contexts (walk_world.h): the interpreter, what cannot be read, and how much
+ * is. */
 #include "walk_world.h"
 
-/* --- the interpreter ----------------------------------------------------------------------------------- */
+/* --- the interpreter -------------------------------------------------------------------------- */
 
 EP_TEST_WITH(other_threads_wait_until_theirs_is_known, begin, NULL)
 {
@@ -115,7 +116,7 @@ EP_TEST_WITH(thousand_frames_are_whole, begin, NULL)
 	assert_true(subs > 100); /* what the text has room for */
 }
 
-/* --- what it reads ------------------------------------------------------------------------------------ */
+/* --- what it reads ---------------------------------------------------------------------------- */
 
 /* What is read for `n` calls of closures or subs, of so many that each has a CV of its own. */
 static uint32_t count_reads(uint32_t n, uint32_t n_cvs, uint32_t flags)
@@ -239,7 +240,8 @@ EP_TEST_WITH(contexts_are_read_alone_where_a_page_is_missing, begin, NULL)
 	world.memory.hole_bytes = PAGE;
 	world_run(perl_unwind);
 	assert_int_equal(REC->sample.error, 100 + PL_ERROR_CONTEXT);
-	/* 60 subs and the program; the context at 39 * 104 is in both pages. The last frame is lost: it may be C's. */
+	/* 60 subs and the program; the context at 39 * 104 is in both pages. The last frame is
+	 * lost: it may be C's. */
 	assert_int_equal(REC->sample.n_frames, 60 - 39);
 }
 

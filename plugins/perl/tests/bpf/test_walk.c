@@ -2,7 +2,7 @@
 /* The walk of Perl's contexts (walk_world.h): which of them are frames, and where each is. */
 #include "walk_world.h"
 
-/* --- subs -------------------------------------------------------------------------------------------- */
+/* --- subs ------------------------------------------------------------------------------------- */
 
 /* A destructor, a signal's handler, BEGIN. */
 EP_TEST_WITH(call_sv_that_catches_has_an_eval_around_it, begin_in_sub, NULL)
@@ -75,7 +75,7 @@ EP_TEST_WITH(format_is_a_frame, begin, NULL)
 	assert_string_equal(walk_at(2), "format leaf 3: statement 2\n" MAIN);
 }
 
-/* --- loading --------------------------------------------------------------------------------------- */
+/* --- loading ---------------------------------------------------------------------------------- */
 
 EP_TEST_WITH(begin_blocks_have_their_line, begin, NULL)
 {
@@ -131,7 +131,8 @@ EP_TEST_WITH(file_that_is_compiled_has_no_loop, begin, NULL)
 	assert_string_equal(walk_stack(), "file leaf: line 20\n" MAIN);
 }
 
-/* An eval that was docatch's has died: the sub goes on in its run loop, which the text is compiled in. */
+/* An eval that was docatch's has died: the sub goes on in its run loop, which the text is compiled
+ * in. */
 EP_TEST_WITH(text_that_is_compiled_behind_docatch_is_in_its_loop, begin, NULL)
 {
 	put_cop(3, "(eval 12)");
@@ -151,7 +152,7 @@ EP_TEST_WITH(file_that_is_left_is_no_frame, begin, NULL)
 	assert_string_equal(walk_stack(), "main entry: statement 1\n");
 }
 
-/* --- who called a run loop --------------------------------------------------------------------------- */
+/* --- who called a run loop -------------------------------------------------------------------- */
 
 /* eval {} within what catches nothing has a run loop of its own (pp_ctl.c: docatch). */
 EP_TEST_WITH(eval_with_a_jump_buffer_of_its_own_is_docatchs, begin, NULL)

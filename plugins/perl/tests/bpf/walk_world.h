@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The walk of Perl's contexts (perl_unwind.bpf.c), compiled for user space, over an interpreter that is
- * made up here: of 5.36, with threads.
+ * The walk of Perl's contexts (perl_unwind.bpf.c), compiled for user space, over an interpreter
+ * that is made up here: of 5.36, with threads.
  *
  * A stack is compared as text, a frame a line, "entry" where C called it:
  *
@@ -232,7 +232,7 @@ static int begin_in_sub(void **state)
 	return 0;
 }
 
-/* --- what was pushed ------------------------------------------------------------------------------- */
+/* --- what was pushed -------------------------------------------------------------------------- */
 
 static void say_what(uint64_t what, uint32_t kind, uint32_t flags)
 {

@@ -2,7 +2,8 @@
 /*
  * Names of XS functions over a boot function in which everything may be anything.
  *
- *	input	bytes of the boot function (2 bytes) | a file's bytes, from FILE_VA on, which begin with it
+ *	input	bytes of the boot function (2 bytes) | a file's bytes, from FILE_VA on, which
+ *		begin with it
  *
  * A function begins at each multiple of 16.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Perl plugin over a file and a process in which everything may be anything: probe, attach, names
- * of frames.
+ * The Perl plugin over a file and a process in which everything may be anything: probe, attach,
+ * names of frames.
  */
 #include "plugins/perl/perl.h"
 #include "plugins/perl/tests/frames.h"

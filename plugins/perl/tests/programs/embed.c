@@ -3,8 +3,10 @@
  * Perl inside of a C program:
  *
  *	embed threads burner.pl ARG...		two interpreters, each in a thread of its own
- *	embed turns burner.pl ARG...		two interpreters, one after the other in the main thread
- *	embed handler burner.pl ARG...		one; when its program has run, a sub of it is called by C
+ *	embed turns burner.pl ARG...		two interpreters, one after the other in the main
+ *						thread
+ *	embed handler burner.pl ARG...		one; when its program has run, a sub of it is called
+ *						by C
  */
 #include <EXTERN.h>
 #include <perl.h>

@@ -83,8 +83,7 @@ static inline uint64_t put_text(struct made *made, const char *text)
 	return addr;
 }
 
-/* --- Perl's structures
- * ----------------------------------------------------------------------------- */
+/* --- Perl's structures ------------------------------------------------------------------------ */
 
 static inline uint64_t make_sv(struct made *made, uint32_t flags, uint64_t body, uint64_t u)
 {
@@ -199,8 +198,8 @@ static inline struct made *made_program(uint32_t minor, bool threads)
 }
 
 /*
- * A block in the program's statement, whose first statement was taken out of the order of execution.
- * Returns the call in it; the op after that is 48 bytes further on.
+ * A block in the program's statement, whose first statement was taken out of the order of
+ * execution. Returns the call in it; the op after that is 48 bytes further on.
  *
  *	cop ─sibling─► null ─kids─► (ex-statement, line 18) ─► call ─next─► after
  */

@@ -4,6 +4,7 @@
  * does not hold, what is not there yet, ops with other numbers.
  */
 #include "plugins/perl/tests/unit/made_perl.h"
+#include "plugins/shared/attach/attach.h"
 
 #define CURINTERP_VA 0x100u
 #define KEY_VA	     0x108u
@@ -11,8 +12,7 @@
 #define RUNOPS_VA    0x4000u
 #define N_OPS	     420u
 
-/* --- a file
- * ---------------------------------------------------------------------------------------- */
+/* --- a file ----------------------------------------------------------------------------------- */
 
 static const struct fake_symbol symbols[] = {
 	{"PL_revision", {.va = 1, .bytes = 1}},
@@ -98,8 +98,7 @@ EP_TEST(releases_differ)
 	}
 }
 
-/* --- a process
- * --------------------------------------------------------------------------------------- */
+/* --- a process -------------------------------------------------------------------------------- */
 
 static const char *op_name(const struct pl_ops *ops, uint32_t number)
 {
@@ -231,15 +230,15 @@ EP_TEST(processes_are_armed_before_they_run)
 	assert_int_equal(made->host.n_ranges, 2);
 	made->host.n_ranges = 0;
 	put_word(made, BIAS + CURINTERP_VA, interp);
-	assert_int_equal(pl_refresh(instance), EP_NOT_YET);
+	assert_int_equal(attach_refresh(instance), EP_NOT_YET);
 	assert_int_equal(made->state.unproven, 1);
 	put_word(made, stack, make_stackinfo(made, 0, 0));
-	assert_int_equal(pl_refresh(instance), 0);
+	assert_int_equal(attach_refresh(instance), 0);
 	assert_int_equal(made->state.unproven, 0);
 	assert_int_equal(made->state.interp.steps, 1);
 	assert_int_equal(made->host.n_ranges, 0);
 	made->host.n_states = 0;
-	assert_int_equal(pl_refresh(instance), 0);
+	assert_int_equal(attach_refresh(instance), 0);
 	assert_int_equal(made->host.n_states, 0);
 	assert_int_equal(made->host.n_warnings, 0);
 	pl_detach(instance);
@@ -256,7 +255,7 @@ EP_TEST(processes_that_have_gone_stay_attached)
 	assert_int_equal(pl_attach(&made->exe, &made->host.target, &instance), 0);
 	made->host.memory.fail_at = made->host.memory.n_reads + 1;
 	made->host.memory.fail_with = -ESRCH;
-	assert_int_equal(pl_refresh(instance), 0);
+	assert_int_equal(attach_refresh(instance), 0);
 	pl_detach(instance);
 	made->host.memory.fail_at = made->host.memory.n_reads + 1;
 	assert_int_equal(attach(made), -ESRCH);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the keeper sends of frames is what they are named by when nothing else of the process is left.
- * The program is compiled for user space, and looks at the interpreter that is made up.
+ * What the keeper sends of frames is what they are named by when nothing else of the process is
+ * left. The program is compiled for user space, and looks at the interpreter that is made up.
  */
 #define EP_SHIM_OBJECT "perl_keep"
 #include "plugins/perl/perl_keep.bpf.c"
@@ -29,33 +29,40 @@ static void begin(uint32_t minor, bool threads)
 	world.state.aux_in_body = made->layout.aux_in_body;
 }
 
-/* Runs it on what was pushed, and adds what it has sent to what is kept. True: it has sent something. */
+/* Runs it on what was pushed, and adds what it has sent to what is kept. True: it has sent
+ * something. */
 static bool keep(void)
 {
 	world.memory = made->host.memory;
 	return kept_run(perl_keep) > 0;
 }
 
-/* By a symbolizer that has not seen anything, as the host asks it. False: all that was said stands in. */
+/* By a symbolizer that has not seen anything, as the host asks it. False: all that was said stands
+ * in. */
 static bool name(const struct ep_raw_frame *frame)
 {
-	struct pl_namer namer = {.host = made->exe.host, .target = &made->host.target, .layout = &made->layout};
+	struct pl_namer namer = {
+		.host = made->exe.host,
+		.target = &made->host.target,
+		.memory = {.read = kept_read},
+		.layout = &made->layout,
+	};
 	bool placed;
 	int r;
 
-	assert_int_equal(pl_names_cache_new(&namer.cache), 0);
-	assert_int_equal(pl_files_new(&namer.files), 0);
+	assert_int_equal(pl_namer_init(&namer), 0);
 	ep_kept_memory_see_all(&kept);
 	do {
 		made->host.name_flags = 0;
 		r = pl_names_add(&namer, frame, &made->host.names, &placed);
-	} while ((r != 0 || made->host.name_flags & EP_NAME_STANDS_IN) && ep_kept_memory_look_back(&kept));
-	names_cache_free(namer.cache);
-	pl_files_free(namer.files);
+	} while ((r != 0 || made->host.name_flags & EP_NAME_STANDS_IN) &&
+		 ep_kept_memory_look_back(&kept));
+	pl_namer_fini(&namer);
 	return r == 0 && !(made->host.name_flags & EP_NAME_STANDS_IN);
 }
 
-static void check_named(const struct ep_raw_frame *frame, const char *function, const char *file_name, uint32_t line)
+static void check_named(const struct ep_raw_frame *frame, const char *function,
+			const char *file_name, uint32_t line)
 {
 	assert_true(name(frame));
 	assert_string_equal(made->host.function, function);
@@ -67,12 +74,15 @@ static void check_named(const struct ep_raw_frame *frame, const char *function, 
 /* Of a sub of the program that was compiled as number `seq`. */
 static struct ep_raw_frame work(uint32_t seq)
 {
-	return make_sub(made, &(struct made_cv){
-				      .stash = made->stash, .gv = made->gv, .start = made->start, .seq = seq});
+	return make_sub(made, &(struct made_cv){.stash = made->stash,
+						.gv = made->gv,
+						.start = made->start,
+						.seq = seq});
 }
 
 /* It is sent, and has a name by that alone. */
-static void keep_named(const struct ep_raw_frame *frame, const char *function, const char *file_name, uint32_t line)
+static void keep_named(const struct ep_raw_frame *frame, const char *function,
+		       const char *file_name, uint32_t line)
 {
 	assert_false(name(frame));
 	kept_push(frame);
@@ -92,14 +102,16 @@ EP_TEST(what_is_kept_names_frames_of_each_release)
 			begin(made_releases[i].minor, threads);
 			one = made_case(made, k);
 			kept_push_native();
-			keep_named(&one.frame, one.name, threads ? "/lib/Work.pm" : "", threads ? 17 : 0);
+			keep_named(&one.frame, one.name, threads ? "/lib/Work.pm" : "",
+				   threads ? 17 : 0);
 			assert_int_equal(made->host.start_line, threads ? one.start_line : 0);
 		}
 	}
 }
 
 /*
- * Of a tree that is not kept as far as it must be the line is not known, or the one that the frame says.
+ * Of a tree that is not kept as far as it must be the line is not known, or the one that the frame
+ * says.
  */
 EP_TEST(what_is_kept_tells_the_line_within_a_statement)
 {
@@ -133,8 +145,9 @@ EP_TEST(what_is_kept_names_a_closure_that_has_no_name)
 
 EP_TEST(what_is_kept_names_files_that_are_loaded)
 {
-	static const char longest[] = "/a/name/that/is/longer/than/what/a/frame/has/the/hash/of/and/than/"
-				      "what/is/read/of/a/text/at/once/by/those/who/name/frames/Long/Way.pm";
+	static const char longest[] =
+		"/a/name/that/is/longer/than/what/a/frame/has/the/hash/of/and/than/"
+		"what/is/read/of/a/text/at/once/by/those/who/name/frames/Long/Way.pm";
 	const char *paths[] = {"/lib/Work.pm", "-e", longest};
 
 	for (size_t i = 0; i < EP_LEN(paths); i++) {
@@ -186,8 +199,8 @@ EP_TEST(what_was_kept_of_other_code_names_nothing)
 }
 
 /*
- * The first sub is freed, and its glob's place is another's: both were sent, and each has the name that it
- * had then.
+ * The first sub is freed, and its glob's place is another's: both were sent, and each has the name
+ * that it had then.
  */
 EP_TEST(what_was_sent_before_is_not_mixed_with_what_came_later)
 {
@@ -274,7 +287,8 @@ EP_TEST(long_names_are_kept_whole_or_not_at_all)
 	static const struct {
 		size_t n;
 		bool is_named;
-	} rows[] = {{53, true}, {54, true}, {55, true}, {200, true}, {310, true}, {311, false}, {1100, false}};
+	} rows[] = {{53, true},	 {54, true},   {55, true},   {200, true},
+		    {310, true}, {311, false}, {1100, false}};
 	char text[1200];
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
@@ -347,7 +361,8 @@ EP_TEST(any_frame_is_taken)
 			frame.words[k] = random;
 		}
 		frame.flags = (uint32_t)random & 0xfc;
-		frame.words[0] = (frame.words[0] & ~PL_ADDRESS_MASK) | (i & 1 ? made->gv : made->cop) >> 3;
+		frame.words[0] =
+			(frame.words[0] & ~PL_ADDRESS_MASK) | (i & 1 ? made->gv : made->cop) >> 3;
 		frame.words[1] = i & 2 ? frame.words[1] : i & 4 ? made->file : made->cop >> 3;
 		kept_forget_frames();
 		kept_push(&frame);

@@ -17,8 +17,7 @@ static void teardown(void *made)
 {
 	struct fixture *f = made;
 
-	names_cache_free(f->namer.cache);
-	pl_files_free(f->namer.files);
+	pl_namer_fini(&f->namer);
 }
 
 static void setup_for(uint32_t minor, bool threads)
@@ -29,10 +28,10 @@ static void setup_for(uint32_t minor, bool threads)
 	fx.namer = (struct pl_namer){
 		.host = fx.made->exe.host,
 		.target = &fx.made->host.target,
+		.memory = {fake_memory_read, &fx.made->host.memory},
 		.layout = &fx.made->layout,
 	};
-	assert_int_equal(pl_names_cache_new(&fx.namer.cache), 0);
-	assert_int_equal(pl_files_new(&fx.namer.files), 0);
+	assert_int_equal(pl_namer_init(&fx.namer), 0);
 }
 
 /* Of the release that most have. */
@@ -401,7 +400,7 @@ NAMES_TEST(trees_without_an_end_are_left)
 	uint64_t a, b, cop;
 
 	reader = (struct pl_reader){
-		.host = fx.namer.host, .target = fx.namer.target, .layout = fx.namer.layout};
+		.memory = &fx.namer.memory, .layout = fx.namer.layout};
 	a = make(fx.made, 48);
 	b = make(fx.made, 48);
 	put_op(fx.made, fx.made->cop, fx.made->layout.ops.nextstate, a, true, 0);

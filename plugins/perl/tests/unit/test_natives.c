@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of XS functions, by what a made-up boot function calls newXS() with; live_perl_natives has real ones. */
+/* Names of XS functions, by what a made-up boot function calls newXS() with; live_perl_natives has
+ * real ones. */
 #include "plugins/perl/natives.h"
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
@@ -62,7 +63,7 @@ static void check(struct made *made, const char *said)
 	assert_string_equal(made->said, said);
 }
 
-/* --- instructions --------------------------------------------------------------------------------- */
+/* --- instructions ----------------------------------------------------------------------------- */
 
 static void emit(struct made *made, const void *code, size_t bytes)
 {
@@ -100,7 +101,7 @@ static void name_function(struct made *made, const char *name, uint32_t function
 	call(made);
 }
 
-/* --- tests ---------------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 EP_TEST(without_threads_there_is_no_interpreter)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The code of functions that probe reads: any bytes, which are read within their bounds and no further. */
+/* The code of functions that probe reads: any bytes, which are read within their bounds and no
+ * further. */
 #include "plugins/php/code.h"
 #include "plugins/php/fiber.h"
 #include "tests/kit/fuzz.h"

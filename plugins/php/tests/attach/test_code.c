@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What exported functions say of the runtime, where no fixture has it: over code as gcc made it in Debian. */
+/* What exported functions say of the runtime, where no fixture has it: over code as gcc made it in
+ * Debian. */
 #include "plugins/php/code.h"
 
 #include "tests/kit/test.h"
@@ -34,16 +35,23 @@ EP_TEST(members_of_functions_are_read_last)
 {
 	uint32_t off, opcodes;
 
-	assert_int_equal(php_code_filename(CODE(GLOBALS OVERRIDE RET CURRENT FUNC PREV RET FILENAME RET RET), &off), 0);
+	assert_int_equal(
+		php_code_filename(CODE(GLOBALS OVERRIDE RET CURRENT FUNC PREV RET FILENAME RET RET),
+				  &off),
+		0);
 	assert_int_equal(off, 0xa8);
-	assert_int_equal(php_code_filename(CODE(GLOBALS OVERRIDE CURRENT FUNC PREV RET), &off), -ENOTSUP);
-	assert_int_equal(php_code_lineno(CODE(GLOBALS CURRENT FUNC PREV PENDING BEFORE LINENO RET OPCODES LINENO RET), &off,
-					 &opcodes),
+	assert_int_equal(php_code_filename(CODE(GLOBALS OVERRIDE CURRENT FUNC PREV RET), &off),
+			 -ENOTSUP);
+	assert_int_equal(php_code_lineno(CODE(GLOBALS CURRENT FUNC PREV PENDING BEFORE LINENO RET
+						      OPCODES LINENO RET),
+					 &off, &opcodes),
 			 0);
 	assert_int_equal(off, 0x3b8);
 	assert_int_equal(opcodes, 0x68);
 	/* To 8.1 a frame without an opline is nothing to it. */
-	assert_int_equal(php_code_lineno(CODE(GLOBALS CURRENT FUNC PREV PENDING BEFORE LINENO RET), &off, &opcodes), 0);
+	assert_int_equal(php_code_lineno(CODE(GLOBALS CURRENT FUNC PREV PENDING BEFORE LINENO RET),
+					 &off, &opcodes),
+			 0);
 	assert_int_equal(opcodes, 0);
 	assert_int_equal(php_code_lineno(CODE(FUNC PREV RET), &off, &opcodes), -ENOTSUP);
 }
@@ -59,12 +67,16 @@ EP_TEST(generators_are_linked_by_their_parents)
 {
 	uint32_t data, parent;
 
-	assert_int_equal(php_code_generator(CODE(LOAD_PARENT HAS_PARENT DATA LINK DATA RET), &data, &parent), 0);
+	assert_int_equal(
+		php_code_generator(CODE(LOAD_PARENT HAS_PARENT DATA LINK DATA RET), &data, &parent),
+		0);
 	assert_int_equal(data, 0x38);
 	assert_int_equal(parent, 0x98);
-	assert_int_equal(php_code_generator(CODE(ROOT OLD_DATA LINK OLD_DATA RET), &data, &parent), 0);
+	assert_int_equal(php_code_generator(CODE(ROOT OLD_DATA LINK OLD_DATA RET), &data, &parent),
+			 0);
 	assert_int_equal(data, 0x40);
 	assert_int_equal(parent, 0xa0);
-	assert_int_equal(php_code_generator(CODE(LOAD_PARENT HAS_PARENT RET), &data, &parent), -ENOTSUP);
+	assert_int_equal(php_code_generator(CODE(LOAD_PARENT HAS_PARENT RET), &data, &parent),
+			 -ENOTSUP);
 	assert_int_equal(php_code_generator(CODE(DATA LINK RET), &data, &parent), -ENOTSUP);
 }

@@ -15,8 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const places[] = {"/usr/bin/php[0-9]*.[0-9]", "/usr/sbin/php-fpm*", "/usr/lib/libphp*.so",
-				     "/bin/php-zts", "/bin/php-clang", "/bin/php-static", "/lib/libphp.so"};
+static const char *const places[] = {
+	"/usr/bin/php[0-9]*.[0-9]", "/usr/sbin/php-fpm*", "/usr/lib/libphp*.so", "/bin/php-zts",
+	"/bin/php-clang",	    "/bin/php-static",	  "/lib/libphp.so"};
 
 /* Of all patch releases that were looked at. */
 static const struct {
@@ -62,12 +63,14 @@ static void check_found(const char *path, const struct php_executable *exe)
 {
 	const struct php_layout *layout = &exe->layout;
 
-	printf("%s: %u, VM %u, %u parts, frame %u%s, globals %#" PRIx64 " %#x %#x %#x, opcodes %u, file %u, "
+	printf("%s: %u, VM %u, %u parts, frame %u%s, globals %#" PRIx64
+	       " %#x %#x %#x, opcodes %u, file %u, "
 	       "generator %u %u, finish %#" PRIx64 ", %u rows, %u returns\n",
-	       path, layout->release, exe->vm_kind, exe->n_code, exe->prologue.frame, exe->prologue.has_fp ? " fp" : "",
-	       exe->globals_va, exe->current, exe->before_exception, exe->fiber, layout->function.opcodes,
-	       layout->function.filename, layout->generator.execute_data, layout->generator.parent, exe->fibers.finish_va,
-	       exe->fibers.n_rows, count_returns(exe));
+	       path, layout->release, exe->vm_kind, exe->n_code, exe->prologue.frame,
+	       exe->prologue.has_fp ? " fp" : "", exe->globals_va, exe->current,
+	       exe->before_exception, exe->fiber, layout->function.opcodes,
+	       layout->function.filename, layout->generator.execute_data, layout->generator.parent,
+	       exe->fibers.finish_va, exe->fibers.n_rows, count_returns(exe));
 	EXPECT(exe->vm_kind == PHP_VM_HYBRID || strstr(path, "clang"));
 	EXPECT(exe->n_code >= 1 && exe->loop.bytes && exe->text.bytes);
 	if (exe->bss.va) {
@@ -77,13 +80,16 @@ static void check_found(const char *path, const struct php_executable *exe)
 	EXPECT(exe->makers[0].bytes && exe->makers[1].bytes);
 	EXPECT(exe->globals_va ? !exe->key_va : exe->key_va && exe->offset_va);
 	EXPECT(exe->vm_kind != PHP_VM_HYBRID || (exe->prologue.frame && count_returns(exe) >= 3));
-	EXPECT(layout->release < 801 || (exe->fibers.finish_va && exe->fibers.n_rows == PHP_FIBER_ROWS - 1));
+	EXPECT(layout->release < 801 ||
+	       (exe->fibers.finish_va && exe->fibers.n_rows == PHP_FIBER_ROWS - 1));
 	EXPECT(layout->release < 804 || exe->frameless_va);
 	for (size_t i = 0; i < EP_LEN(known); i++) {
 		if (layout->release != known[i].release)
 			continue;
-		EXPECT(exe->current == known[i].current && layout->function.opcodes == known[i].opcodes);
-		EXPECT(!known[i].before_exception || exe->before_exception == known[i].before_exception);
+		EXPECT(exe->current == known[i].current &&
+		       layout->function.opcodes == known[i].opcodes);
+		EXPECT(!known[i].before_exception ||
+		       exe->before_exception == known[i].before_exception);
 		EXPECT(!known[i].fiber || exe->fiber == known[i].fiber);
 		EXPECT(layout->function.filename == known[i].filename);
 		EXPECT(layout->generator.execute_data == known[i].generator);

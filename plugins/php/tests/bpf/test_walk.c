@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The walk of PHP's frames (php_unwind.bpf.c), compiled for user space, over a stack that is made up here, as 8.4
- * makes them. A stack is compared as text, a frame a line:
+ * The walk of PHP's frames (php_unwind.bpf.c), compiled for user space, over a stack that is made
+ * up here, as 8.4 makes them. A stack is compared as text, a frame a line:
  *
  *	KIND FUNCTION [entry] [at INDEX] [HOW]
  */
@@ -112,7 +112,8 @@ static uint64_t call(uint32_t i, uint32_t index, uint32_t info)
 	return at;
 }
 
-/* Functions 1 to 5, closure 6, C functions 7 and 8, main program 9, a file's code 10, one in C without a name 11. */
+/* Functions 1 to 5, closure 6, C functions 7 and 8, main program 9, a file's code 10, one in C
+ * without a name 11. */
 static int begin(void **state)
 {
 	(void)state;
@@ -178,10 +179,13 @@ static uint32_t number_of_function(uint32_t kind, const __u64 *words)
 static void say_frame(uint64_t header, const __u64 *words)
 {
 	static const char *const kinds[] = {
-		[PHP_KIND_FUNCTION] = "user", [PHP_KIND_CODE] = "code",	      [PHP_KIND_CLOSURE] = "closure",
-		[PHP_KIND_INTERNAL] = "c",    [PHP_KIND_UNREADABLE] = "unreadable", [PHP_KIND_OLD_CLOSURE] = "old",
+		[PHP_KIND_FUNCTION] = "user",	      [PHP_KIND_CODE] = "code",
+		[PHP_KIND_CLOSURE] = "closure",	      [PHP_KIND_INTERNAL] = "c",
+		[PHP_KIND_UNREADABLE] = "unreadable", [PHP_KIND_OLD_CLOSURE] = "old",
 	};
-	static const char *const came[] = {"", " eval", " include", " include_once", " require", " require_once", " otherwise"};
+	static const char *const came[] = {
+		"",	    " eval",	     " include",  " include_once",
+		" require", " require_once", " otherwise"};
 	uint32_t aux = EP_FRAME_AUX(header), kind = php_kind(aux);
 	bool is_copy = kind == PHP_KIND_CLOSURE || kind == PHP_KIND_OLD_CLOSURE;
 
@@ -201,7 +205,7 @@ static const char *walk_stack(void)
 	return world_say(say_frame);
 }
 
-/* --- frames and entries ----------------------------------------------------------------------------- */
+/* --- frames and entries ----------------------------------------------------------------------- */
 
 EP_TEST_WITH(c_functions_behind_the_last_entry_belong_to_it, begin, NULL)
 {
@@ -223,7 +227,11 @@ EP_TEST_WITH(code_says_how_it_came_in, begin, NULL)
 	static const struct {
 		uint32_t extended;
 		const char *how;
-	} rows[] = {{1, " eval"}, {2, " include"}, {4, " include_once"}, {8, " require"}, {16, " require_once"}};
+	} rows[] = {{1, " eval"},
+		    {2, " include"},
+		    {4, " include_once"},
+		    {8, " require"},
+		    {16, " require_once"}};
 	char expected[128];
 
 	call(10, 5, 0);
@@ -239,7 +247,8 @@ EP_TEST_WITH(code_says_how_it_came_in, begin, NULL)
 	world_begin_sample();
 	call(7, NO_INDEX, 0);
 	call(10, 5, INFO_TOP);
-	assert_string_equal(walk_stack(), "code 10 entry at 55 otherwise\nc 7\ncode 10 at 55 otherwise\n" MAIN);
+	assert_string_equal(walk_stack(),
+			    "code 10 entry at 55 otherwise\nc 7\ncode 10 at 55 otherwise\n" MAIN);
 }
 
 EP_TEST_WITH(a_thousand_frames_are_whole, begin, NULL)
@@ -256,7 +265,7 @@ EP_TEST_WITH(a_thousand_frames_are_whole, begin, NULL)
 	assert_true(world.n_runs < 30);
 }
 
-/* --- lines ---------------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static void interrupt(uint64_t pc, uint64_t frame, uint64_t at)
 {
@@ -353,14 +362,16 @@ EP_TEST_WITH(frameless_call_is_a_frame, begin, NULL)
 	world_begin_sample();
 	call(1, 4, 0);
 	call(7, NO_INDEX, 0);
-	assert_string_equal(walk_stack(), "c 7\nuser 1 at 4\nuser 2 entry at 1\nc 8\nuser 1 at 4\n" MAIN);
+	assert_string_equal(walk_stack(),
+			    "c 7\nuser 1 at 4\nuser 2 entry at 1\nc 8\nuser 1 at 4\n" MAIN);
 	/* Before 8.4 the number is no op. */
 	world_begin_sample();
 	world.state.frameless_addr = 0;
-	assert_string_equal(walk_stack(), "c 7\nuser 1 at 4\nuser 2 entry at 1\nuser 1 at 4\n" MAIN);
+	assert_string_equal(walk_stack(),
+			    "c 7\nuser 1 at 4\nuser 2 entry at 1\nuser 1 at 4\n" MAIN);
 }
 
-/* --- generators ------------------------------------------------------------------------------------------ */
+/* --- generators ------------------------------------------------------------------------------- */
 
 static uint64_t generator(uint32_t i)
 {
@@ -390,8 +401,10 @@ EP_TEST_WITH(generators_that_wait_are_no_entries, begin, NULL)
 	call(5, 1, 0);
 	call(7, NO_INDEX, 0);
 	put_generators(4);
-	assert_string_equal(walk_stack(),
-			    "user 4 entry at 14\nuser 3 at 13\nuser 2 at 12\nuser 1 at 11\nc 7\nuser 5 at 1\n" MAIN);
+	assert_string_equal(
+		walk_stack(),
+		"user 4 entry at 14\nuser 3 at 13\nuser 2 at 12\nuser 1 at 11\nc 7\n"
+		"user 5 at 1\n" MAIN);
 }
 
 EP_TEST_WITH(generator_without_a_caller_says_so, begin, NULL)
@@ -423,7 +436,7 @@ EP_TEST_WITH(what_is_no_placeholder_is_passed, begin, NULL)
 	assert_string_equal(walk_stack(), "user 2 entry at 12\n" MAIN);
 }
 
-/* --- what cannot be read ---------------------------------------------------------------------------------- */
+/* --- what cannot be read ---------------------------------------------------------------------- */
 
 EP_TEST_WITH(function_that_cannot_be_read_says_so, begin, NULL)
 {
@@ -470,7 +483,8 @@ EP_TEST_WITH(check_tells_what_came_later, begin, NULL)
 		world_put(func(1) + 176, 10 + (i == 2));
 		walk_stack();
 		assert_int_equal(php_address(REC->words[1]), php_address(words[1]));
-		assert_int_equal(php_word_check(REC->words[1], REC->words[2]) == php_word_check(words[1], words[2]),
+		assert_int_equal(php_word_check(REC->words[1], REC->words[2]) ==
+					 php_word_check(words[1], words[2]),
 				 i == 3);
 	}
 }
@@ -496,15 +510,16 @@ EP_TEST_WITH(closures_of_the_same_code_are_the_same, begin, NULL)
 	call(13, 1, 0);
 	for (uint32_t i = 0; i < 5; i++)
 		world_put(current() - FRAME_STEP * i, opline(6, 3));
-	assert_string_equal(walk_stack(), "closure 6 at 3\nclosure 6 at 3\nuser 15 at 3\nclosure 6 at 3\n"
-					  "closure 6 at 3\n" MAIN);
+	assert_string_equal(walk_stack(),
+			    "closure 6 at 3\nclosure 6 at 3\nuser 15 at 3\nclosure 6 at 3\n"
+			    "closure 6 at 3\n" MAIN);
 	memcpy(first, REC->words + 1, sizeof(first));
 	assert_memory_not_equal(first, REC->words + 5, sizeof(first));
 	assert_memory_equal(first, REC->words + 12, sizeof(first));
 	assert_memory_not_equal(first, REC->words + 16, sizeof(first));
 }
 
-/* --- code that the JIT made -------------------------------------------------------------------------------- */
+/* --- code that the JIT made ------------------------------------------------------------------- */
 
 static uint32_t enter(uint64_t pc, uint64_t sp, uint64_t fp)
 {
@@ -519,7 +534,8 @@ static uint32_t enter(uint64_t pc, uint64_t sp, uint64_t fp)
 /* Rows of the runtime's file; its C, which is remembered. */
 static void put_runtime(void)
 {
-	const struct ep_row row = {.start = RUNTIME, .end = RUNTIME + 0x1000, .va = 0x1000, .executable = 5};
+	const struct ep_row row = {
+		.start = RUNTIME, .end = RUNTIME + 0x1000, .va = 0x1000, .executable = 5};
 
 	world_put_rows(&row, 1);
 }
@@ -622,12 +638,13 @@ EP_TEST_WITH(leaf_in_jit_code_has_no_line, begin, NULL)
 	assert_string_equal(walk_after_jit(0x9000, at, 0), "c 7\nuser 1 at 1\n" MAIN);
 }
 
-/* --- fibers ---------------------------------------------------------------------------------------------- */
+/* --- fibers ----------------------------------------------------------------------------------- */
 
 #define FIBER(i)	(FIBERS + 0x100ull * (i))
 #define FIBER_STACK(i)	(FIBERS + 0x1000 + 0x200ull * (i))
 
-/* Fibers 1 to n, each resumed by the next one, the last one by the main stack; the first one runs. */
+/* Fibers 1 to n, each resumed by the next one, the last one by the main stack; the first one
+ * runs. */
 static void put_fibers(uint32_t n)
 {
 	put_runtime();
@@ -651,7 +668,8 @@ EP_TEST_WITH(fiber_ends_where_it_was_resumed, begin, NULL)
 		begin(NULL);
 		put_fibers(n);
 		/* Whoever is current, the stack is that of the first. */
-		assert_int_equal(enter(FINISH, FIBER_STACK(1) + 0x1f8, 0), n > 1 ? ep_self.slot : EP_SLOT_NATIVE);
+		assert_int_equal(enter(FINISH, FIBER_STACK(1) + 0x1f8, 0),
+				 n > 1 ? ep_self.slot : EP_SLOT_NATIVE);
 		while (world.called[0] == ep_self.slot)
 			world_step(php_unwind);
 		assert_int_equal(WALK->pc, RUNTIME + 0x700);
@@ -701,7 +719,7 @@ EP_TEST_WITH(context_that_does_not_hold_is_an_error, begin, NULL)
 	}
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------ */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 EP_TEST_WITH(globals_are_the_threads, begin, NULL)
 {

@@ -4,7 +4,8 @@
  *
  *	input	64 bytes | struct head | memory, from IMAGE on, over and over again
  *
- * Each frame has the check that its parts have there: reading goes on. Strings whose hash is 0 are believed.
+ * Each frame has the check that its parts have there: reading goes on. Strings whose hash is 0 are
+ * believed.
  */
 #include "plugins/php/php_shared.h"
 #include "plugins/php/symbolize/names.h"
@@ -44,13 +45,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct php_namer namer;
 	struct head head;
 
-	if (!fuzz_process_init(&process, names, data, size, NULL, 0) || process.size <= sizeof(head))
+	if (!fuzz_process_init(&process, names, data, size, NULL, 0) ||
+	    process.size <= sizeof(head))
 		return 0;
 	memcpy(&head, process.bytes, sizeof(head));
 	process.bytes += sizeof(head);
 	process.size -= sizeof(head);
 	process.origin = IMAGE;
-	if (!php_layout_find(releases[head.release % 7] / 100, releases[head.release % 7] % 100, &layout))
+	if (!php_layout_find(releases[head.release % 7] / 100, releases[head.release % 7] % 100,
+			     &layout))
 		abort();
 	namer = (struct php_namer){
 		.host = fake_host_services(&process.host),
@@ -76,8 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		frame = frame_of(&parts, at(head.frames[i].function), kind, head.frames[i].index);
 		frame.flags = (uint32_t)(head.frames[i].came & 7) << PHP_CAME_SHIFT;
 		for (int again = 0; again < 2; again++) {
-			if (php_names_add(&namer, &frame, &process.host.names) == 0 && process.host.unnamed &&
-			    process.host.line)
+			if (php_names_add(&namer, &frame, &process.host.names) == 0 &&
+			    process.host.unnamed && process.host.line)
 				abort();
 		}
 	}

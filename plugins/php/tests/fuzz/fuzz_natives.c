@@ -2,8 +2,8 @@
 /*
  * Names of functions in C over a file in which everything may be anything.
  *
- *	input	4 sections, each with its place and size (2 bytes each): .text, .rodata, .data.rel.ro, .rela.dyn | a file's
- *		bytes, from FILE_VA on
+ *	input	4 sections, each with its place and size (2 bytes each): .text, .rodata,
+ *		.data.rel.ro, .rela.dyn | a file's bytes, from FILE_VA on
  *
  * A function begins at each multiple of 16.
  */
@@ -35,7 +35,8 @@ static int check_name(void *arg, const struct ep_symbol *symbol, const char *nam
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const names[SECTIONS] = {".text", ".rodata", ".data.rel.ro", ".rela.dyn"};
+	static const char *const names[SECTIONS] = {".text", ".rodata", ".data.rel.ro",
+						    ".rela.dyn"};
 	static struct fake_host host;
 	struct fake_symbol sections[SECTIONS], symbol = {"get_module", {FILE_VA, 8}};
 	uint64_t last = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process of PHP that is made up: strings, classes and functions in an array, as the release has them, and the
- * frames that BPF would push of them.
+ * A process of PHP that is made up: strings, classes and functions in an array, as the release has
+ * them, and the frames that BPF would push of them.
  */
 #ifndef TEST_PHP_MADE_H
 #define TEST_PHP_MADE_H
@@ -18,7 +18,8 @@
 #define FIRST_LINE 100u /* of a function; opline i is in line FIRST_LINE + i / 2 */
 
 static const uint32_t made_releases[] = {
-	PHP_RELEASE(7, 4), PHP_RELEASE(8, 0), PHP_RELEASE(8, 2), PHP_RELEASE(8, 3), PHP_RELEASE(8, 4), PHP_RELEASE(8, 6),
+	PHP_RELEASE(7, 4), PHP_RELEASE(8, 0), PHP_RELEASE(8, 2),
+	PHP_RELEASE(8, 3), PHP_RELEASE(8, 4), PHP_RELEASE(8, 6),
 };
 #define MADE_RELEASES (sizeof(made_releases) / sizeof(made_releases[0]))
 
@@ -34,7 +35,7 @@ struct made {
 #define MADE_END (HEAP + HEAP_BYTES)
 #include "tests/kit/made.h"
 
-/* --- strings, classes, functions ------------------------------------------------------------------------ */
+/* --- strings, classes, functions -------------------------------------------------------------- */
 
 static inline uint64_t make_bytes(struct made *made, const char *text, size_t len)
 {
@@ -95,10 +96,12 @@ static inline void put_function(struct made *made, const struct made_function *f
 }
 
 /* Of PHP, where a file is given. NULL: none. */
-static inline struct made_function make_function_of(struct made *made, const char *name, const char *class,
-						    const char *file, uint32_t flags)
+static inline struct made_function make_function_of(struct made *made, const char *name,
+						    const char *class, const char *file,
+						    uint32_t flags)
 {
-	struct made_function function = {.type = file ? PHP_TYPE_USER : PHP_TYPE_INTERNAL, .flags = flags};
+	struct made_function function = {.type = file ? PHP_TYPE_USER : PHP_TYPE_INTERNAL,
+					 .flags = flags};
 
 	function.name = name ? make_string(made, name) : 0;
 	function.class = class ? make_class(made, class) : 0;
@@ -109,11 +112,13 @@ static inline struct made_function make_function_of(struct made *made, const cha
 	return function;
 }
 
-/* --- frames --------------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
-static inline struct ep_raw_frame make_frame(struct made *made, const struct made_function *function, uint32_t index)
+static inline struct ep_raw_frame make_frame(struct made *made,
+					     const struct made_function *function, uint32_t index)
 {
-	struct php_parts parts = {.name = function->name, .file = function->file, .opcodes = function->opcodes};
+	struct php_parts parts = {
+		.name = function->name, .file = function->file, .opcodes = function->opcodes};
 	uint32_t kind = PHP_KIND_FUNCTION;
 
 	if (function->type == PHP_TYPE_INTERNAL) {
@@ -132,8 +137,8 @@ static inline struct ep_raw_frame make_frame(struct made *made, const struct mad
 }
 
 /* Of a closure: to 8.3 it has a line where its name is later. */
-static inline struct ep_raw_frame make_closure_frame(struct made *made, const struct made_function *function,
-						     uint32_t index)
+static inline struct ep_raw_frame
+make_closure_frame(struct made *made, const struct made_function *function, uint32_t index)
 {
 	bool is_old = made->layout.release < PHP_RELEASE(8, 4);
 	struct php_parts parts = {
@@ -146,7 +151,8 @@ static inline struct ep_raw_frame make_closure_frame(struct made *made, const st
 	take_strings(&made->memory, &parts);
 	if (is_old)
 		parts.name = FIRST_LINE << 3;
-	return frame_of(&parts, function->addr, is_old ? PHP_KIND_OLD_CLOSURE : PHP_KIND_CLOSURE, index);
+	return frame_of(&parts, function->addr, is_old ? PHP_KIND_OLD_CLOSURE : PHP_KIND_CLOSURE,
+			index);
 }
 
 static inline int name_frame(struct made *made, const struct ep_raw_frame *frame)
@@ -156,7 +162,7 @@ static inline int name_frame(struct made *made, const struct ep_raw_frame *frame
 	return php_names_add(&made->namer, frame, &made->host.names);
 }
 
-/* --- all of it --------------------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static void made_free(void *arg)
 {
@@ -218,11 +224,12 @@ static inline struct made_case made_case(struct made *made, uint32_t i)
 		{"count", "ArrayObject", NULL, "ArrayObject::count", 0, 0},
 		{"array_map", NULL, NULL, "array_map", 0, 0},
 		{NULL, "C", "/srv/c.php", "require /srv/c.php", 5, 5},
-		{"{closure:A::b():100}", "A", "/srv/b.php", "{closure:A::b():100}", 4, FIRST_LINE + 2},
+		{"{closure:A::b():100}", "A", "/srv/b.php", "{closure:A::b():100}", 4,
+		 FIRST_LINE + 2},
 	};
 	bool is_closure = i == 6, is_old = is_closure && made->layout.release < PHP_RELEASE(8, 4);
-	struct made_function function = make_function_of(made, is_old ? "A\\{closure}" : rows[i].name, rows[i].class,
-							 rows[i].file, 1 << 7);
+	struct made_function function = make_function_of(
+		made, is_old ? "A\\{closure}" : rows[i].name, rows[i].class, rows[i].file, 1 << 7);
 	struct made_case found = {
 		.name = is_old ? "{closure:/srv/b.php:100}" : rows[i].full,
 		.file = rows[i].file ? rows[i].file : "",

@@ -27,20 +27,31 @@ static void say(void *arg, const char *found, const char *fix)
 
 EP_TEST_EACH(users_are_told_what_costs_names, size_t, i, 9)
 {
-	const struct ep_target_mapping text = {CODE, CODE_END, 0, PROT_READ | PROT_EXEC, 1, "/usr/sbin/php-fpm"};
+	const struct ep_target_mapping text = {CODE, CODE_END,		 0, PROT_READ | PROT_EXEC,
+					       1,    "/usr/sbin/php-fpm"};
 	static const struct {
 		const char *sapi, *said;
 		struct ep_target_mapping more;
 	} rows[] = {
 		{"fpm-fcgi", "opcache is off", {0x1000000, 0x1800000, 0, PROT_READ, 0, ""}},
-		{"fpm-fcgi", "", {0x1000000, 0x1800000, 0, PROT_READ | PROT_WRITE, 1, "/dev/zero (deleted)"}},
-		{"fpm-fcgi", "", {0x1000000, 0x1800000, 0, PROT_READ | PROT_WRITE, 1, "/SYSV00000000 (deleted)"}},
+		{"fpm-fcgi",
+		 "",
+		 {0x1000000, 0x1800000, 0, PROT_READ | PROT_WRITE, 1, "/dev/zero (deleted)"}},
+		{"fpm-fcgi",
+		 "",
+		 {0x1000000, 0x1800000, 0, PROT_READ | PROT_WRITE, 1, "/SYSV00000000 (deleted)"}},
 		/* Too small, such as fpm's own. */
-		{"fpm-fcgi", "opcache is off", {0x1000000, 0x1001000, 0, PROT_READ, 1, "/dev/zero (deleted)"}},
-		{"apache2handler", "opcache is off", {0x1000000, 0x1800000, 0, PROT_READ, 1, "/usr/lib/x.so"}},
+		{"fpm-fcgi",
+		 "opcache is off",
+		 {0x1000000, 0x1001000, 0, PROT_READ, 1, "/dev/zero (deleted)"}},
+		{"apache2handler",
+		 "opcache is off",
+		 {0x1000000, 0x1800000, 0, PROT_READ, 1, "/usr/lib/x.so"}},
 		{"cli", "", {0x1000000, 0x1800000, 0, PROT_READ, 0, "[heap]"}},
 		{"embed", "", {0x1000000, 0x1800000, 0, PROT_READ, 0, ""}},
-		{"cli", "moved out of its file", {CODE + 0x200000, CODE + 0x400000, 0, PROT_READ | PROT_EXEC, 0, ""}},
+		{"cli",
+		 "moved out of its file",
+		 {CODE + 0x200000, CODE + 0x400000, 0, PROT_READ | PROT_EXEC, 0, ""}},
 		{NULL, "", {0x1000000, 0x1800000, 0, PROT_READ, 0, ""}},
 	};
 	const struct ep_target_mapping mappings[] = {text, rows[i].more};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that are made up: whether the layout holds; globals of threads and of static builds. */
 #include "plugins/php/php.h"
+#include "plugins/shared/attach/attach.h"
 #include "plugins/php/static.h"
 #include "plugins/php/tests/unit/made_php.h"
 
@@ -95,9 +96,9 @@ EP_TEST(known_releases_are_armed_at_once)
 	assert_int_equal(attach(&process, &instance), 0);
 	assert_int_equal(process.state.unproven, 1);
 	assert_int_equal(process.state.globals_addr, GLOBALS);
-	assert_int_equal(php_refresh(instance), EP_NOT_YET);
+	assert_int_equal(attach_refresh(instance), EP_NOT_YET);
 	put_word(process.made, GLOBALS + CURRENT, process.frame);
-	assert_int_equal(php_refresh(instance), 0);
+	assert_int_equal(attach_refresh(instance), 0);
 	assert_int_equal(process.state.unproven, 0);
 	assert_int_equal(process.made->host.n_warnings, 0);
 	php_detach(instance);
@@ -119,14 +120,14 @@ EP_TEST_EACH(globals_of_threads_are_found_when_they_are_made, int, i, 2)
 		put_word(process.made, OFFSET, 0x40);
 	else
 		put_int(process.made, KEY, 3);
-	assert_int_equal(php_refresh(instance), EP_NOT_YET);
+	assert_int_equal(attach_refresh(instance), EP_NOT_YET);
 	put_word(process.made, OFFSET, 0x40);
 	put_int(process.made, KEY, 3);
-	assert_int_equal(php_refresh(instance), 0);
+	assert_int_equal(attach_refresh(instance), 0);
 	assert_int_equal(process.state.globals_off, 0x40);
 	assert_int_equal(process.state.cache.off[1], 3);
 	process.made->host.n_states = 0;
-	assert_int_equal(php_refresh(instance), 0);
+	assert_int_equal(attach_refresh(instance), 0);
 	assert_int_equal(process.made->host.n_states, 0);
 	php_detach(instance);
 }
@@ -144,13 +145,13 @@ EP_TEST(globals_of_a_static_build_are_found)
 		process.exe.globals_va = 0;
 		process.exe.bss = (struct ep_symbol){BSS, 0x2000};
 		assert_int_equal(attach(&process, &instance), 0);
-		assert_int_equal(php_refresh(instance), EP_NOT_YET);
+		assert_int_equal(attach_refresh(instance), EP_NOT_YET);
 		put_int(process.made, at + 8, 1);
 		put_int(process.made, at + 24, 15);
 		put_word(process.made, at + 288, at + 288);
 		put_word(process.made, at + 296, at + 40);
 		put_word(process.made, at + CURRENT, process.frame);
-		assert_int_equal(php_refresh(instance), 0);
+		assert_int_equal(attach_refresh(instance), 0);
 		assert_int_equal(process.state.globals_addr, at);
 		php_detach(instance);
 		ep_test_release(NULL);

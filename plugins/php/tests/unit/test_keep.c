@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the keeper sends of frames is what they are named by when nothing else of the process is left.
- * The program is compiled for user space, and looks at the process that is made up.
+ * What the keeper sends of frames is what they are named by when nothing else of the process is
+ * left. The program is compiled for user space, and looks at the process that is made up.
  */
 #define EP_SHIM_OBJECT "php_keep"
 #include "plugins/php/php_keep.bpf.c"
@@ -51,7 +51,8 @@ static const char *name(const struct ep_raw_frame *frame)
 	return r == 0 && !made->host.unnamed ? made->host.function : "";
 }
 
-static void expect(const struct ep_raw_frame *frame, const char *function, const char *file, uint32_t line)
+static void expect(const struct ep_raw_frame *frame, const char *function, const char *file,
+		   uint32_t line)
 {
 	assert_string_equal(name(frame), "");
 	assert_true(keep(frame, 1) > 0);

@@ -2,8 +2,8 @@
 /* Names of the frames of processes that are made up, of each release. */
 #include "plugins/php/tests/unit/made_php.h"
 
-static void expect(struct made *made, const struct ep_raw_frame *frame, const char *function, const char *file,
-		   uint32_t line)
+static void expect(struct made *made, const struct ep_raw_frame *frame, const char *function,
+		   const char *file, uint32_t line)
 {
 	assert_int_equal(name_frame(made, frame), 0);
 	assert_string_equal(made->host.function, function);
@@ -67,7 +67,8 @@ EP_TEST(code_of_files_says_how_it_came_in)
 	expect(made, &frame, "{main}", "/srv/b.php", 0);
 }
 
-/* Two scripts whose closures are at the same places, one after the other: each of the 20 bits tells them apart. */
+/* Two scripts whose closures are at the same places, one after the other: each of the 20 bits tells
+ * them apart. */
 EP_TEST(closures_of_two_scripts_have_their_own_names)
 {
 	struct made *made = made_new(PHP_RELEASE(8, 2));
@@ -83,7 +84,8 @@ EP_TEST(closures_of_two_scripts_have_their_own_names)
 			other.aux ^= 1u << (PHP_INDEX_BITS + bit - PHP_SHORT_CHECK);
 		expect_freed(made, &other);
 	}
-	put(made, function.file, &made->bytes[make_string(made, "/srv/b.php") - HEAP], PHP_STRING_BYTES + 10);
+	put(made, function.file, &made->bytes[make_string(made, "/srv/b.php") - HEAP],
+	    PHP_STRING_BYTES + 10);
 	other = make_closure_frame(made, &function, 4);
 	expect(made, &other, "{closure:/srv/b.php:100}", "/srv/b.php", FIRST_LINE + 2);
 	expect(made, &frame, "{closure:/srv/a.php:100}", "/srv/a.php", FIRST_LINE + 2);
@@ -93,7 +95,8 @@ EP_TEST(closures_of_two_scripts_have_their_own_names)
 EP_TEST(a_closure_that_is_called_as_a_function_has_its_name)
 {
 	struct made *made = made_new(PHP_RELEASE(7, 4));
-	struct made_function function = make_function_of(made, "A\\{closure}", "B", "/srv/b.php", 0);
+	struct made_function function =
+		make_function_of(made, "A\\{closure}", "B", "/srv/b.php", 0);
 	struct ep_raw_frame frame = make_frame(made, &function, 4);
 
 	expect(made, &frame, "{closure:/srv/b.php:100}", "/srv/b.php", FIRST_LINE + 2);
@@ -103,7 +106,8 @@ EP_TEST(a_closure_that_is_called_as_a_function_has_its_name)
 EP_TEST_EACH(methods_of_traits_have_the_name_that_the_class_has, uint32_t, i, 2)
 {
 	struct made *made = made_new(i ? PHP_RELEASE(7, 4) : PHP_RELEASE(8, 0));
-	struct made_function one = make_function_of(made, "method", NULL, "/srv/b.php", 1u << 27), two;
+	struct made_function one = make_function_of(made, "method", NULL, "/srv/b.php", 1u << 27),
+			     two;
 	uint64_t buckets = make(made, 3 * 32), aliases = make(made, 16), alias = make(made, 32);
 	struct ep_raw_frame first, second;
 
@@ -149,15 +153,19 @@ EP_TEST(closures_of_functions_have_their_names)
 EP_TEST(strange_names_are_one_line)
 {
 	struct made *made = made_new(PHP_RELEASE(8, 2));
-	struct made_function function = make_function_of(made, "\xc3\xa9t\xc3\xa9", "A", "/srv/\xff\n.php", 0);
+	struct made_function function =
+		make_function_of(made, "\xc3\xa9t\xc3\xa9", "A", "/srv/\xff\n.php", 0);
 	static const char anonymous[] = "A@anonymous\0/srv/b.php:12$0";
 	struct ep_raw_frame frame = make_frame(made, &function, 0);
 	static char path[1500];
 
-	expect(made, &frame, "A::\xc3\xa9t\xc3\xa9", "/srv/\xef\xbf\xbd\xef\xbf\xbd.php", FIRST_LINE);
-	put_word(made, function.class + PHP_CLASS_NAME, make_bytes(made, anonymous, sizeof(anonymous) - 1));
+	expect(made, &frame, "A::\xc3\xa9t\xc3\xa9", "/srv/\xef\xbf\xbd\xef\xbf\xbd.php",
+	       FIRST_LINE);
+	put_word(made, function.class + PHP_CLASS_NAME,
+		 make_bytes(made, anonymous, sizeof(anonymous) - 1));
 	frame = make_frame(made, &function, 0);
-	expect(made, &frame, "A@anonymous::\xc3\xa9t\xc3\xa9", "/srv/\xef\xbf\xbd\xef\xbf\xbd.php", FIRST_LINE);
+	expect(made, &frame, "A@anonymous::\xc3\xa9t\xc3\xa9", "/srv/\xef\xbf\xbd\xef\xbf\xbd.php",
+	       FIRST_LINE);
 	memset(path, 'p', sizeof(path) - 1);
 	function = make_function_of(made, "f", NULL, path, 0);
 	frame = make_frame(made, &function, 0);
@@ -166,14 +174,15 @@ EP_TEST(strange_names_are_one_line)
 	assert_non_null(strstr(made->host.file_name, "\xe2\x80\xa6"));
 }
 
-/* --- what is known ------------------------------------------------------------------------------------------ */
+/* --- what is known ---------------------------------------------------------------------------- */
 
 EP_TEST_EACH(a_known_name_needs_no_read, int, i, 5)
 {
 	struct made *made = made_new(i == 3 ? PHP_RELEASE(8, 2) : PHP_RELEASE(8, 4));
-	struct made_function function = make_function_of(made, i == 2 ? NULL : "{closure:f():100}", "A",
-							 i == 1 ? NULL : "/srv/b.php", 0);
-	struct ep_raw_frame frame = i < 3 ? make_frame(made, &function, 5) : make_closure_frame(made, &function, 5);
+	struct made_function function = make_function_of(made, i == 2 ? NULL : "{closure:f():100}",
+							 "A", i == 1 ? NULL : "/srv/b.php", 0);
+	struct ep_raw_frame frame =
+		i < 3 ? make_frame(made, &function, 5) : make_closure_frame(made, &function, 5);
 	uint32_t reads;
 
 	made->host.memory.n_reads = 0;
@@ -246,7 +255,8 @@ EP_TEST(a_new_method_of_a_known_class_needs_three_reads)
 	put_function(made, &function);
 	frame = make_frame(made, &function, 5);
 	expect(made, &frame, "B::three", "/srv/b.php", FIRST_LINE + 2);
-	put(made, function.file, &made->bytes[make_string(made, "/srv/c.php") - HEAP], PHP_STRING_BYTES + 10);
+	put(made, function.file, &made->bytes[make_string(made, "/srv/c.php") - HEAP],
+	    PHP_STRING_BYTES + 10);
 	frame = make_frame(made, &function, 6);
 	expect(made, &frame, "B::three", "/srv/c.php", FIRST_LINE + 3);
 }
@@ -255,7 +265,8 @@ EP_TEST(a_new_method_of_a_known_class_needs_three_reads)
 EP_TEST(texts_without_a_hash_are_told_by_their_place)
 {
 	struct made *made = made_new(PHP_RELEASE(8, 4));
-	struct made_function function = make_function_of(made, "f", NULL, "/srv/b.php(3) : eval()'d code", 0);
+	struct made_function function =
+		make_function_of(made, "f", NULL, "/srv/b.php(3) : eval()'d code", 0);
 	struct ep_raw_frame frame;
 
 	put_word(made, function.file + PHP_STRING_HASH, 0);
@@ -280,7 +291,8 @@ EP_TEST(texts_without_a_hash_are_told_by_their_place)
 	expect(made, &frame, "B::h", "/srv/c.php(3) : eval()'d code", FIRST_LINE + 2);
 }
 
-/* Without opcache a request's code is gone with it, and the same script comes back, there or elsewhere. */
+/* Without opcache a request's code is gone with it, and the same script comes back, there or
+ * elsewhere. */
 EP_TEST(what_had_the_same_check_before_gives_the_name)
 {
 	struct made *made = made_new(PHP_RELEASE(8, 4));
@@ -322,7 +334,8 @@ EP_TEST(the_same_function_elsewhere_is_known)
 EP_TEST(lines_of_closures_whose_file_is_gone_are_not_read)
 {
 	struct made *made = made_new(PHP_RELEASE(8, 4));
-	struct made_function function = make_function_of(made, "{closure:f():100}", NULL, "/srv/b.php", 0);
+	struct made_function function =
+		make_function_of(made, "{closure:f():100}", NULL, "/srv/b.php", 0);
 	struct ep_raw_frame frame = make_closure_frame(made, &function, 3);
 
 	expect(made, &frame, "{closure:f():100}", "/srv/b.php", FIRST_LINE + 1);
@@ -332,7 +345,7 @@ EP_TEST(lines_of_closures_whose_file_is_gone_are_not_read)
 	assert_int_equal(made->host.name_flags, EP_NAME_STANDS_IN);
 }
 
-/* --- what has changed --------------------------------------------------------------------------------------- */
+/* --- what has changed ------------------------------------------------------------------------- */
 
 EP_TEST_EACH(what_is_something_else_now_has_no_name, size_t, i, 8)
 {
@@ -371,7 +384,8 @@ EP_TEST(a_function_that_goes_while_it_is_read_has_no_wrong_name)
 {
 	for (uint32_t at = 1; at < 8; at++) {
 		struct made *made = made_new(PHP_RELEASE(8, 4));
-		struct made_function function = make_function_of(made, "name", "A", "/srv/b.php", 0);
+		struct made_function function =
+			make_function_of(made, "name", "A", "/srv/b.php", 0);
 		struct ep_raw_frame frame = make_frame(made, &function, 5);
 
 		made->host.memory.n_reads = 0;
@@ -417,13 +431,15 @@ EP_TEST(frames_that_are_none_are_refused)
 	assert_int_equal(name_frame(made, &frame), -EBADMSG);
 	frame = (struct ep_raw_frame){.aux = php_aux(PHP_KIND_FUNCTION, 0), .n_words = 1};
 	assert_int_equal(name_frame(made, &frame), -EBADMSG);
-	frame = (struct ep_raw_frame){.aux = php_aux(PHP_KIND_UNREADABLE, PHP_NO_LINE), .n_words = 1};
+	frame = (struct ep_raw_frame){.aux = php_aux(PHP_KIND_UNREADABLE, PHP_NO_LINE),
+				      .n_words = 1};
 	assert_int_equal(name_frame(made, &frame), 0);
 	assert_string_equal(made->host.function, "(unreadable function)");
 	assert_int_equal(made->host.unnamed, EP_UNNAMED_UNREADABLE);
 	/* The op that brought the code in could not be read. */
-	frame = (struct ep_raw_frame){
-		.aux = php_aux(PHP_KIND_CODE, 1), .n_words = 2, .flags = PHP_CAME_UNKNOWN << PHP_CAME_SHIFT};
+	frame = (struct ep_raw_frame){.aux = php_aux(PHP_KIND_CODE, 1),
+				      .n_words = 2,
+				      .flags = PHP_CAME_UNKNOWN << PHP_CAME_SHIFT};
 	made->host.unnamed = 0;
 	assert_int_equal(name_frame(made, &frame), 0);
 	assert_string_equal(made->host.function, "(unreadable function)");

@@ -135,7 +135,8 @@ static int say(void *arg, const struct ep_symbol *symbol, const char *name)
 	size_t used = strlen(made->said);
 
 	assert_int_equal(symbol->bytes, 12);
-	snprintf(made->said + used, sizeof(made->said) - used, "%x %s\n", (unsigned int)(symbol->va - TEXT_VA), name);
+	snprintf(made->said + used, sizeof(made->said) - used, "%x %s\n",
+		 (unsigned int)(symbol->va - TEXT_VA), name);
 	return 0;
 }
 
@@ -146,7 +147,7 @@ static void check(struct made *made, const char *said)
 	assert_string_equal(made->said, said);
 }
 
-/* --- code that registers a class ----------------------------------------------------------------------- */
+/* --- code that registers a class -------------------------------------------------------------- */
 
 static void emit(struct made *made, const char *code, size_t bytes)
 {
@@ -187,7 +188,7 @@ static void register_class(struct made *made, const char *name, uint64_t table)
 	call(made);
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------ */
 
 EP_TEST_EACH(tables_name_functions, size_t, i, 4)
 {
@@ -228,9 +229,10 @@ EP_TEST(many_names_are_cut)
 		put_entry(made, name, 0x20, 0);
 	}
 	put_end(made);
-	check(made, "20 zif_a_name_of_some_length_that_has_a_00|a_name_of_some_length_that_has_a_01"
-		    "|a_name_of_some_length_that_has_a_02|a_name_of_some_length_that_has_a_03"
-		    "|a_name_of_some_length_that_has_a_04|a_name_of_some_length_that_has_a_05|...\n");
+	check(made,
+	      "20 zif_a_name_of_some_length_that_has_a_00|a_name_of_some_length_that_has_a_01"
+	      "|a_name_of_some_length_that_has_a_02|a_name_of_some_length_that_has_a_03"
+	      "|a_name_of_some_length_that_has_a_04|a_name_of_some_length_that_has_a_05|...\n");
 }
 
 EP_TEST(frameless_functions_have_names)
@@ -367,11 +369,12 @@ EP_TEST(each_failure_to_read_is_told)
 		made->host.contents.fail_at = i;
 		made->host.contents.fail_with = -EBADMSG;
 		made->said[0] = '\0';
-		assert_int_equal(php_tables_names(ep_unwinder_host_get(), file, say, made), -EBADMSG);
+		assert_int_equal(php_tables_names(ep_unwinder_host_get(), file, say, made),
+				 -EBADMSG);
 	}
 }
 
-/* --- which files ------------------------------------------------------------------------------------------ */
+/* --- which files ------------------------------------------------------------------------------ */
 
 static bool is_extension(struct made *made, const char *name, uint64_t va)
 {

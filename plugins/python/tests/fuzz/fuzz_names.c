@@ -36,21 +36,25 @@ static void must(bool truth, const char *what)
 static void symbolize_frames(struct fake_host *host, const struct py_code_layout *layout,
 			     uint64_t code_addr)
 {
-	struct names_cache *cache = NULL;
+	struct py_namer namer = {
+		.host = fake_host_services(host),
+		.memory = {fake_memory_read, &host->memory},
+		.layout = *layout,
+	};
+	struct ep_raw_frame frame = {.n_words = 2, .words = {code_addr}};
 	__u64 words[PY_CHECK_WORDS] = {0};
-	uint32_t check;
 
 	(void)fake_memory_read(&host->memory, code_addr + layout->check_off, words, sizeof(words));
-	check = py_code_check(words, layout->check_mask);
+	frame.aux = py_code_check(words, layout->check_mask);
 
-	must(py_names_cache_new(&cache) == 0, "memory for a cache");
+	must(py_namer_init(&namer) == 0, "memory for a cache");
 	for (uint32_t i = 0; i < N_FRAMES; i++) {
 		int r;
 
 		host->memory.n_reads = 0;
 		host->n_names = 0;
-		r = py_names_add(cache, fake_host_services(host), &host->target, layout,
-				      code_addr, check, i * 6, &host->names);
+		frame.words[1] = i * 6;
+		r = py_names_add(&namer, &frame, &host->names);
 		must(host->memory.n_reads <= MAX_READS, "few reads");
 		must(host->n_names == (r == 0), "one name, or none");
 		must(r == 0 || r == EP_FRAME_GONE || r == -EBADMSG, "the header's outcomes");
@@ -58,7 +62,7 @@ static void symbolize_frames(struct fake_host *host, const struct py_code_layout
 			     strlen(host->file_name) < PY_FILE_BYTES,
 		     "a text is within its limit");
 	}
-	names_cache_free(cache);
+	py_namer_fini(&namer);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

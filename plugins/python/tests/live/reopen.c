@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reopen SECONDS LIBPYTHON HOME [LIBPYTHON HOME]...: opens each library in turn, runs some Python in
- * it, and closes it again.
+ * reopen SECONDS LIBPYTHON HOME [LIBPYTHON HOME]...: opens each library in turn, runs some Python
+ * in it, and closes it again.
  */
 #include <dlfcn.h>
 #include <stdio.h>

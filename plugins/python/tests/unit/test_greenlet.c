@@ -35,14 +35,16 @@ static struct made_file *made_file_new(void)
 	made->host.sections = sections;
 	made->host.n_sections = EP_LEN(sections);
 	made->host.functions = made->functions;
-	made->host.file.path = "/usr/lib/python3/dist-packages/greenlet/_greenlet.cpython-314-x86_64-linux-gnu.so";
+	made->host.file.path =
+		"/usr/lib/python3/dist-packages/greenlet/_greenlet.cpython-314-x86_64-linux-gnu.so";
 	return made;
 }
 
 static void add_symbol(struct made_file *made, const char *name, uint64_t va, uint64_t bytes)
 {
 	assert_true(made->host.n_symbols < EP_LEN(made->symbols));
-	made->symbols[made->host.n_symbols++] = (struct fake_symbol){name, {.va = va, .bytes = bytes}};
+	made->symbols[made->host.n_symbols++] =
+		(struct fake_symbol){name, {.va = va, .bytes = bytes}};
 }
 
 static int probe_made(struct made_file *made)
@@ -102,9 +104,12 @@ EP_TEST(a_module_is_called_as_its_file_is)
 		const char *path;
 		int want;
 	} rows[] = {
-		{"/x/greenlet.cpython-39-x86_64-linux-gnu.so", EP_CODE_ONLY}, {"_greenlet.so", EP_CODE_ONLY},
-		{"/greenlet./libx.so", EP_NOT_MINE}, {"/x/_gevent_cgreenlet.cpython-311-x86_64-linux-gnu.so", EP_NOT_MINE},
-		{"", EP_NOT_MINE}, {"/x/greenlets.so", EP_NOT_MINE},
+		{"/x/greenlet.cpython-39-x86_64-linux-gnu.so", EP_CODE_ONLY},
+		{"_greenlet.so", EP_CODE_ONLY},
+		{"/greenlet./libx.so", EP_NOT_MINE},
+		{"/x/_gevent_cgreenlet.cpython-311-x86_64-linux-gnu.so", EP_NOT_MINE},
+		{"", EP_NOT_MINE},
+		{"/x/greenlets.so", EP_NOT_MINE},
 	};
 
 	for (size_t i = 0; i < EP_LEN(rows); i++) {
@@ -133,11 +138,11 @@ EP_TEST(a_module_is_called_as_its_file_is)
  *	ret
  */
 static const uint8_t stub[] = {
-	0xe8, 0x00, 0x10, 0x00, 0x00, 0x83, 0xf8, 0x01, 0x74, 0x16, 0x85, 0xc0, 0xc3, 0xcc, 0xcc, 0xcc,
-	0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
-	0x48, 0xc7, 0x45, 0x10, 0x01, 0x00, 0x00, 0x00, 0xe8, 0x00, 0x10, 0x00, 0x00, 0x48, 0x85, 0xc0,
-	0x74, 0x0e, 0x48, 0x8d, 0x35, 0xd7, 0x1e, 0x00, 0x00, 0xe8, 0x00, 0x10, 0x00, 0x00, 0xc3, 0xcc,
-	0xe8, 0x00, 0x10, 0x00, 0x00, 0xeb, 0xe6, 0xc3,
+	0xe8, 0x00, 0x10, 0x00, 0x00, 0x83, 0xf8, 0x01, 0x74, 0x16, 0x85, 0xc0, 0xc3, 0xcc, 0xcc,
+	0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,
+	0xcc, 0xcc, 0x48, 0xc7, 0x45, 0x10, 0x01, 0x00, 0x00, 0x00, 0xe8, 0x00, 0x10, 0x00, 0x00,
+	0x48, 0x85, 0xc0, 0x74, 0x0e, 0x48, 0x8d, 0x35, 0xd7, 0x1e, 0x00, 0x00, 0xe8, 0x00, 0x10,
+	0x00, 0x00, 0xc3, 0xcc, 0xe8, 0x00, 0x10, 0x00, 0x00, 0xeb, 0xe6, 0xc3,
 };
 
 static struct made_file *made_file_new_c(void)
@@ -207,8 +212,10 @@ EP_TEST(any_code_ends)
 		}
 		if (probe_made(made) != EP_CODE_ONLY)
 			continue;
-		for (uint32_t i = 0; i < ((struct py_executable *)made->executable)->greenlet.n_parts; i++) {
-			const struct ep_symbol *part = &((struct py_executable *)made->executable)->greenlet.parts[i];
+		for (uint32_t i = 0;
+		     i < ((struct py_executable *)made->executable)->greenlet.n_parts; i++) {
+			const struct ep_symbol *part =
+				&((struct py_executable *)made->executable)->greenlet.parts[i];
 
 			assert_in_range(part->va, STUB_VA, STUB_VA + sizeof(stub) - 1);
 			assert_in_range(part->bytes, 1, STUB_VA + sizeof(stub) - part->va);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the keeper sends of code objects is what the symbolizer names them by, when nothing else of the
- * process is left. The program is compiled for user space.
+ * What the keeper sends of code objects is what the symbolizer names them by, when nothing else of
+ * the process is left. The program is compiled for user space.
  */
 #define EP_SHIM_OBJECT "python_keep"
 #include "plugins/python/python_keep.bpf.c"
@@ -58,8 +58,9 @@ static void begin(uint32_t version)
 
 static void push(uint64_t code)
 {
-	kept_push(&(struct ep_raw_frame){
-		.aux = heap_check(&layout, code), .n_words = 1, .words = {code | 4ull << PY_INSTRUCTION_SHIFT}});
+	kept_push(&(struct ep_raw_frame){.aux = heap_check(&layout, code),
+					 .n_words = 1,
+					 .words = {code | 4ull << PY_INSTRUCTION_SHIFT}});
 }
 
 static bool keep(void)
@@ -70,15 +71,18 @@ static bool keep(void)
 /* By what was kept of the process. */
 static int name(uint64_t code)
 {
-	struct names_cache *cache = NULL;
+	struct py_namer namer = {.memory = {.read = kept_read}, .layout = layout};
 	int r;
 
 	fake_host_init(&host, NULL, 0);
-	host.ops.read = kept_read;
-	assert_int_equal(py_names_cache_new(&cache), 0);
-	r = py_names_add(cache, fake_host_services(&host), &host.target, &layout, code,
-			      heap_check(&layout, code), 4, &host.names);
-	names_cache_free(cache);
+	namer.host = fake_host_services(&host);
+	assert_int_equal(py_namer_init(&namer), 0);
+	r = py_names_add(&namer,
+			 &(struct ep_raw_frame){.aux = heap_check(&layout, code),
+						.n_words = 2,
+						.words = {code, 4}},
+			 &host.names);
+	py_namer_fini(&namer);
 	return r;
 }
 
@@ -214,7 +218,8 @@ EP_TEST(sizes_are_bounded)
 	for (uint32_t bits = 0; bits < 256; bits++) {
 		begin(PY_VERSION(3, 12));
 		heap_put(NAME_ADDR + layout.str_state, &bits, sizeof(bits));
-		heap_put_word(NAME_ADDR + layout.str_length, bits % 3 ? 1ull << (bits % 64) : ~0ull);
+		heap_put_word(NAME_ADDR + layout.str_length,
+			      bits % 3 ? 1ull << (bits % 64) : ~0ull);
 		push(CODE_ADDR);
 		(void)keep();
 		assert_in_range(keeps.kept.bytes, 0, EP_KEEP_ITEM_BYTES);

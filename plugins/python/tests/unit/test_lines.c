@@ -112,9 +112,9 @@ EP_TEST(lines_are_those_of_the_format)
 
 			if (p && !off && !line)
 				break;
-			if (py_lines_find(lines.runs, lines.len, off) != line)
+			if (names_find_line(lines.runs, lines.len, off) != line)
 				fail_msg("%s: offset %u: line %u, not %u", row->label, off,
-					 py_lines_find(lines.runs, lines.len, off), line);
+					 names_find_line(lines.runs, lines.len, off), line);
 		}
 		py_lines_fini(&lines);
 	}
@@ -144,7 +144,7 @@ EP_TEST(largest_tables_fit)
 		bytes[i] = i % 2 ? 1 : 255;
 	assert_int_equal(py_lines_parse(PY_LINES_LNOTAB, bytes, sizeof(bytes), 1, &lines), 0);
 	assert_int_equal(lines.len, sizeof(bytes) / 2 + 1);
-	assert_int_equal(py_lines_find(lines.runs, lines.len, 255 * 1000), 1001);
+	assert_int_equal(names_find_line(lines.runs, lines.len, 255 * 1000), 1001);
 	py_lines_fini(&lines);
 
 	memset(bytes, 0xdf, sizeof(bytes)); /* one line further, 8 units, no columns: a byte each */

@@ -6,9 +6,9 @@
  *	live.py | test_python_live
  *
  * First of some thousand code objects: their names and lines must be those that live.py says. Then
- * of code objects that come and go while they are named: function f_N on line N of N.py, at the same
- * addresses over and over. A name that comes out must fit together, and be that of the object whose
- * check was taken; everything else must be said to be gone. run_live.py does this with the
+ * of code objects that come and go while they are named: function f_N on line N of N.py, at the
+ * same addresses over and over. A name that comes out must fit together, and be that of the object
+ * whose check was taken; everything else must be said to be gone. run_live.py does this with the
  * interpreters of this machine.
  */
 #include "core/base/clock.h"

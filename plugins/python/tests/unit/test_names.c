@@ -6,8 +6,7 @@
 
 struct fixture {
 	struct fake_host host;
-	struct py_code_layout layout;
-	struct names_cache *cache;
+	struct py_namer namer;
 	uint32_t check;
 };
 
@@ -21,29 +20,33 @@ static int setup(void **state)
 {
 	struct fixture *fx = *state = &fixture;
 
-	fx->cache = NULL;
+	fx->namer.cache = NULL;
 	heap_host(&fx->host);
-	assert_int_equal(py_code_layout_find(PY_VERSION(3, 12), false, &fx->layout), 0);
-	fx->layout.code_type_addr = TYPE_ADDR;
-	put_code(&fx->layout, CODE_ADDR, FIRST_LINE);
-	put_bytes(&fx->layout, LINE_ADDR, locations, sizeof(locations));
-	fx->check = heap_check(&fx->layout, CODE_ADDR);
-	return py_names_cache_new(&fx->cache);
+	assert_int_equal(py_code_layout_find(PY_VERSION(3, 12), false, &fx->namer.layout), 0);
+	fx->namer.layout.code_type_addr = TYPE_ADDR;
+	put_code(&fx->namer.layout, CODE_ADDR, FIRST_LINE);
+	put_bytes(&fx->namer.layout, LINE_ADDR, locations, sizeof(locations));
+	fx->check = heap_check(&fx->namer.layout, CODE_ADDR);
+	fx->namer.memory = (struct memory){fake_memory_read, &fx->host.memory};
+	fx->namer.host = fake_host_services(&fx->host);
+	return py_namer_init(&fx->namer);
 }
 
 static int teardown(void **state)
 {
 	struct fixture *fx = *state;
 
-	names_cache_free(fx->cache);
+	py_namer_fini(&fx->namer);
 	return 0;
 }
 
 static int symbolize(struct fixture *fx, uint64_t addr, uint32_t check, uint32_t off)
 {
 	fx->host.n_names = 0;
-	return py_names_add(fx->cache, fake_host_services(&fx->host), &fx->host.target,
-				 &fx->layout, addr, check, off, &fx->host.names);
+	return py_names_add(&fx->namer,
+			    &(struct ep_raw_frame){
+				    .aux = check, .n_words = 2, .words = {addr, off}},
+			    &fx->host.names);
 }
 
 #define FIXTURE_TEST(name) EP_TEST_ON(name, struct fixture *fx, setup, teardown)
@@ -87,10 +90,10 @@ FIXTURE_TEST(another_check_is_another_object)
 	assert_int_equal(fx->host.n_names, 0);
 	/* known by now, and replaced: the old frame keeps its name, the new one gets its own */
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
-	put_code(&fx->layout, CODE_ADDR, 1000);
-	put_str(&fx->layout, NAME_ADDR, 1, true, true, "other", 5);
-	assert_int_not_equal(heap_check(&fx->layout, CODE_ADDR), fx->check);
-	assert_int_equal(symbolize(fx, CODE_ADDR, heap_check(&fx->layout, CODE_ADDR), 0), 0);
+	put_code(&fx->namer.layout, CODE_ADDR, 1000);
+	put_str(&fx->namer.layout, NAME_ADDR, 1, true, true, "other", 5);
+	assert_int_not_equal(heap_check(&fx->namer.layout, CODE_ADDR), fx->check);
+	assert_int_equal(symbolize(fx, CODE_ADDR, heap_check(&fx->namer.layout, CODE_ADDR), 0), 0);
 	assert_string_equal(fx->host.function, "other");
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
 	assert_string_equal(fx->host.function, "name");
@@ -100,15 +103,15 @@ FIXTURE_TEST(another_check_is_another_object)
 FIXTURE_TEST(every_word_of_the_check_counts)
 {
 	for (unsigned int byte = 0; byte < PY_CHECK_BYTES; byte++) {
-		heap[CODE_ADDR + fx->layout.check_off + byte - HEAP_ADDR] ^= 0x10;
-		assert_int_not_equal(heap_check(&fx->layout, CODE_ADDR), fx->check);
-		heap[CODE_ADDR + fx->layout.check_off + byte - HEAP_ADDR] ^= 0x10;
+		heap[CODE_ADDR + fx->namer.layout.check_off + byte - HEAP_ADDR] ^= 0x10;
+		assert_int_not_equal(heap_check(&fx->namer.layout, CODE_ADDR), fx->check);
+		heap[CODE_ADDR + fx->namer.layout.check_off + byte - HEAP_ADDR] ^= 0x10;
 	}
-	fx->layout.check_mask = 0x1fe;
-	fx->check = heap_check(&fx->layout, CODE_ADDR);
-	heap[CODE_ADDR + fx->layout.check_off - HEAP_ADDR] ^= 0x10;
-	heap[CODE_ADDR + fx->layout.check_off + 72 - HEAP_ADDR] ^= 0x10;
-	assert_int_equal(heap_check(&fx->layout, CODE_ADDR), fx->check);
+	fx->namer.layout.check_mask = 0x1fe;
+	fx->check = heap_check(&fx->namer.layout, CODE_ADDR);
+	heap[CODE_ADDR + fx->namer.layout.check_off - HEAP_ADDR] ^= 0x10;
+	heap[CODE_ADDR + fx->namer.layout.check_off + 72 - HEAP_ADDR] ^= 0x10;
+	assert_int_equal(heap_check(&fx->namer.layout, CODE_ADDR), fx->check);
 }
 
 FIXTURE_TEST(freed_code_is_gone)
@@ -120,13 +123,14 @@ FIXTURE_TEST(freed_code_is_gone)
 	};
 
 	for (size_t i = 0; i < EP_LEN(counts); i++) {
-		heap_put_word(CODE_ADDR + fx->layout.ob_refcnt, counts[i]);
+		heap_put_word(CODE_ADDR + fx->namer.layout.ob_refcnt, counts[i]);
 		assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), EP_FRAME_GONE);
 	}
-	heap_put_word(CODE_ADDR + fx->layout.ob_refcnt, 3);
-	heap_put_word(CODE_ADDR + fx->layout.ob_type, 0x8a7b6c5d4e3f2a1bULL); /* glibc's key */
+	heap_put_word(CODE_ADDR + fx->namer.layout.ob_refcnt, 3);
+	heap_put_word(CODE_ADDR + fx->namer.layout.ob_type,
+		      0x8a7b6c5d4e3f2a1bULL); /* glibc's key */
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), EP_FRAME_GONE);
-	fx->layout.code_type_addr = 0; /* not known: not compared */
+	fx->namer.layout.code_type_addr = 0; /* not known: not compared */
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
 }
 
@@ -141,8 +145,8 @@ FIXTURE_TEST(immortal_code_is_alive)
 	for (size_t i = 0; i < EP_LEN(counts); i++) {
 		heap_put_word(CODE_ADDR, counts[i]);
 		heap_put_word(CODE_ADDR + 80, i); /* a new one, so that it is read */
-		assert_int_equal(symbolize(fx, CODE_ADDR, heap_check(&fx->layout, CODE_ADDR), 0),
-				 0);
+		assert_int_equal(
+			symbolize(fx, CODE_ADDR, heap_check(&fx->namer.layout, CODE_ADDR), 0), 0);
 	}
 }
 
@@ -187,7 +191,8 @@ EP_TEST_WITH(every_failing_read_is_passed_on, setup, teardown)
 	assert_in_range(n_reads, 4, 12);
 	for (size_t e = 0; e < EP_LEN(errors); e++) {
 		for (unsigned int at = 1; at <= n_reads; at++) {
-			bool object = at == 1 || at == n_reads, lines = at >= n_reads - 2 && !object;
+			bool object = at == 1 || at == n_reads,
+			     lines = at >= n_reads - 2 && !object;
 			int r;
 
 			teardown(state);
@@ -213,7 +218,7 @@ EP_TEST_WITH(every_failing_read_is_passed_on, setup, teardown)
 EP_TEST_WITH(every_failing_allocation_is_passed_on, setup, teardown)
 {
 	struct fixture *fx = *state;
-	struct names_cache *cache = NULL;
+	struct py_namer namer = {0};
 	uint32_t needed;
 
 	heap_arm(0);
@@ -231,8 +236,8 @@ EP_TEST_WITH(every_failing_allocation_is_passed_on, setup, teardown)
 	}
 	for (unsigned int i = 1; i <= 2; i++) {
 		heap_arm(i);
-		assert_int_equal(py_names_cache_new(&cache), -ENOMEM);
-		assert_null(cache);
+		assert_int_equal(py_namer_init(&namer), -ENOMEM);
+		assert_null(namer.cache);
 	}
 	(void)heap_disarm();
 }
@@ -240,7 +245,7 @@ EP_TEST_WITH(every_failing_allocation_is_passed_on, setup, teardown)
 FIXTURE_TEST(code_nowhere_is_gone)
 {
 	static const uint64_t addrs[] = {
-		0, 8, UINT64_MAX, UINT64_MAX - 63, HEAP_ADDR + HEAP_BYTES - 8, 1ULL << 63};
+		1, 8, UINT64_MAX, UINT64_MAX - 63, HEAP_ADDR + HEAP_BYTES - 8, 1ULL << 63};
 
 	for (size_t i = 0; i < EP_LEN(addrs); i++)
 		assert_int_equal(symbolize(fx, addrs[i], fx->check, 0), EP_FRAME_GONE);
@@ -253,25 +258,25 @@ FIXTURE_TEST(a_table_that_is_too_long_is_read_to_the_limit)
 
 	memset(table, 0xdf, sizeof(table)); /* a line and 16 bytes of code in each byte */
 	fake_memory_add(&fx->host.memory, LINE_ADDR + HEAP_BYTES * 16, heap, 64);
-	fake_memory_add(&fx->host.memory, LINE_ADDR + HEAP_BYTES * 16 + fx->layout.bytes_data,
+	fake_memory_add(&fx->host.memory, LINE_ADDR + HEAP_BYTES * 16 + fx->namer.layout.bytes_data,
 			table, sizeof(table));
-	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, 1ULL << 40);
-	heap_put_word(CODE_ADDR + fx->layout.co_lines, LINE_ADDR + HEAP_BYTES * 16);
-	fx->check = heap_check(&fx->layout, CODE_ADDR);
+	heap_put_word(HEAP_ADDR + fx->namer.layout.bytes_size, 1ULL << 40);
+	heap_put_word(CODE_ADDR + fx->namer.layout.co_lines, LINE_ADDR + HEAP_BYTES * 16);
+	fx->check = heap_check(&fx->namer.layout, CODE_ADDR);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 16 * 1000), 0);
 	assert_int_equal(fx->host.line, FIRST_LINE + 1001);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 16 * PY_LINES_MAX_BYTES + 2), 0);
 	assert_int_equal(fx->host.line, 0);
 	/* it is larger than what the cache takes: its bytes are not there */
-	assert_in_range(names_cache_bytes(fx->cache), 1, 65536);
-	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, PY_LINES_MAX_BYTES / 4);
+	assert_in_range(names_cache_bytes(fx->namer.cache), 1, 65536);
+	heap_put_word(HEAP_ADDR + fx->namer.layout.bytes_size, PY_LINES_MAX_BYTES / 4);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), 0);
 	reads = fx->host.memory.n_reads;
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 16 * 1000), 0);
 	assert_int_equal(fx->host.line, FIRST_LINE + 1001);
 	assert_int_equal(fx->host.memory.n_reads, reads);
-	names_cache_remove(names_cache_peek(fx->cache, 0, CODE_ADDR, fx->check, 0));
-	heap_put_word(HEAP_ADDR + fx->layout.bytes_size, UINT64_MAX);
+	names_cache_remove(names_cache_peek(fx->namer.cache, 0, CODE_ADDR, fx->check, 0));
+	heap_put_word(HEAP_ADDR + fx->namer.layout.bytes_size, UINT64_MAX);
 	assert_int_equal(symbolize(fx, CODE_ADDR, fx->check, 0), -EBADMSG);
 }
 

@@ -38,7 +38,8 @@ static struct made_file *new_file(void)
 static void add_symbol(struct made_file *made, const char *name, uint64_t va, uint64_t bytes)
 {
 	assert_true(made->host.n_symbols < EP_LEN(made->symbols));
-	made->symbols[made->host.n_symbols++] = (struct fake_symbol){name, {.va = va, .bytes = bytes}};
+	made->symbols[made->host.n_symbols++] =
+		(struct fake_symbol){name, {.va = va, .bytes = bytes}};
 }
 
 /* --- offsets ---------------------------------------------------------------------------------- */
@@ -164,15 +165,17 @@ EP_TEST(free_threads_have_bytecode_of_their_own)
 	assert_int_equal(offsets.code_first_traceable, 184);
 }
 
-/* --- files ------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 EP_TEST(other_files_are_not_mine)
 {
 	struct made_file *made = new_file();
 	void *executable = NULL;
 
-	assert_int_equal(py_probe(ep_unwinder_host_get(), &made->host.file, &executable), EP_NOT_MINE);
+	assert_int_equal(py_probe(ep_unwinder_host_get(), &made->host.file, &executable),
+			 EP_NOT_MINE);
 	add_symbol(made, "_PyThreadState_Current", 0x2000, 8); /* 2.7, 3.5 */
-	assert_int_equal(py_probe(ep_unwinder_host_get(), &made->host.file, &executable), EP_NOT_MINE);
+	assert_int_equal(py_probe(ep_unwinder_host_get(), &made->host.file, &executable),
+			 EP_NOT_MINE);
 	assert_null(executable);
 }

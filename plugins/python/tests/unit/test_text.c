@@ -39,7 +39,9 @@ static void begin(uint32_t version)
 
 static int read_text(uint64_t addr, char *buf, size_t size)
 {
-	return py_text_read(fake_host_services(&host), &host.target, &layout, addr, buf, size);
+	const struct memory memory = {fake_memory_read, &host.memory};
+
+	return py_text_read(&memory, &layout, addr, buf, size);
 }
 
 static const uint32_t versions[] = {PY_VERSION(3, 6), PY_VERSION(3, 11), PY_VERSION(3, 12)};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The code of functions that probe reads: any bytes, which are read within their bounds and no further. */
+/* The code of functions that probe reads: any bytes, which are read within their bounds and no
+ * further. */
 #include "plugins/ruby/code.h"
 #include "tests/kit/fuzz.h"
 
@@ -17,7 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ruby_code_thread(&code, &off) == 0)
 		assert(off && off < 0x10000);
 	if (ruby_code_collector(&code, &collector) == 0)
-		assert(collector.objspace_off < 0x10000 && collector.flag_off < 0x10000 && collector.bit < 32);
+		assert(collector.objspace_off < 0x10000 && collector.flag_off < 0x10000 &&
+		       collector.bit < 32);
 	if (ruby_code_main_thread(&code, &main) == 0)
 		assert(main.thread_off && main.thread_off < 0x10000);
 	if (ruby_code_blocking(&code, &off) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The walk of a VM's stack (ruby_unwind.bpf.c), compiled for user space, over one that is made up here, as
- * 3.3 makes them. A stack is compared as text, a frame a line:
+ * The walk of a VM's stack (ruby_unwind.bpf.c), compiled for user space, over one that is made up
+ * here, as 3.3 makes them. A stack is compared as text, a frame a line:
  *
  *	CODE [in METHOD] [entry] [at INDEX]	code, method: numbers
  *	c METHOD [entry]			a C function
@@ -75,7 +75,8 @@ static void put_code(uint32_t i, uint32_t type)
 }
 
 /* An environment of its own, with what says the method; the frame in it at instruction `index`. */
-static uint64_t push_frame(uint32_t flags, uint32_t i, uint64_t object, uint64_t previous, uint32_t index)
+static uint64_t push_frame(uint32_t flags, uint32_t i, uint64_t object, uint64_t previous,
+			   uint32_t index)
 {
 	uint64_t ep = top + 0x20;
 
@@ -144,7 +145,8 @@ static int begin(void **state)
 static void say_frame(uint64_t header, const __u64 *words)
 {
 	uint32_t aux = EP_FRAME_AUX(header), kind = ruby_kind(aux);
-	uint64_t body = ruby_address(words[0]), entry = kind < RUBY_KIND_COLLECTOR ? ruby_address(words[1]) : 0;
+	uint64_t body = ruby_address(words[0]),
+		 entry = kind < RUBY_KIND_COLLECTOR ? ruby_address(words[1]) : 0;
 
 	assert_int_equal(EP_FRAME_WORDS(header), kind < RUBY_KIND_COLLECTOR ? 2 : 1);
 	if (kind == RUBY_KIND_COLLECTOR)
@@ -169,7 +171,7 @@ static const char *walk_stack(void)
 	return world_say(say_frame);
 }
 
-/* --- frames and entries ----------------------------------------------------------------------------- */
+/* --- frames and entries ----------------------------------------------------------------------- */
 
 EP_TEST_WITH(groups_end_at_what_c_called, begin, NULL)
 {
@@ -178,7 +180,8 @@ EP_TEST_WITH(groups_end_at_what_c_called, begin, NULL)
 	push_frame(CFUNC, 0, method(2), 0, 0);
 	push_frame(BLOCK | FINISH, 3, 0, ep | 1, 7);
 	push_method(0, 4);
-	assert_string_equal(walk_stack(), "4 in 4 at 4\n3 in 1 entry at 7\nc 2\n1 in 1 at 1\n" MAIN);
+	assert_string_equal(walk_stack(),
+			    "4 in 4 at 4\n3 in 1 entry at 7\nc 2\n1 in 1 at 1\n" MAIN);
 }
 
 EP_TEST_WITH(c_functions_behind_the_last_entry_belong_to_it, begin, NULL)
@@ -205,7 +208,8 @@ EP_TEST_WITH(blocks_in_c_and_what_has_no_pc_are_no_frames, begin, NULL)
 	assert_string_equal(walk_stack(), "1 in 1 at 1\n" MAIN);
 }
 
-/* No instruction has stored its pc: whether it runs how many calls of rb_vm_exec there are tells. */
+/* No instruction has stored its pc: whether it runs how many calls of rb_vm_exec there are
+ * tells. */
 EP_TEST_WITH(what_c_may_not_have_called_yet_is_in_doubt, begin, NULL)
 {
 	push_frame(BLOCK | FINISH, 2, 0, 0, 0);
@@ -226,7 +230,8 @@ EP_TEST_WITH(what_is_half_made_is_no_frame, begin, NULL)
 {
 	for (int i = 1; i < 6; i++) {
 		begin(NULL);
-		push_frame(i & 1 ? CFUNC : METHOD, i & 1 ? 0 : 2, i < 3 ? 0 : method(2), 0, i == 4 ? 101 : 1);
+		push_frame(i & 1 ? CFUNC : METHOD, i & 1 ? 0 : 2, i < 3 ? 0 : method(2), 0,
+			   i == 4 ? 101 : 1);
 		if (i == 3)
 			world_put(cfp + 8 * CF_EP, 0x100);
 		if (i == 5)
@@ -276,7 +281,7 @@ EP_TEST_WITH(clause_stands_for_its_method, begin, NULL)
 	assert_string_equal(walk_stack(), "c 4\n3 in 1 entry at 6\n" MAIN);
 }
 
-/* --- methods ------------------------------------------------------------------------------------------ */
+/* --- methods ---------------------------------------------------------------------------------- */
 
 EP_TEST_WITH(method_is_up_the_chain_of_environments, begin, NULL)
 {
@@ -290,8 +295,9 @@ EP_TEST_WITH(method_is_up_the_chain_of_environments, begin, NULL)
 	ep = push_frame(METHOD, 5, svar, 0, 3);
 	ep = push_frame(BLOCK | 0x40, 6, method(7), ep | 1, 4); /* define_method */
 	push_frame(BLOCK, 8, 0, ep | 1, 5);
-	assert_string_equal(walk_stack(), "8 in 7 at 5\n6 in 7 at 4\n5 in 2 at 3\n4 in 1 at 2\n3 in 1 at 1\n"
-					  "1 in 1 at 1\n" MAIN);
+	assert_string_equal(walk_stack(),
+			    "8 in 7 at 5\n6 in 7 at 4\n5 in 2 at 3\n4 in 1 at 2\n3 in 1 at 1\n"
+			    "1 in 1 at 1\n" MAIN);
 }
 
 EP_TEST_WITH(chain_without_an_end_ends, begin, NULL)
@@ -341,7 +347,7 @@ EP_TEST_WITH(thousand_frames_are_whole, begin, NULL)
 	assert_true(reads < 1000 / 16 + 1000 * 0x28 / 512 + 9 * 4 + 16);
 }
 
-/* --- what tells one from another --------------------------------------------------------------------------- */
+/* --- what tells one from another -------------------------------------------------------------- */
 
 static uint64_t check_of_leaf(void)
 {
@@ -368,7 +374,7 @@ EP_TEST_WITH(check_tells_what_comes_later, begin, NULL)
 	assert_int_equal(check_of_leaf(), before);
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------ */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 EP_TEST_WITH(global_is_of_the_thread_that_has_the_lock, begin, NULL)
 {
@@ -416,7 +422,7 @@ EP_TEST_WITH(what_nobody_has_looked_at_must_be_likely, begin, NULL)
 	assert_string_equal(walk_stack(), "error 100\n");
 }
 
-/* --- what cannot be read ---------------------------------------------------------------------------------- */
+/* --- what cannot be read ---------------------------------------------------------------------- */
 
 EP_TEST_WITH(frame_that_cannot_be_read_says_so, begin, NULL)
 {
@@ -426,7 +432,8 @@ EP_TEST_WITH(frame_that_cannot_be_read_says_so, begin, NULL)
 	push_method(0, 3);
 	world_put(cfp + 8 * CF_EP, 0x100);
 	push_method(0, 4);
-	assert_string_equal(walk_stack(), "4 in 4 at 4\nunreadable\nunreadable\n1 in 1 at 1\n" MAIN);
+	assert_string_equal(walk_stack(),
+			    "4 in 4 at 4\nunreadable\nunreadable\n1 in 1 at 1\n" MAIN);
 }
 
 EP_TEST_WITH(stack_that_cannot_be_read_is_an_error, begin, NULL)
@@ -444,7 +451,7 @@ EP_TEST_WITH(more_than_can_be_walked_is_said, begin, NULL)
 	assert_int_equal(REC->sample.error, 100 + RUBY_ERROR_DEEP);
 }
 
-/* --- code that a JIT made ---------------------------------------------------------------------------------- */
+/* --- code that a JIT made --------------------------------------------------------------------- */
 
 EP_TEST_WITH(leaf_in_jit_code_has_no_line, begin, NULL)
 {
@@ -516,7 +523,8 @@ EP_TEST_WITH(jit_code_is_left_to_who_called_it, begin, NULL)
 /* JIT ─► core ─► rb_vm_exec ─► rb_yield ─► JIT ─► ...: 10 words each. */
 static void put_turns(uint32_t n)
 {
-	const struct ep_row row = {.start = RUNTIME, .end = RUNTIME + 0x1000, .va = 0x1000, .executable = EXECUTABLE};
+	const struct ep_row row = {
+		.start = RUNTIME, .end = RUNTIME + 0x1000, .va = 0x1000, .executable = EXECUTABLE};
 	uint64_t sp = NATIVE + 0x100;
 
 	world_put_rows(&row, 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of frames in a process whose memory is anything: strings, classes, tables of variables, IDs, lines.
+ * Names of frames in a process whose memory is anything: strings, classes, tables of variables,
+ * IDs, lines.
  *
  *	input	64 bytes | struct head | memory, from IMAGE on, over and over again
  *
@@ -33,10 +34,12 @@ static uint64_t at(uint16_t place)
 	return IMAGE + place * 8ull;
 }
 
-static struct ep_raw_frame make_frame(struct fuzz_process *process, const struct ruby_layout *layout,
-				      uint64_t body, uint64_t entry, uint32_t kind, uint32_t index)
+static struct ep_raw_frame make_frame(struct fuzz_process *process,
+				      const struct ruby_layout *layout, uint64_t body,
+				      uint64_t entry, uint32_t kind, uint32_t index)
 {
-	__u64 words[RUBY_BODY_BYTES / 8], method[5] = {0}, def[6] = {0}, of_body = 0, of_entry = 0, check;
+	__u64 words[RUBY_BODY_BYTES / 8], method[5] = {0}, def[6] = {0}, of_body = 0, of_entry = 0,
+					  check;
 
 	fuzz_process_read(process, body, words, sizeof(words));
 	fuzz_process_read(process, entry, method, sizeof(method));
@@ -44,12 +47,14 @@ static struct ep_raw_frame make_frame(struct fuzz_process *process, const struct
 	if (kind == RUBY_KIND_ISEQ)
 		of_body = ruby_check_body(words, layout->body.info / 8);
 	if (entry)
-		of_entry = ruby_check_entry(method[3], def[4], layout->def_serial ? def[5] : method[2]);
+		of_entry = ruby_check_entry(method[3], def[4],
+					    layout->def_serial ? def[5] : method[2]);
 	check = ruby_check_frame(of_body, of_entry);
 	return (struct ep_raw_frame){
 		.aux = ruby_aux(kind, index),
 		.n_words = 2,
-		.words = {ruby_word0(kind == RUBY_KIND_ISEQ ? body : 0, check), ruby_word1(entry, check)},
+		.words = {ruby_word0(kind == RUBY_KIND_ISEQ ? body : 0, check),
+			  ruby_word1(entry, check)},
 	};
 }
 
@@ -63,13 +68,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ruby_namer namer;
 	struct head head;
 
-	if (!fuzz_process_init(&process, names, data, size, NULL, 0) || process.size <= sizeof(head))
+	if (!fuzz_process_init(&process, names, data, size, NULL, 0) ||
+	    process.size <= sizeof(head))
 		return 0;
 	memcpy(&head, process.bytes, sizeof(head));
 	process.bytes += sizeof(head);
 	process.size -= sizeof(head);
 	process.origin = IMAGE;
-	if (!ruby_layout_find(releases[head.release % 7] / 100, releases[head.release % 7] % 100, &layout))
+	if (!ruby_layout_find(releases[head.release % 7] / 100, releases[head.release % 7] % 100,
+			      &layout))
 		abort();
 	namer = (struct ruby_namer){
 		.host = fake_host_services(&process.host),
@@ -85,12 +92,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	(void)ruby_names_is_class(&namer, at(head.object), "Object");
 	for (size_t i = 0; i < FRAMES; i++) {
-		struct ep_raw_frame frame = make_frame(
-			&process, &layout, at(head.frames[i].body), head.frames[i].entry ? at(head.frames[i].entry) : 0,
-			head.frames[i].kind % 8, head.frames[i].index);
+		struct ep_raw_frame frame =
+			make_frame(&process, &layout, at(head.frames[i].body),
+				   head.frames[i].entry ? at(head.frames[i].entry) : 0,
+				   head.frames[i].kind % 8, head.frames[i].index);
 
-		if (ruby_names_add(&namer, &frame, &process.host.names) == 0 && !process.host.function[0] &&
-		    frame.words[0] && process.host.unnamed)
+		if (ruby_names_add(&namer, &frame, &process.host.names) == 0 &&
+		    !process.host.function[0] && frame.words[0] && process.host.unnamed)
 			abort();
 	}
 	ruby_namer_fini(&namer);

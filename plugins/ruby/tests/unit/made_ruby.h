@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process of Ruby that is made up: classes, methods and iseqs in an array, as the release has them, and the
- * frames that BPF would push of them.
+ * A process of Ruby that is made up: classes, methods and iseqs in an array, as the release has
+ * them, and the frames that BPF would push of them.
  */
 #ifndef TEST_RUBY_MADE_H
 #define TEST_RUBY_MADE_H
@@ -37,7 +37,7 @@ struct made {
 #define MADE_END (HEAP + HEAP_BYTES)
 #include "tests/kit/made.h"
 
-/* --- objects --------------------------------------------------------------------------------------- */
+/* --- objects ---------------------------------------------------------------------------------- */
 
 static inline uint64_t make_string(struct made *made, const char *text)
 {
@@ -45,7 +45,8 @@ static inline uint64_t make_string(struct made *made, const char *text)
 	uint64_t string = make(made, 40 + (made->layout.string_in_flags ? 0 : len));
 
 	if (made->layout.string_in_flags ? len < 24 : len < 100) {
-		put_word(made, string, RUBY_TYPE_STRING | (made->layout.string_in_flags ? len << 14 : 0));
+		put_word(made, string,
+			 RUBY_TYPE_STRING | (made->layout.string_in_flags ? len << 14 : 0));
 		if (!made->layout.string_in_flags)
 			put_word(made, string + 16, len);
 		put(made, string + (made->layout.string_in_flags ? 16 : 24), text, len);
@@ -94,15 +95,16 @@ static inline uint64_t make_variables(struct made *made, uint64_t id, uint64_t v
 }
 
 /* What has a word at `id` or at the member. */
-static inline uint64_t make_class_with(struct made *made, uint64_t flags, uint64_t id, uint32_t member,
-				       uint64_t value)
+static inline uint64_t make_class_with(struct made *made, uint64_t flags, uint64_t id,
+				       uint32_t member, uint64_t value)
 {
 	const struct ruby_class_layout *layout = &made->layout.class;
 	uint64_t class = make(made, 192);
 
 	put_word(made, class, flags);
 	if (layout->ext_is_pointer)
-		put_word(made, class + layout->ext, value && layout->iv_table ? make_variables(made, id, value) : 0);
+		put_word(made, class + layout->ext,
+			 value && layout->iv_table ? make_variables(made, id, value) : 0);
 	else
 		put_word(made, class + layout->ext + member, value);
 	return class;
@@ -121,8 +123,8 @@ static inline uint64_t make_class(struct made *made, uint32_t type, const char *
 
 static inline uint64_t make_singleton(struct made *made, uint64_t of)
 {
-	return make_class_with(made, RUBY_TYPE_CLASS | 1ull << made->layout.class.singleton, ATTACHED_ID,
-			       made->layout.class.attached, of);
+	return make_class_with(made, RUBY_TYPE_CLASS | 1ull << made->layout.class.singleton,
+			       ATTACHED_ID, made->layout.class.attached, of);
 }
 
 /* A class that the runtime has a variable for: the address of that. */
@@ -141,7 +143,7 @@ static inline void make_moved(struct made *made, uint64_t object, uint64_t to)
 	put_word(made, object + made->layout.moved, to);
 }
 
-/* --- code ------------------------------------------------------------------------------------------- */
+/* --- code ------------------------------------------------------------------------------------- */
 
 static inline uint64_t make_entry(struct made *made, uint64_t owner, uint64_t id)
 {
@@ -203,7 +205,8 @@ static inline void make_lines(struct made *made, uint64_t body, const uint32_t *
 /* enum iseq_type of what has such a label. */
 static inline uint32_t type_of_label(const char *label)
 {
-	static const char *const begins[] = {"<top", "", "block", "<class", "rescue", "ensure", "", "<main>", "singleton"};
+	static const char *const begins[] = {"<top",   "", "block",  "<class",	 "rescue",
+					     "ensure", "", "<main>", "singleton"};
 
 	for (uint32_t i = 0; i < EP_LEN(begins); i++) {
 		if (*begins[i] && strncmp(label, begins[i], strlen(begins[i])) == 0)
@@ -244,7 +247,9 @@ static inline struct ep_raw_frame make_frame(struct made *made, uint64_t body, u
 		def = fake_host_word(host, entry + 16);
 		of_entry = ruby_check_entry(
 			fake_host_word(host, entry + 24), fake_host_word(host, def + 32),
-			made->layout.def_serial ? fake_host_word(host, def + made->layout.def_serial) : def);
+			made->layout.def_serial
+				? fake_host_word(host, def + made->layout.def_serial)
+				: def);
 	}
 	check = ruby_check_frame(of_body, of_entry);
 	return (struct ep_raw_frame){
@@ -260,7 +265,7 @@ static inline int name_frame(struct made *made, const struct ep_raw_frame *frame
 	return ruby_names_add(&made->namer, frame, &made->host.names);
 }
 
-/* --- all of it -------------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static void made_free(void *arg)
 {

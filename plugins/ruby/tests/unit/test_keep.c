@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the keeper sends of frames is what they are named by when nothing else of the process is left.
- * The program is compiled for user space, and looks at the process that is made up.
+ * What the keeper sends of frames is what they are named by when nothing else of the process is
+ * left. The program is compiled for user space, and looks at the process that is made up.
  */
 #define EP_SHIM_OBJECT "ruby_keep"
 #include "plugins/ruby/ruby_keep.bpf.c"
@@ -57,7 +57,8 @@ static const char *name(const struct ep_raw_frame *frame)
 	return r == 0 ? made->host.function : "";
 }
 
-static void expect(const struct ep_raw_frame *frame, const char *function, const char *file, uint32_t line)
+static void expect(const struct ep_raw_frame *frame, const char *function, const char *file,
+		   uint32_t line)
 {
 	assert_string_equal(name(frame), "");
 	keep(frame);
@@ -88,7 +89,8 @@ EP_TEST_EACH(what_is_kept_names_frames_of_each_release, size_t, i, MADE_RELEASES
 	path = make_array(made, both, 2);
 	frame = make_frame(made, make_body(made, "m", path), make_entry(made, included, EACH), 5);
 	expect(&frame, of("Long::Enough::To::Be::Elsewhere#m", "m"), file, 12);
-	frame = make_frame(made, make_body(made, "m", path), make_entry(made, make_singleton(made, module), EACH), 1);
+	frame = make_frame(made, make_body(made, "m", path),
+			   make_entry(made, make_singleton(made, module), EACH), 1);
 	expect(&frame, of("Long::Enough::To::Be::Elsewhere.m", "m"), file, 10);
 	frame = make_frame(made, make_body(made, "<main>", make_string(made, "(eval)")), 0, 1);
 	expect(&frame, "<main>", "(eval)", 10);
@@ -117,11 +119,13 @@ EP_TEST_EACH(what_is_kept_of_lines_is_right_or_none, size_t, i, MADE_RELEASES)
 		if (n == 0)
 			keep(&frame);
 		assert_string_equal(name(&frame), "m");
-		assert_int_equal(made->host.line, n < 1024 / made->layout.body.entry_bytes ? 100 + n : 0);
+		assert_int_equal(made->host.line,
+				 n < 1024 / made->layout.body.entry_bytes ? 100 + n : 0);
 	}
 }
 
-/* What was freed, and another method's label at its address: what is read of one sample belongs together. */
+/* What was freed, and another method's label at its address: what is read of one sample belongs
+ * together. */
 EP_TEST(what_is_kept_of_two_samples_is_not_mixed)
 {
 	struct ep_raw_frame first, second;

@@ -2,7 +2,8 @@
 /* Names and places of frames, over a process that is made up, as each release has it. */
 #include "plugins/ruby/tests/unit/made_ruby.h"
 
-#define NAMED(made) ((made)->layout.release != RUBY_RELEASE(3, 2)) /* classes have names that can be read */
+/* classes have names that can be read */
+#define NAMED(made) ((made)->layout.release != RUBY_RELEASE(3, 2))
 
 static void expect(struct made *made, const struct ep_raw_frame *frame, const char *function,
 		   const char *file, uint32_t line)
@@ -23,17 +24,24 @@ EP_TEST_EACH(labels_get_the_class_of_the_owner, size_t, i, MADE_RELEASES)
 		{"ensure in rescue in block in m", "block in A::B#m", "block in m"},
 		{"<=>", "A::B#<=>", "<=>"},
 		{"<", "A::B#<", "<"},
-		{"gr\xc3\xb6\xc3\x9f" "e?", "A::B#gr\xc3\xb6\xc3\x9f" "e?", "gr\xc3\xb6\xc3\x9f" "e?"},
+		{"gr\xc3\xb6\xc3\x9f"
+		 "e?",
+		 "A::B#gr\xc3\xb6\xc3\x9f"
+		 "e?",
+		 "gr\xc3\xb6\xc3\x9f"
+		 "e?"},
 		{"<top (required)>", "<top (required)>", "<top (required)>"},
 		{"singleton class", "singleton class", "singleton class"},
 		{"rescue in <main>", "<main>", "<main>"},
 	};
 	struct made *made = made_new(made_releases[i]);
-	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A::B"), path = make_string(made, "(eval)");
+	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A::B"),
+		 path = make_string(made, "(eval)");
 	uint64_t entry = make_entry(made, class, EACH);
 
 	for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
-		struct ep_raw_frame frame = make_frame(made, make_body(made, rows[j].label, path), entry, 1);
+		struct ep_raw_frame frame =
+			make_frame(made, make_body(made, rows[j].label, path), entry, 1);
 
 		expect(made, &frame, NAMED(made) ? rows[j].want : rows[j].without, "(eval)", 10);
 		assert_int_equal(made->host.start_line, 9);
@@ -66,7 +74,8 @@ EP_TEST_EACH(what_has_no_permanent_name_is_left_out, size_t, i, MADE_RELEASES)
 	put_word(made, included + 8, module);
 	for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
 		uint64_t entry = make_entry(made, rows[j].owner, EACH);
-		struct ep_raw_frame frame = make_frame(made, make_body(made, "m", make_string(made, "/f")), entry, 1);
+		struct ep_raw_frame frame =
+			make_frame(made, make_body(made, "m", make_string(made, "/f")), entry, 1);
 
 		expect(made, &frame, NAMED(made) ? rows[j].want : "m", "/f", 10);
 	}
@@ -81,7 +90,9 @@ EP_TEST_EACH(what_is_freed_and_not_changed_has_no_name, size_t, i, MADE_RELEASES
 		uint64_t body = make_body(made, "<main>", make_string(made, "/f"));
 		struct ep_raw_frame frame = make_frame(made, body, 0, 1);
 
-		put_word(made, fake_host_word(&made->host, body + made->layout.body.local) + 16 * change, 0);
+		put_word(made,
+			 fake_host_word(&made->host, body + made->layout.body.local) + 16 * change,
+			 0);
 		assert_int_equal(name_frame(made, &frame), EP_FRAME_GONE);
 	}
 }
@@ -124,7 +135,8 @@ EP_TEST_EACH(what_was_moved_is_followed, size_t, i, MADE_RELEASES)
 	uint64_t class = make_class(made, RUBY_TYPE_CLASS, "A"), path = make_string(made, "/f");
 	uint64_t body = make_body(made, "m", path), entry = make_entry(made, class, EACH);
 	struct ep_raw_frame frame = make_frame(made, body, entry, 1), old;
-	uint64_t entry_now = make(made, 40), class_now = make(made, 192), path_now = make_string(made, "/g");
+	uint64_t entry_now = make(made, 40), class_now = make(made, 192),
+		 path_now = make_string(made, "/g");
 	const char *want = NAMED(made) ? "A#m" : "m";
 
 	put(made, class_now, fake_memory_find(&made->host.memory, class, 192), 192);
@@ -187,7 +199,8 @@ EP_TEST(frames_that_are_no_methods)
 	struct ep_raw_frame frame = {.n_words = 2, .aux = ruby_aux(9, 0)};
 
 	for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
-		struct ep_raw_frame one = {.aux = ruby_aux(rows[j].kind, 0), .n_words = 1, .words = {rows[j].word}};
+		struct ep_raw_frame one = {
+			.aux = ruby_aux(rows[j].kind, 0), .n_words = 1, .words = {rows[j].word}};
 
 		expect(made, &one, rows[j].want, "", 0);
 		assert_int_equal(made->host.unnamed, rows[j].unnamed);
@@ -205,11 +218,14 @@ EP_TEST_EACH(a_class_proves_the_layout, size_t, i, MADE_RELEASES)
 	uint64_t object = fake_host_word(&made->host, made->namer.object_addr);
 
 	assert_int_equal(ruby_names_is_class(&made->namer, object, "Object"), 0);
-	assert_int_equal(ruby_names_is_class(&made->namer, object, "String"), NAMED(made) ? -ENOTSUP : 0);
+	assert_int_equal(ruby_names_is_class(&made->namer, object, "String"),
+			 NAMED(made) ? -ENOTSUP : 0);
 	assert_int_equal(ruby_names_is_class(&made->namer, 0, "Object"), EP_NOT_YET);
-	assert_int_equal(ruby_names_is_class(&made->namer, make_class(made, RUBY_TYPE_CLASS, NULL), "Object"),
+	assert_int_equal(ruby_names_is_class(&made->namer, make_class(made, RUBY_TYPE_CLASS, NULL),
+					     "Object"),
 			 NAMED(made) ? EP_NOT_YET : 0);
-	assert_int_equal(ruby_names_is_class(&made->namer, make_string(made, "Object"), "Object"), -ENOTSUP);
+	assert_int_equal(ruby_names_is_class(&made->namer, make_string(made, "Object"), "Object"),
+			 -ENOTSUP);
 	assert_int_equal(ruby_names_is_class(&made->namer, 0x50000000, "Object"), -EFAULT);
 }
 
@@ -249,7 +265,7 @@ EP_TEST(layouts_of_releases_without_a_fixture)
 	assert_false(ruby_layout_find(2, 4, &layout));
 }
 
-/* --- lines ------------------------------------------------------------------------------------------ */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 /* All positions of an iseq whose instructions have 1 to 5 words, and each its line. */
 EP_TEST_EACH(tables_of_lines, size_t, i, MADE_RELEASES)
@@ -267,12 +283,13 @@ EP_TEST_EACH(tables_of_lines, size_t, i, MADE_RELEASES)
 	}
 	make_lines(made, body, starts, lines, n, positions);
 	assert_int_equal(ruby_lines_read(&made->namer.memory, &made->layout,
-					 fake_memory_find(&made->host.memory, body, 256), &found), 0);
+					 fake_memory_find(&made->host.memory, body, 256), &found),
+			 0);
 	for (uint32_t position = 0; position < positions; position++) {
 		at += at + 1 < n && starts[at + 1] == position;
-		assert_int_equal(ruby_lines_find(found.runs, found.len, position), lines[at]);
+		assert_int_equal(names_find_line(found.runs, found.len, position), lines[at]);
 	}
-	assert_int_equal(ruby_lines_find(found.runs, found.len, UINT32_MAX), lines[n - 1]);
+	assert_int_equal(names_find_line(found.runs, found.len, UINT32_MAX), lines[n - 1]);
 	ruby_lines_fini(&found);
 }
 

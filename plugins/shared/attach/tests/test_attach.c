@@ -16,7 +16,7 @@ struct instance {
 	struct attach process;
 	uint32_t state;
 	int proven, paths;
-	unsigned int n_refused, looks;
+	unsigned int looks;
 };
 
 static struct fake_host host;
@@ -56,19 +56,13 @@ static int mark(void *instance)
 	return attach_mark(instance, code, 1, NULL, 0);
 }
 
-static int refuse(void *instance)
-{
-	((struct instance *)instance)->n_refused++;
-	return attach_refuse(instance, NULL, "the structures of Toy %d are", 3);
-}
-
 static const struct attach_language language = {
 	.plugin = "toy",
 	.frames = "Toy",
+	.runtime = "Toy",
 	.prove = prove,
 	.find_paths = find_paths,
 	.set_ranges = mark,
-	.refuse = refuse,
 	.state_off = offsetof(struct instance, state),
 	.state_bytes = sizeof(uint32_t),
 	.max_doubts = 2,
@@ -96,6 +90,9 @@ static struct instance *new_instance(bool is_certain, int proven, int paths)
 	inst = attach_new(sizeof(*inst), &language, services, &host.target);
 	assert_non_null(inst);
 	inst->process.is_certain = is_certain;
+	inst->process.major = 3;
+	inst->process.minor = 1;
+	inst->process.variant = " (debug)";
 	inst->proven = proven;
 	inst->paths = paths;
 	inst->state = 42;
@@ -132,13 +129,15 @@ EP_TEST(memory_for_a_jit_is_executable_and_of_no_file)
 		struct ep_target_mapping mapping;
 		bool is_code;
 	} cases[] = {
-		{{.prot = PROT_EXEC | PROT_READ, .is_file = 1, .path = "/usr/lib/libtoy.so"}, false},
+		{{.prot = PROT_EXEC | PROT_READ, .is_file = 1, .path = "/usr/lib/libtoy.so"},
+		 false},
 		{{.prot = PROT_READ | PROT_WRITE, .path = ""}, false},
 		{{.prot = PROT_EXEC | PROT_READ, .path = "[vdso]"}, false},
 		{{.prot = PROT_EXEC | PROT_READ, .path = "[vsyscall]"}, false},
 		{{.prot = PROT_EXEC | PROT_READ, .path = ""}, true},
 		{{.prot = PROT_EXEC | PROT_READ, .path = "[anon:toy]"}, true},
-		{{.prot = PROT_EXEC | PROT_READ, .is_file = 1, .path = "/dev/zero (deleted)"}, true},
+		{{.prot = PROT_EXEC | PROT_READ, .is_file = 1, .path = "/dev/zero (deleted)"},
+		 true},
 	};
 	ep_autofree struct instance *inst = new_instance(true, 0, 0);
 
@@ -281,7 +280,7 @@ EP_TEST(a_process_is_armed_by_what_is_known)
 				 inst->process.armed, inst->process.complete);
 		assert_int_equal(host.n_ranges_set, rows[i].is_attached);
 		assert_int_equal(told, host.n_states ? 42 : 0);
-		assert_int_equal(inst->n_refused, r == -ENOTSUP);
+		assert_int_equal(host.logged[0] != '\0', r == -ENOTSUP);
 		r = attach_give(r, inst, detach, &given);
 		assert_int_equal(r, rows[i].is_attached ? 0 : rows[i].result);
 		assert_ptr_equal(given, rows[i].is_attached ? inst : NULL);
@@ -315,12 +314,27 @@ EP_TEST(what_does_not_hold_is_refused_in_the_end)
 
 	for (unsigned int i = 0; i < 10; i++)
 		attach_prove_aside(inst);
-	assert_int_equal(inst->n_refused, 0);
+	assert_string_equal(host.logged, "");
 	assert_int_equal(host.n_states, 10);
 	assert_int_equal(attach_arm(inst), EP_NOT_YET);
 	attach_prove_aside(inst); /* in doubt it is not asked for by the way */
 	assert_int_equal(host.n_states, 11);
 	assert_int_equal(attach_arm(inst), EP_NOT_YET);
 	assert_int_equal(attach_arm(inst), -ENOTSUP);
-	assert_int_equal(inst->n_refused, 1);
+	assert_string_equal(
+		host.logged,
+		"toy: pid 42: the structures of Toy 3.1 (debug) are not as expected: its "
+		"Toy frames are missing, native ones stay");
+}
+
+EP_TEST(what_has_gone_is_still_attached)
+{
+	ep_autofree struct instance *inst = new_instance(true, -ESRCH, 0);
+
+	assert_int_equal(attach_arm(inst), -ESRCH);
+	assert_int_equal(attach_refresh(inst), 0);
+	inst->proven = EP_NOT_YET;
+	assert_int_equal(attach_refresh(inst), EP_NOT_YET);
+	inst->proven = 0;
+	assert_int_equal(attach_refresh(inst), 0);
 }

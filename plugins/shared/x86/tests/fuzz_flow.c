@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as code, for languages that use all hooks or none: following it ends after bounded work, every
- * instruction that is said to be there is within the code, lists are empty, and looking twice gives the same.
+ * Any bytes as code, for languages that use all hooks or none: following it ends after bounded
+ * work, every instruction that is said to be there is within the code, lists are empty, and looking
+ * twice gives the same.
  *
- *	input	flags | offset | code; flags: 1: calls are entered, 2: they may not return, 4: meet always says "lost"
+ *	input	flags | offset | code; flags: 1: calls are entered, 2: they may not return,
+ *		4: meet always says "lost"
  */
 #include "plugins/shared/x86/flow.h"
 #include "tests/kit/fuzz.h"
 
-static void step(void *arg, struct x86_state *state, const struct x86_insn *insn, const uint8_t *code)
+static void step(void *arg, struct x86_state *state, const struct x86_insn *insn,
+		 const uint8_t *code)
 {
 	assert(code[0] == code[0] && insn->bytes); /* it can be read */
 	x86_state_step(arg, state, insn);
@@ -55,7 +58,8 @@ static uint64_t look(struct x86_flow *flow, const uint8_t *code, size_t bytes, s
 
 		assert(x86_flow_next(flow, off) >= off && x86_flow_next(flow, off) <= bytes);
 		assert(x86_flow_skip(flow, off) >= off && x86_flow_skip(flow, off) <= bytes);
-		assert(!node || (node->off == off && node->insn.bytes <= bytes - off && !node->waits));
+		assert(!node ||
+		       (node->off == off && node->insn.bytes <= bytes - off && !node->waits));
 		for (size_t i = 0; node && i < sizeof(node->state) / 2; i++)
 			sum = sum * 31 + ((const uint16_t *)&node->state)[i];
 	}
@@ -65,7 +69,11 @@ static uint64_t look(struct x86_flow *flow, const uint8_t *code, size_t bytes, s
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct x86_flow_ops ops = {
-		.max_bytes = size, .step = step, .meet = x86_state_meet, .set_sp = set_sp, .fill = x86_fill,
+		.max_bytes = size,
+		.step = step,
+		.meet = x86_state_meet,
+		.set_sp = set_sp,
+		.fill = x86_fill,
 	};
 	struct x86_flow flow = { .ops = &ops, .arg = &ops };
 	uint64_t first;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data flow with a language that adds nothing, or little; what languages add is tested with each of them. */
+/* Data flow with a language that adds nothing, or little; what languages add is tested with each of
+ * them. */
 #include "plugins/shared/x86/flow.h"
 
 #include "core/base/util.h"
@@ -11,7 +12,8 @@
 #define AT(x)	(X86_N_REGISTERS + X86_AT_##x)
 #define NOWHERE (-1) /* no instruction that was followed */
 
-static void step(void *arg, struct x86_state *state, const struct x86_insn *insn, const uint8_t *code)
+static void step(void *arg, struct x86_state *state, const struct x86_insn *insn,
+		 const uint8_t *code)
 {
 	x86_state_step(arg, state, insn);
 }
@@ -40,7 +42,8 @@ struct want {
 	int16_t value;
 };
 
-static void expect(const char *label, const struct x86_flow *flow, const struct want *want, size_t n)
+static void expect(const char *label, const struct x86_flow *flow, const struct want *want,
+		   size_t n)
 {
 	for (; n--; want++) {
 		const struct x86_node *node = x86_flow_at(flow, want->off);
@@ -53,7 +56,8 @@ static void expect(const char *label, const struct x86_flow *flow, const struct 
 		got = want->what < X86_N_REGISTERS ? node->state.regs[want->what] :
 						     node->state.at[want->what - X86_N_REGISTERS];
 		if (got != want->value)
-			fail_msg("%s: at %u, %d is %d, not %d", label, want->off, want->what, got, want->value);
+			fail_msg("%s: at %u, %d is %d, not %d", label, want->off, want->what, got,
+				 want->value);
 	}
 }
 
@@ -63,36 +67,77 @@ static const struct {
 	uint8_t bytes, n;
 	struct want want[8];
 } pieces[] = {
-	{ "push rbp | mov rbp, rsp | sub rsp, 16 | leave | ret",
-	  { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xc9, 0xc3 }, 10, 8,
-	  { { 0, X86_RSP, -8 }, { 1, X86_RSP, -16 }, { 1, AT(FP), -16 }, { 4, X86_RBP, -16 }, { 8, X86_RSP, -32 },
-	    { 9, X86_RSP, -8 }, { 9, X86_RBP, FP }, { 9, AT(FP), NO } } },
-	{ "je over | push rax | over: nop | ret", { 0x74, 1, 0x50, 0x90, 0xc3 }, 5, 3,
-	  { { 2, X86_RSP, -8 }, { 3, X86_RSP, NO }, { 3, X86_RBP, FP } } },
-	{ "again: push rax | jmp again", { 0x50, 0xeb, 0xfd }, 3, 2, { { 0, X86_RSP, NO }, { 1, X86_RSP, NO } } },
-	{ "call next | pop rax | ret", { 0xe8, 0, 0, 0, 0, 0x58, 0xc3 }, 7, 2,
-	  { { 5, X86_RSP, -16 }, { 6, X86_RSP, -8 } } },
-	{ "mov rbx, rsp | mov rax, rsp | call out | ret", { 0x48, 0x89, 0xe3, 0x48, 0x89, 0xe0, 0xe8, 0, 1, 0, 0, 0xc3 }, 12,
-	  4, { { 6, X86_RAX, -8 }, { 11, X86_RAX, NO }, { 11, X86_RBX, -8 }, { 11, X86_RSP, -8 } } },
-	{ "mov r10, rsp | and rsp, -16 | mov [rsp + 8], r10 | push 0 | pop rax | mov rsp, [rsp + 8] | ret",
-	  { 0x49, 0x89, 0xe2, 0x48, 0x83, 0xe4, 0xf0, 0x4c, 0x89, 0x54, 0x24, 0x08, 0x6a, 0, 0x58, 0x48, 0x8b, 0x64, 0x24,
-	    0x08, 0xc3 }, 21, 4,
-	  { { 7, X86_RSP, NO }, { 7, X86_R10, -8 }, { 15, X86_RSP, NO }, { 20, X86_RSP, -8 } } },
-	{ "mov r10, rsp | and rsp, -16 | mov [rsp + 8], r10 | mov rsp, rax | mov rbx, [rsp + 8] | ret",
-	  { 0x49, 0x89, 0xe2, 0x48, 0x83, 0xe4, 0xf0, 0x4c, 0x89, 0x54, 0x24, 0x08, 0x48, 0x89, 0xc4, 0x48, 0x8b, 0x5c, 0x24,
-	    0x08, 0xc3 }, 21, 2, { { 15, X86_RSP, NO }, { 20, X86_RBX, NO } } },
-	{ "mov rdx, rsp | push rdx | xor edx, edx | pop rcx | ret", { 0x48, 0x89, 0xe2, 0x52, 0x31, 0xd2, 0x59, 0xc3 }, 8, 4,
-	  { { 4, AT(KEPT), -16 }, { 6, X86_RDX, NO }, { 7, X86_RCX, -8 }, { 7, AT(KEPT), NO } } },
-	{ "push rbp | push rbp | pop rax | mov [rsp], rax | mov [rsp], rcx | ret",
-	  { 0x55, 0x55, 0x58, 0x48, 0x89, 0x04, 0x24, 0x48, 0x89, 0x0c, 0x24, 0xc3 }, 12, 4,
-	  { { 2, AT(FP), -16 }, { 3, X86_RAX, NO }, { 7, AT(FP), NO }, { 11, AT(FP), NO } } },
-	{ "push [rsp] | pop rcx | push rcx | pop [rsp + 8] | jmp rcx",
-	  { 0xff, 0x34, 0x24, 0x59, 0x51, 0x8f, 0x44, 0x24, 0x08, 0xff, 0xe1 }, 11, 4,
-	  { { 3, AT(RETURN), -16 }, { 4, X86_RCX, RETURN }, { 5, AT(RETURN), -16 }, { 9, AT(RETURN), 0 } } },
-	{ "mov [rsp - 8], rbp | call out | ret", { 0x48, 0x89, 0x6c, 0x24, 0xf8, 0xe8, 0, 1, 0, 0, 0xc3 }, 11, 2,
-	  { { 5, AT(FP), -16 }, { 10, AT(FP), NO } } },
-	{ "add rsp, 8 | sub rsp, rax | ret", { 0x48, 0x83, 0xc4, 0x08, 0x48, 0x29, 0xc4, 0xc3 }, 8, 3,
-	  { { 4, X86_RSP, 0 }, { 4, AT(RETURN), NO }, { 7, X86_RSP, NO } } },
+	{"push rbp | mov rbp, rsp | sub rsp, 16 | leave | ret",
+	 {0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xc9, 0xc3},
+	 10,
+	 8,
+	 {{0, X86_RSP, -8},
+	  {1, X86_RSP, -16},
+	  {1, AT(FP), -16},
+	  {4, X86_RBP, -16},
+	  {8, X86_RSP, -32},
+	  {9, X86_RSP, -8},
+	  {9, X86_RBP, FP},
+	  {9, AT(FP), NO}}},
+	{"je over | push rax | over: nop | ret",
+	 {0x74, 1, 0x50, 0x90, 0xc3},
+	 5,
+	 3,
+	 {{2, X86_RSP, -8}, {3, X86_RSP, NO}, {3, X86_RBP, FP}}},
+	{"again: push rax | jmp again",
+	 {0x50, 0xeb, 0xfd},
+	 3,
+	 2,
+	 {{0, X86_RSP, NO}, {1, X86_RSP, NO}}},
+	{"call next | pop rax | ret",
+	 {0xe8, 0, 0, 0, 0, 0x58, 0xc3},
+	 7,
+	 2,
+	 {{5, X86_RSP, -16}, {6, X86_RSP, -8}}},
+	{"mov rbx, rsp | mov rax, rsp | call out | ret",
+	 {0x48, 0x89, 0xe3, 0x48, 0x89, 0xe0, 0xe8, 0, 1, 0, 0, 0xc3},
+	 12,
+	 4,
+	 {{6, X86_RAX, -8}, {11, X86_RAX, NO}, {11, X86_RBX, -8}, {11, X86_RSP, -8}}},
+	{"mov r10, rsp | and rsp, -16 | mov [rsp + 8], r10 | "
+	 "push 0 | pop rax | mov rsp, [rsp + 8] | ret",
+	 {0x49, 0x89, 0xe2, 0x48, 0x83, 0xe4, 0xf0, 0x4c, 0x89, 0x54, 0x24,
+	  0x08, 0x6a, 0,    0x58, 0x48, 0x8b, 0x64, 0x24, 0x08, 0xc3},
+	 21,
+	 4,
+	 {{7, X86_RSP, NO}, {7, X86_R10, -8}, {15, X86_RSP, NO}, {20, X86_RSP, -8}}},
+	{"mov r10, rsp | and rsp, -16 | mov [rsp + 8], r10 | "
+	 "mov rsp, rax | mov rbx, [rsp + 8] | ret",
+	 {0x49, 0x89, 0xe2, 0x48, 0x83, 0xe4, 0xf0, 0x4c, 0x89, 0x54, 0x24,
+	  0x08, 0x48, 0x89, 0xc4, 0x48, 0x8b, 0x5c, 0x24, 0x08, 0xc3},
+	 21,
+	 2,
+	 {{15, X86_RSP, NO}, {20, X86_RBX, NO}}},
+	{"mov rdx, rsp | push rdx | xor edx, edx | pop rcx | ret",
+	 {0x48, 0x89, 0xe2, 0x52, 0x31, 0xd2, 0x59, 0xc3},
+	 8,
+	 4,
+	 {{4, AT(KEPT), -16}, {6, X86_RDX, NO}, {7, X86_RCX, -8}, {7, AT(KEPT), NO}}},
+	{"push rbp | push rbp | pop rax | mov [rsp], rax | mov [rsp], rcx | ret",
+	 {0x55, 0x55, 0x58, 0x48, 0x89, 0x04, 0x24, 0x48, 0x89, 0x0c, 0x24, 0xc3},
+	 12,
+	 4,
+	 {{2, AT(FP), -16}, {3, X86_RAX, NO}, {7, AT(FP), NO}, {11, AT(FP), NO}}},
+	{"push [rsp] | pop rcx | push rcx | pop [rsp + 8] | jmp rcx",
+	 {0xff, 0x34, 0x24, 0x59, 0x51, 0x8f, 0x44, 0x24, 0x08, 0xff, 0xe1},
+	 11,
+	 4,
+	 {{3, AT(RETURN), -16}, {4, X86_RCX, RETURN}, {5, AT(RETURN), -16}, {9, AT(RETURN), 0}}},
+	{"mov [rsp - 8], rbp | call out | ret",
+	 {0x48, 0x89, 0x6c, 0x24, 0xf8, 0xe8, 0, 1, 0, 0, 0xc3},
+	 11,
+	 2,
+	 {{5, AT(FP), -16}, {10, AT(FP), NO}}},
+	{"add rsp, 8 | sub rsp, rax | ret",
+	 {0x48, 0x83, 0xc4, 0x08, 0x48, 0x29, 0xc4, 0xc3},
+	 8,
+	 3,
+	 {{4, X86_RSP, 0}, {4, AT(RETURN), NO}, {7, X86_RSP, NO}}},
 };
 
 EP_TEST(pieces_are_followed)
@@ -153,8 +198,10 @@ EP_TEST(what_ways_disagree_on_is_lost)
 
 EP_TEST(a_wrong_guess_leaves_nothing)
 {
-	/* nop | push rax | no instruction | nop | ret | int3 | data16 nop | xor eax, eax | jmp out | half of one */
-	static const uint8_t code[] = { 0x90, 0x50, 0x06, 0x90, 0xc3, 0xcc, 0x66, 0x90, 0x31, 0xc0, 0xeb, 0x7f, 0x48 };
+	/* nop | push rax | no instruction | nop | ret | int3 | data16 nop | xor eax, eax | jmp out
+	 * | half of one */
+	static const uint8_t code[] = {0x90, 0x50, 0x06, 0x90, 0xc3, 0xcc, 0x66,
+				       0x90, 0x31, 0xc0, 0xeb, 0x7f, 0x48};
 	ep_cleanup(x86_flow_fini) struct x86_flow flow = { .ops = &plain, .arg = (void *)&plain };
 	struct x86_state start = called();
 
@@ -202,11 +249,12 @@ EP_TEST(calls_within_are_entered)
 
 	assert_int_equal(x86_flow_begin(&flow, code, sizeof(code)), 0);
 	assert_int_equal(x86_flow_follow(&flow, 0, &start, false), 0);
-	expect("not entered", &flow, (const struct want[]){ { 5, X86_RSP, -8 }, { 6, NOWHERE, 0 } }, 2);
+	expect("not entered", &flow, (const struct want[]){{5, X86_RSP, -8}, {6, NOWHERE, 0}}, 2);
 	ops.enter = enter;
 	assert_int_equal(x86_flow_begin(&flow, code, sizeof(code)), 0);
 	assert_int_equal(x86_flow_follow(&flow, 0, &start, false), 0);
-	expect("entered", &flow, (const struct want[]){ { 5, X86_RSP, -8 }, { 6, X86_RSP, -16 }, { 6, AT(OWN), -16 } }, 3);
+	expect("entered", &flow,
+	       (const struct want[]){{5, X86_RSP, -8}, {6, X86_RSP, -16}, {6, AT(OWN), -16}}, 3);
 }
 
 static bool may_return(const struct x86_state *state, const struct x86_state *next)
@@ -217,7 +265,8 @@ static bool may_return(const struct x86_state *state, const struct x86_state *ne
 EP_TEST(calls_that_do_not_return_are_not_followed)
 {
 	/* push rcx | call out | call out | jae l | push rax | call out | l: pop rcx | ret */
-	static const uint8_t code[] = { 0x51, 0xe8, 0, 1, 0, 0, 0xe8, 0, 1, 0, 0, 0x73, 6, 0x50, 0xe8, 0, 1, 0, 0, 0x59, 0xc3 };
+	static const uint8_t code[] = {0x51, 0xe8, 0,	 1,    0, 0, 0xe8, 0, 1,    0,	 0,
+				       0x73, 6,	   0x50, 0xe8, 0, 1, 0,	   0, 0x59, 0xc3};
 	/* jae m | push rax | call out | l: pop rcx | ret | m: jmp l */
 	static const uint8_t far[] = { 0x73, 8, 0x50, 0xe8, 0, 1, 0, 0, 0x59, 0xc3, 0xeb, 0xfc };
 	struct x86_flow_ops ops = plain;
@@ -226,15 +275,17 @@ EP_TEST(calls_that_do_not_return_are_not_followed)
 
 	assert_int_equal(x86_flow_begin(&flow, code, sizeof(code)), 0);
 	assert_int_equal(x86_flow_follow(&flow, 0, &start, false), 0);
-	expect("all return", &flow, (const struct want[]){ { 11, X86_RSP, -16 }, { 19, X86_RSP, NO } }, 2);
+	expect("all return", &flow, (const struct want[]){{11, X86_RSP, -16}, {19, X86_RSP, NO}},
+	       2);
 	ops.may_return = may_return;
 	assert_int_equal(x86_flow_begin(&flow, code, sizeof(code)), 0);
 	assert_int_equal(x86_flow_follow(&flow, 0, &start, false), 0);
-	expect("the last does not", &flow, (const struct want[]){ { 14, X86_RSP, -24 }, { 19, X86_RSP, -16 }, { 20, X86_RSP, -8 } },
-	       3);
+	expect("the last does not", &flow,
+	       (const struct want[]){{14, X86_RSP, -24}, {19, X86_RSP, -16}, {20, X86_RSP, -8}}, 3);
 	assert_int_equal(x86_flow_begin(&flow, far, sizeof(far)), 0);
 	assert_int_equal(x86_flow_follow(&flow, 0, &start, false), 0);
-	expect("calls are last", &flow, (const struct want[]){ { 3, X86_RSP, -16 }, { 8, X86_RSP, -8 } }, 2);
+	expect("calls are last", &flow, (const struct want[]){{3, X86_RSP, -16}, {8, X86_RSP, -8}},
+	       2);
 }
 
 EP_TEST(the_language_sets_sp)
@@ -247,7 +298,7 @@ EP_TEST(the_language_sets_sp)
 		start.own = i ? 1 : NO;
 		assert_int_equal(x86_flow_begin(&flow, code, sizeof(code)), 0);
 		assert_int_equal(x86_flow_follow(&flow, 0, &start, false), 0);
-		expect("mov rsp, rax", &flow, (const struct want[]){ { 3, X86_RSP, i ? -8 : NO } }, 1);
+		expect("mov rsp, rax", &flow, (const struct want[]){{3, X86_RSP, i ? -8 : NO}}, 1);
 	}
 }
 

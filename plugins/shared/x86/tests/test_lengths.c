@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lengths of instructions, as objdump (binutils) has them: of libc and libm (vector code), of this program, and
- * of a VM where one is installed.
+ * Lengths of instructions, as objdump (binutils) has them: of libc and libm (vector code), of this
+ * program, and of a VM where one is installed.
  */
 #include "plugins/shared/x86/decode.h"
 
@@ -22,7 +22,8 @@ static const char *const files[] = {
 	"/usr/lib/jvm/*/lib/server/libjvm.so",
 };
 
-/* "  401000:\t55 48 89 e5 \tpush ...": how many bytes; 0: not such a line, or one objdump does not know. */
+/* " 401000:\t55 48 89 e5 \tpush ...": how many bytes; 0: not such a line, or one objdump does not
+ * know. */
 static size_t parse_line(const char *line, uint8_t bytes[32])
 {
 	const char *at = strchr(line, '\t'), *text = at ? strchr(at + 1, '\t') : NULL;
@@ -36,7 +37,8 @@ static size_t parse_line(const char *line, uint8_t bytes[32])
 
 		bytes[n++] = (uint8_t)strtoul(hex, NULL, 16);
 	}
-	if (n > 1 && bytes[0] == 0x8f && (bytes[1] & 0x1f) >= 8) /* XOP: of some AMD processors; no runtime's code has it */
+	if (n > 1 && bytes[0] == 0x8f &&
+	    (bytes[1] & 0x1f) >= 8) /* XOP: of some AMD processors; no runtime's code has it */
 		return 0;
 	/* objdump takes fwait as a prefix of what is behind it. */
 	return n > 1 && bytes[0] == 0x9b ? 0 : n;

@@ -6,7 +6,7 @@
  *	jit SECONDS plain               two heaps, inlined functions, C that calls back; two threads
  *	jit SECONDS turns N             N times jitted code, C, jitted code, ...
  *	jit SECONDS deep N_JIT N_C      N_C frames of C, N_JIT of one jitted function, N_C of C
- *	jit SECONDS apart N             the same, and each C frame has a rule that few functions have
+ *	jit SECONDS apart N the same, and each C frame has a rule that few functions have
  *	jit SECONDS gap                 C without unwind rules between jitted code and C
  *	jit SECONDS anywhere            as plain, in anonymous pages
  *	jit SECONDS fresh               as plain, each time in memory that was not executable before
@@ -123,10 +123,10 @@ KEEP void dive(long argument)
 }
 
 /*
- * Without .cfi directives: no unwind rules. What they push looks like return addresses, so that a guess
- * is wrong; five words, since sp is a multiple of 16 at a call. And rbp is no frame pointer of theirs,
- * but one that a profiler may well follow: no_rules_spin's leads to a frame that is none, and
- * no_rules_callback's past all jitted frames.
+ * Without .cfi directives: no unwind rules. What they push looks like return addresses, so that a
+ * guess is wrong; five words, since sp is a multiple of 16 at a call. And rbp is no frame pointer
+ * of theirs, but one that a profiler may well follow: no_rules_spin's leads to a frame that is
+ * none, and no_rules_callback's past all jitted frames.
  */
 #define NO_RULES(name, fp, target)                                                                 \
 	__asm__(".text\n\t.globl " name "\n\t.type " name ", @function\n" name ":\n\t"             \
@@ -138,7 +138,8 @@ KEEP void dive(long argument)
 NO_RULES("no_rules_spin", "%rsp", "native_spin");
 NO_RULES("no_rules_callback", "jit_lure(%rip)", "native_callback");
 
-/* Two words as a frame pointer leads to them: the next one, and a return address; in a frame of C. */
+/* Two words as a frame pointer leads to them: the next one, and a return address; in a frame of
+ * C. */
 volatile uint64_t jit_lure;
 
 /*
@@ -162,8 +163,8 @@ static const struct jit_native callback_native = {"native_callback", NULL, nativ
 static const struct jit_native dive_native = {"dive", NULL, dive, NATIVE_DIVES};
 static const struct jit_native apart_native = {"native_callback|[gap*", "?apart", apart,
 					       NATIVE_CALLS_BACK};
-static const struct jit_native gap_spin_native = {"native_spin", "no_rules_spin ?GAP", no_rules_spin,
-						  NATIVE_SPINS};
+static const struct jit_native gap_spin_native = {"native_spin", "no_rules_spin ?GAP",
+						  no_rules_spin, NATIVE_SPINS};
 static const struct jit_native gap_callback_native = {
 	"native_callback", "no_rules_callback ?GAP", no_rules_callback, NATIVE_CALLS_BACK};
 

@@ -51,7 +51,8 @@ enum jit_native_kind {
 
 struct jit_native {
 	const char *name; /* that is known of C's frames, when it is the only one; as a token */
-	const char *via;  /* and what a profiler may show of its caller, which is harder to walk; or NULL */
+	const char *via;  /* and what a profiler may show of its caller, which is harder to walk; or
+			     NULL */
 	void (*call)(long argument);
 	enum jit_native_kind kind;
 };

@@ -46,7 +46,8 @@ __asm__(".pushsection .text.toy_stubs, \"ax\", @progbits\n"
 	".type toy_stubs, @object\n"
 	"toy_stubs:\n"
 	"	.long 1, 32\n"
-	"	.long .Lnap - toy_stubs, .Lnap_end - .Lnap, .Lnap_pushed - .Lnap, .Lnap_popped - .Lnap\n"
+	"	.long .Lnap - toy_stubs, .Lnap_end - .Lnap\n"
+	"	.long .Lnap_pushed - .Lnap, .Lnap_popped - .Lnap\n"
 	"	.string \"nap\"\n"
 	"	.zero 12\n"
 	".size toy_stubs, . - toy_stubs\n"
@@ -54,7 +55,8 @@ __asm__(".pushsection .text.toy_stubs, \"ax\", @progbits\n"
 
 /* It has no symbol to be called by. */
 #define TOY_NAP(n)                                                                                 \
-	((void (*)(unsigned int))((uintptr_t)&toy_stubs + (uintptr_t)(intptr_t)toy_stubs.stubs[0].off))(n)
+	((void (*)(unsigned int))((uintptr_t)&toy_stubs +                                          \
+				  (uintptr_t)(intptr_t)toy_stubs.stubs[0].off))(n)
 #else
 #define TOY_NAP(n) spin(n)
 #endif

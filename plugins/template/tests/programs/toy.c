@@ -4,9 +4,9 @@
  *
  *	main ─► toy_run [outer ─► inner] ─► bounce ─► toy_run [outer ─► inner] ─► bounce ─► ... spin
  *
- *	toy SECONDS [ROUNDS [late|deep|nap]]	"late": the interpreter is ready only after 300 ms; "deep": 8
- *						toy functions more, link, between outer and inner;
- *						"nap": its stub in place of spin
+ *	toy SECONDS [ROUNDS [late|deep|nap]]	"late": the interpreter is ready only after 300 ms;
+ *						"deep": 8 toy functions more, link, between outer
+ *						and inner; "nap": its stub in place of spin
  */
 #include "toy.h"
 

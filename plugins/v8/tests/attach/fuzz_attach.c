@@ -66,7 +66,8 @@ static void check_ranges(const struct made_v8 *v8)
 {
 	for (size_t i = 0; i < v8->host.n_ranges; i++) {
 		if (v8->host.ranges[i].start >= v8->host.ranges[i].end ||
-		    (i && i + 1 < v8->host.n_ranges && v8->host.ranges[i].start < v8->host.ranges[i - 1].end))
+		    (i && i + 1 < v8->host.n_ranges &&
+		     v8->host.ranges[i].start < v8->host.ranges[i - 1].end))
 			abort();
 	}
 }

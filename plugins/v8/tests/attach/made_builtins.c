@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Embedded builtins for tests of what uses them: three, where made_builtins says that there are any. */
+/* Embedded builtins for tests of what uses them: three, where made_builtins says that there are
+ * any. */
 #include "plugins/v8/tests/attach/made_v8.h"
 
 #include <stdlib.h>

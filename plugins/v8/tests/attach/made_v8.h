@@ -160,7 +160,8 @@ static inline void made_put_heap(struct made_v8 *v8, const struct v8_layout *lay
 	made_put(v8->heap, MADE_UNDEFINED, MADE_HEAP + MADE_ODDBALL_MAP + V8_TAG);
 	made_put(v8->heap, MADE_TABLE, MADE_HEAP + MADE_TABLE_MAP + V8_TAG);
 	for (size_t i = 0; i < 2; i++) {
-		made_put(v8->heap, MADE_BYTECODES + i * 256, MADE_HEAP + MADE_BYTECODE_MAP + V8_TAG);
+		made_put(v8->heap, MADE_BYTECODES + i * 256,
+			 MADE_HEAP + MADE_BYTECODE_MAP + V8_TAG);
 		made_put(v8->heap, MADE_BYTECODES + i * 256 + (size_t)layout->bytecode_positions,
 			 MADE_HEAP + MADE_TABLE + V8_TAG);
 	}
@@ -170,8 +171,10 @@ static inline void made_put_heap(struct made_v8 *v8, const struct v8_layout *lay
 		size_t sfi = MADE_SFIS + i * 256;
 
 		made_put(v8->heap, sfi, MADE_HEAP + MADE_SFI_MAP + V8_TAG);
-		made_put(v8->heap, sfi + (size_t)layout->sfi_name, MADE_HEAP + MADE_STRING + V8_TAG);
-		made_put(v8->heap, sfi + (size_t)layout->sfi_script, MADE_HEAP + MADE_SCRIPT + V8_TAG);
+		made_put(v8->heap, sfi + (size_t)layout->sfi_name,
+			 MADE_HEAP + MADE_STRING + V8_TAG);
+		made_put(v8->heap, sfi + (size_t)layout->sfi_script,
+			 MADE_HEAP + MADE_SCRIPT + V8_TAG);
 	}
 }
 
@@ -201,10 +204,13 @@ static inline void made_put_host(struct made_v8 *v8)
 
 	fake_host_init(host, &v8->state, sizeof(v8->state));
 	for (size_t i = 0; i < EP_LEN(pieces); i++) {
-		v8->sections[i] = (struct fake_symbol){pieces[i].section, {pieces[i].va, pieces[i].section_bytes}};
-		fake_memory_add(&host->memory, MADE_BIAS + pieces[i].va, pieces[i].at, pieces[i].bytes);
+		v8->sections[i] = (struct fake_symbol){pieces[i].section,
+						       {pieces[i].va, pieces[i].section_bytes}};
+		fake_memory_add(&host->memory, MADE_BIAS + pieces[i].va, pieces[i].at,
+				pieces[i].bytes);
 		if (pieces[i].at != v8->bss)
-			fake_memory_add(&host->contents, pieces[i].va, pieces[i].at, pieces[i].bytes);
+			fake_memory_add(&host->contents, pieces[i].va, pieces[i].at,
+					pieces[i].bytes);
 	}
 	fake_memory_add(&host->memory, MADE_CODE, v8->code, MADE_CODE_BYTES);
 	host->target.bias = MADE_BIAS;

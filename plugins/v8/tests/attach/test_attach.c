@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files with V8 in them and their processes, made up here: as they are, before they are, and as nobody would
- * make them.
+ * Files with V8 in them and their processes, made up here: as they are, before they are, and as
+ * nobody would make them.
  */
 #include "plugins/shared/attach/attach.h"
 #include "plugins/v8/tests/attach/made_v8.h"
@@ -55,8 +55,9 @@ static struct v8_version version_of(const char *text)
 
 EP_TEST(versions_are_told_from_other_numbers)
 {
-	static const char *const others[] = {"",	"127.0.0.1",   "255.255.255.255", "1.3.36.1", "14.6.202",
-					     "6.2.4.x", "14.6.202.34x", "0.4.0.1862",	 "2.5.4.3"};
+	static const char *const others[] = {
+		"",	   "127.0.0.1",	   "255.255.255.255", "1.3.36.1", "14.6.202",
+		"6.2.4.x", "14.6.202.34x", "0.4.0.1862",      "2.5.4.3"};
 	struct v8_version version = version_of("14.6.202.34-node.34");
 
 	assert_int_equal(version.major, 14);
@@ -86,10 +87,11 @@ EP_TEST(a_version_has_the_column_before_it)
 		const char *version;
 		int32_t type_sfi, sfi_name, sfi_literal_id;
 	} expected[] = {
-		{"5.1.281.75", 175, 16, 104}, {"6.2.414.78", 175, 16, 104}, {"6.7.288.49", 175, 16, 104},
-		{"6.8.275.32", 207, 16, 56},  {"12.4.254.21", 274, 16, 52}, {"12.9.202.28", 274, 16, 52},
-		{"13.6.233.17", 282, 24, 60}, {"14.1.146.11", 282, 24, 60}, {"14.6.202.34", 288, 24, 60},
-		{"15.0.100.1", 288, 24, 60},
+		{"5.1.281.75", 175, 16, 104}, {"6.2.414.78", 175, 16, 104},
+		{"6.7.288.49", 175, 16, 104}, {"6.8.275.32", 207, 16, 56},
+		{"12.4.254.21", 274, 16, 52}, {"12.9.202.28", 274, 16, 52},
+		{"13.6.233.17", 282, 24, 60}, {"14.1.146.11", 282, 24, 60},
+		{"14.6.202.34", 288, 24, 60}, {"15.0.100.1", 288, 24, 60},
 	};
 
 	for (size_t i = 0; i < EP_LEN(expected); i++) {
@@ -109,11 +111,13 @@ EP_TEST(what_is_published_wins_where_it_can_be)
 	struct v8_layout layout;
 
 	v8_published_init(&published);
-	assert_true(v8_published_wants("class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_"));
+	assert_true(
+		v8_published_wants("class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_"));
 	assert_false(v8_published_wants("class_SharedFunctionInfo__name_or_scope_info__"));
 	assert_false(v8_published_wants("class_SharedFunctionInfo__name"));
 	assert_false(v8_published_wants("type_MapX__MAP_TYPE"));
-	v8_published_add(&published, "class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_", 32);
+	v8_published_add(&published, "class_SharedFunctionInfo__name_or_scope_info__Tagged_Object_",
+			 32);
 	v8_published_add(&published, "type_Map__MAP_TYPE", 300);
 	v8_published_add(&published, "type_Script__SCRIPT_TYPE", 70000);
 	v8_published_add(&published, "class_Script__name__Object", -8);
@@ -138,8 +142,9 @@ EP_TEST(what_is_published_wins_where_it_can_be)
 /* Of a value's names the first that is there counts, in whichever order they come. */
 EP_TEST(names_have_an_order)
 {
-	static const char *const names[] = {"class_Script__eval_from_shared_or_wrapped_arguments__Object",
-					    "class_Script__eval_from_shared_or_wrapped_arguments_or_sfi_table__Object"};
+	static const char *const names[] = {
+		"class_Script__eval_from_shared_or_wrapped_arguments__Object",
+		"class_Script__eval_from_shared_or_wrapped_arguments_or_sfi_table__Object"};
 
 	for (size_t first = 0; first < 2; first++) {
 		struct v8_published published;
@@ -188,14 +193,17 @@ V8_TEST(files_without_v8_are_not_ours, 12, 4)
 	void *executable = NULL;
 
 	v8->host.n_symbols = 0;
-	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable), EP_NOT_MINE);
+	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable),
+			 EP_NOT_MINE);
 	/* The builtin's name is no more than a part of another. */
 	memcpy(v8->rodata + 100, "\0xInterpreterEntryTrampoline", 29);
 	memcpy(v8->rodata + 200, "\0InterpreterEntryTrampolineX", 29);
-	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable), EP_NOT_MINE);
+	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable),
+			 EP_NOT_MINE);
 	memcpy(v8->rodata + 300, "\0InterpreterEntryTrampoline", 28);
 	v8->sections[0].symbol.bytes = 1 << 20; /* something small that knows the name */
-	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable), EP_NOT_MINE);
+	assert_int_equal(v8_probe(fake_host_services(&v8->host), &v8->host.file, &executable),
+			 EP_NOT_MINE);
 }
 
 V8_TEST(stripped_files_are_known_by_their_strings, 12, 4)
@@ -266,7 +274,8 @@ static int take_rows(struct ep_description *description, const struct ep_code_ro
 	return 0;
 }
 
-static int take_symbol(struct ep_description *description, const struct ep_symbol *symbol, const char *name)
+static int take_symbol(struct ep_description *description, const struct ep_symbol *symbol,
+		       const char *name)
 {
 	described.va[described.n_symbols] = symbol->va;
 	snprintf(described.names[described.n_symbols++], sizeof(described.names[0]), "%s", name);
@@ -482,9 +491,11 @@ V8_TEST(a_file_that_is_gone_is_where_it_was, 10, 2)
 
 	made_add_symbol(v8, "_ZN2v88internal23FLAG_detailed_line_infoE", MADE_BSS + 9);
 	for (size_t i = 0; i < 2; i++)
-		made_put(v8->heap, MADE_BYTECODES + i * 256 + 32, MADE_HEAP + MADE_UNDEFINED + V8_TAG);
+		made_put(v8->heap, MADE_BYTECODES + i * 256 + 32,
+			 MADE_HEAP + MADE_UNDEFINED + V8_TAG);
 	exe = probe(v8);
-	v8->host.target.bias = MADE_COPY - MADE_BLOB; /* of the copy: the file's own is found by the plugin */
+	v8->host.target.bias =
+		MADE_COPY - MADE_BLOB; /* of the copy: the file's own is found by the plugin */
 	assert_int_equal(v8_attach(exe, &v8->host.target, &instance), 0);
 	v8->has_blob = false;
 	assert_int_equal(v8_refresh(instance), EP_NOT_YET);
@@ -594,7 +605,8 @@ V8_TEST(advice_is_given_where_it_helps, 10, 2)
 	assert_int_equal(v8_advise(instance, count_advice, &n), 0);
 	assert_int_equal(n, 0); /* all bytecode has its positions */
 	for (size_t i = 0; i < 2; i++)
-		made_put(v8->heap, MADE_BYTECODES + i * 256 + 32, MADE_HEAP + MADE_UNDEFINED + V8_TAG);
+		made_put(v8->heap, MADE_BYTECODES + i * 256 + 32,
+			 MADE_HEAP + MADE_UNDEFINED + V8_TAG);
 	assert_int_equal(v8_advise(instance, count_advice, &n), 0);
 	assert_int_equal(n, 1);
 	v8->bss[9] = 1;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making a script's table of lines, as a multiple of memcpy of the same bytes; rows for scripts/bench.
+ * Making a script's table of lines, as a multiple of memcpy of the same bytes; rows for
+ * scripts/bench.
  *
- * The source lies outside of a heap that is made up, as an external string, and a place in it is asked for: what is
- * timed is all that happens once for a script (v8_script_place), reading in pieces included. memcpy is that of the
- * same bytes into one buffer of a piece's size, which is always warm: the fastest there is. Both begin with a source
- * that no cache holds. Medians of CPU time, both in the same rounds. The bar is for lines as sources have them, of 40
- * units; the rest shows what the length does.
+ * The source lies outside of a heap that is made up, as an external string, and a place in it is
+ * asked for: what is timed is all that happens once for a script (v8_script_place), reading in
+ * pieces included. memcpy is that of the same bytes into one buffer of a piece's size, which is
+ * always warm: the fastest there is. Both begin with a source that no cache holds. Medians of CPU
+ * time, both in the same rounds. The bar is for lines as sources have them, of 40 units; the rest
+ * shows what the length does.
  */
 #include "core/base/clock.h"
 #include "plugins/v8/symbolize/lines.h"

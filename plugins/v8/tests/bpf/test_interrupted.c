@@ -10,7 +10,8 @@ EP_TEST_WITH(handler_without_a_frame_is_the_function, begin, NULL)
 	WALK->regs[9] = 33 + 63;
 	WALK->regs[12] = ARRAY + TAG;
 	remember(BLOB + HANDLER + 8, RULE_FRAMELESS);
-	assert_string_equal(walk_to_native(), "interpreted interrupted aux 33: 20000440 1001 20000800\n");
+	assert_string_equal(walk_to_native(),
+			    "interpreted interrupted aux 33: 20000440 1001 20000800\n");
 	world_check_hash();
 }
 
@@ -54,11 +55,13 @@ EP_TEST_WITH(builtin_that_a_handler_jumps_to_is_shown, begin, NULL)
 EP_TEST_WITH(handler_is_taken_back_from_the_native_unwinder, begin, NULL)
 {
 	REC->sample.n_frames = 0;
-	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, EXECUTABLE), 1, BLOB_VA + HANDLER, 0, 0);
+	ep_push_words(REC, EP_FRAME_HEADER(EP_FRAME_NATIVE, 0, 1, EXECUTABLE), 1, BLOB_VA + HANDLER,
+		      0, 0);
 	WALK->core.left_at = 2;
 	put_interpreted_frame(0x200, NATIVE + 0x40, 0x280, 1, 17);
 	be_at(BLOB + IET_RETURN, 0x200);
-	assert_string_equal(walk_to_native(), "interpreted interrupted aux 17: 20000440 1001 20000800\n");
+	assert_string_equal(walk_to_native(),
+			    "interpreted interrupted aux 17: 20000440 1001 20000800\n");
 	world_check_hash();
 	assert_int_equal(WALK->core.left_at, 0);
 }
@@ -99,8 +102,8 @@ EP_TEST_WITH(builtin_without_rows_is_guessed, begin, NULL)
 }
 
 #define PROLOGUE 0x55, 0x48, 0x89, 0xe5, 0x56, 0x57, 0x50, 0x48, 0x83, 0xec, 0x20
-#define EPILOGUE 0x48, 0x8b, 0xe5, 0x5d, 0x48, 0x83, 0xf9, 0x02, 0x7f, 0x03, 0xc2, 0x10, 0x00, 0x41, 0x5a, \
-	0x48, 0x8d, 0x24, 0xcc, 0x41, 0x52, 0xc3
+#define EPILOGUE 0x48, 0x8b, 0xe5, 0x5d, 0x48, 0x83, 0xf9, 0x02, 0x7f, 0x03, 0xc2, 0x10, 0x00, \
+		 0x41, 0x5a, 0x48, 0x8d, 0x24, 0xcc, 0x41, 0x52, 0xc3
 
 /* Where the return address is, and the function. */
 enum { AT_SP, PUSHED, MADE, WHOLE, R10 };
@@ -113,14 +116,48 @@ struct leaf {
 };
 
 static const struct leaf leaves[] = {
-	{"10: is it to be deoptimized?", {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x0f, 0x85, 1, 2, 3, 4, PROLOGUE}, 0, AT_SP, 0},
-	{"10: test", {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x0f, 0x85, 1, 2, 3, 4, PROLOGUE}, 4, AT_SP, 0},
-	{"10: jnz", {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x0f, 0x85, 1, 2, 3, 4, PROLOGUE}, 8, AT_SP, 0},
-	{"10: push rbp", {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x0f, 0x85, 1, 2, 3, 4, PROLOGUE}, 14, AT_SP, 0},
-	{"18: jz", {0x48, 0x8b, 0x59, 0xa0, 0xf6, 0x43, 0x0f, 1, 0x74, 5, 0xe9, 1, 2, 3, 4, PROLOGUE}, 8, AT_SP, 0},
-	{"18: jmp", {0x48, 0x8b, 0x59, 0xa0, 0xf6, 0x43, 0x0f, 1, 0x74, 5, 0xe9, 1, 2, 3, 4, PROLOGUE}, 10, AT_SP, 0},
-	{"12: mov r10", {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x74, 13, 0x49, 0xba, 1, 2, 3, 4, 5, 6, 7, 8, 0x41, 0xff, 0xe2, 0x55}, 10, AT_SP, 0},
-	{"12: jmp r10", {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x74, 13, 0x49, 0xba, 1, 2, 3, 4, 5, 6, 7, 8, 0x41, 0xff, 0xe2, 0x55}, 20, AT_SP, 0},
+	{"10: is it to be deoptimized?",
+	 {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x0f, 0x85, 1, 2, 3, 4, PROLOGUE},
+	 0,
+	 AT_SP,
+	 0},
+	{"10: test",
+	 {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x0f, 0x85, 1, 2, 3, 4, PROLOGUE},
+	 4,
+	 AT_SP,
+	 0},
+	{"10: jnz",
+	 {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x0f, 0x85, 1, 2, 3, 4, PROLOGUE},
+	 8,
+	 AT_SP,
+	 0},
+	{"10: push rbp",
+	 {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x0f, 0x85, 1, 2, 3, 4, PROLOGUE},
+	 14,
+	 AT_SP,
+	 0},
+	{"18: jz",
+	 {0x48, 0x8b, 0x59, 0xa0, 0xf6, 0x43, 0x0f, 1, 0x74, 5, 0xe9, 1, 2, 3, 4, PROLOGUE},
+	 8,
+	 AT_SP,
+	 0},
+	{"18: jmp",
+	 {0x48, 0x8b, 0x59, 0xa0, 0xf6, 0x43, 0x0f, 1, 0x74, 5, 0xe9, 1, 2, 3, 4, PROLOGUE},
+	 10,
+	 AT_SP,
+	 0},
+	{"12: mov r10",
+	 {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x74, 13,   0x49, 0xba,
+	  1,	2,    3,    4,	  5,	6,    7,    8, 0x41, 0xff, 0xe2, 0x55},
+	 10,
+	 AT_SP,
+	 0},
+	{"12: jmp r10",
+	 {0x48, 0x8b, 0x59, 0xe0, 0xf6, 0x43, 0x0f, 1, 0x74, 13,   0x49, 0xba,
+	  1,	2,    3,    4,	  5,	6,    7,    8, 0x41, 0xff, 0xe2, 0x55},
+	 20,
+	 AT_SP,
+	 0},
 	{"push rbp", {PROLOGUE}, 0, AT_SP, 0},
 	{"mov rbp, rsp", {PROLOGUE}, 1, PUSHED, 0},
 	{"push rsi", {PROLOGUE}, 4, MADE, 0},
@@ -137,13 +174,41 @@ static const struct leaf leaves[] = {
 	{"push r10", {EPILOGUE}, 19, R10, 4 + 3}, /* rcx is 3 */
 	{"ret", {EPILOGUE}, 21, AT_SP, 3 + 3},
 	{"8: ret", {0x48, 0x8b, 0xe5, 0x5d, 0xc3}, 4, AT_SP, 3},
-	{"Maglev: jg", {0x48, 0x8b, 0xe5, 0x5d, 0x49, 0x83, 0xf8, 1, 0x0f, 0x8f, 1, 2, 3, 4, 0xc2, 8, 0}, 8, AT_SP, 3},
-	{"Maglev: ret n", {0x48, 0x8b, 0xe5, 0x5d, 0x49, 0x83, 0xf8, 1, 0x0f, 0x8f, 1, 2, 3, 4, 0xc2, 8, 0}, 14, AT_SP, 3},
-	{"Sparkplug: xor ebx", {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4}, 0, AT_SP, 0},
-	{"Sparkplug: mov r12", {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4}, 2, AT_SP, 0},
-	{"Sparkplug: call", {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4}, 12, AT_SP, 0},
-	{"Sparkplug: mov ebx", {0xbb, 4, 0, 0, 0, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4}, 0, AT_SP, 0},
-	{"Sparkplug 16: call", {0xbb, 4, 0, 0, 0, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0x41, 0xff, 0x95}, 15, AT_SP, 0},
+	{"Maglev: jg",
+	 {0x48, 0x8b, 0xe5, 0x5d, 0x49, 0x83, 0xf8, 1, 0x0f, 0x8f, 1, 2, 3, 4, 0xc2, 8, 0},
+	 8,
+	 AT_SP,
+	 3},
+	{"Maglev: ret n",
+	 {0x48, 0x8b, 0xe5, 0x5d, 0x49, 0x83, 0xf8, 1, 0x0f, 0x8f, 1, 2, 3, 4, 0xc2, 8, 0},
+	 14,
+	 AT_SP,
+	 3},
+	{"Sparkplug: xor ebx",
+	 {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4},
+	 0,
+	 AT_SP,
+	 0},
+	{"Sparkplug: mov r12",
+	 {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4},
+	 2,
+	 AT_SP,
+	 0},
+	{"Sparkplug: call",
+	 {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4},
+	 12,
+	 AT_SP,
+	 0},
+	{"Sparkplug: mov ebx",
+	 {0xbb, 4, 0, 0, 0, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4},
+	 0,
+	 AT_SP,
+	 0},
+	{"Sparkplug 16: call",
+	 {0xbb, 4, 0, 0, 0, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0x41, 0xff, 0x95},
+	 15,
+	 AT_SP,
+	 0},
 };
 
 #define LEAF (JIT + 0x100)
@@ -198,8 +263,10 @@ EP_TEST_WITH(interrupted_function_and_its_caller_are_there, begin, NULL)
 	}
 }
 
-/* At each instruction of what makes its frame: before it stands, after its push, and when it is made. */
-static void check_beginning(const uint8_t *code, size_t bytes, const uint8_t at[4], const char *expected)
+/* At each instruction of what makes its frame: before it stands, after its push, and when it is
+ * made. */
+static void check_beginning(const uint8_t *code, size_t bytes, const uint8_t at[4],
+			    const char *expected)
 {
 	for (size_t i = 0; i < 4; i++) {
 		struct leaf leaf = {.at = at[i], .where = i == 0 ? AT_SP : i == 1 ? PUSHED : MADE};
@@ -209,16 +276,19 @@ static void check_beginning(const uint8_t *code, size_t bytes, const uint8_t at[
 		memcpy(leaf.code, code, bytes);
 		put_leaf(&leaf);
 		WALK->regs[V8_REG_RSI] = HEAP + 0x300 + TAG;
-		snprintf(text, sizeof(text), "%s %llx\ncompiled: 20000480 1002 30000050\n", expected, LEAF + at[i]);
+		snprintf(text, sizeof(text), "%s %llx\ncompiled: 20000480 1002 30000050\n",
+			 expected, LEAF + at[i]);
 		assert_string_equal(walk_to_native(), text);
 	}
 }
 
 EP_TEST_WITH(webassembly_that_begins_has_its_instance_in_a_register, begin, NULL)
 {
-	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x6a, WASM << 1, 0x56, 0x48, 0x83, 0xec};
+	static const uint8_t code[] = {0x55,	  0x48, 0x89, 0xe5, 0x6a,
+				       WASM << 1, 0x56, 0x48, 0x83, 0xec};
 
-	check_beginning(code, sizeof(code), (const uint8_t[]){0, 1, 4, 6}, "wasm interrupted: 20000300");
+	check_beginning(code, sizeof(code), (const uint8_t[]){0, 1, 4, 6},
+			"wasm interrupted: 20000300");
 }
 
 /* What its frame had is below rsp. */
@@ -252,7 +322,8 @@ EP_TEST_WITH(regexp_code_without_a_type_begins, begin, NULL)
 }
 
 /* The beginning of a baseline function at LEAF, up to its call of what makes its frame. */
-static const uint8_t baseline_code[] = {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5, 6, 7, 8, 0xe8, 1, 2, 3, 4};
+static const uint8_t baseline_code[] = {0x33, 0xdb, 0x49, 0xbc, 1, 2, 3, 4, 5,
+					6,    7,    8,	  0xe8, 1, 2, 3, 4};
 #define BASELINE_CALLED (LEAF + sizeof(baseline_code))
 
 static void put_baseline_code(void)
@@ -337,7 +408,9 @@ static void put_trampoline_leaf(uint32_t off)
 	put_function_frame(0x200, NATIVE + 0x40, 0x280, 2);
 }
 
-#define ENTERED "interpreted register interrupted aux -1: 20000440 1001 0\ncompiled: 20000480 1002 30000050\n"
+#define ENTERED                                                                                    \
+	"interpreted register interrupted aux -1: 20000440 1001 0\n"                          \
+	"compiled: 20000480 1002 30000050\n"
 
 EP_TEST_WITH(interpreter_that_begins_has_its_function, begin, NULL)
 {
@@ -376,7 +449,8 @@ EP_TEST_WITH(interpreter_that_is_left_has_its_function_while_its_frame_stands, b
 	put_trampoline_leaf(IET_RETURN + 0x20);
 	world_put(STACK + 0x80, JIT + 0x50);
 	remember(BLOB + IET_RETURN + 0x20, RULE_FRAMELESS);
-	assert_string_equal(walk_to_native(), "native 5 9010e0\ncompiled: 20000480 1002 30000050\n");
+	assert_string_equal(walk_to_native(),
+			    "native 5 9010e0\ncompiled: 20000480 1002 30000050\n");
 }
 
 /* It asks for better code first, in a frame of its own: nothing is at rsp. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The walk of V8's frames (walk_world.h): frames that called, the Isolate, and what is wrong. What Nodes of 8 to 26
- * have is in the fixtures (tests/replay); here is what none of those has.
+ * The walk of V8's frames (walk_world.h): frames that called, the Isolate, and what is wrong. What
+ * Nodes of 8 to 26 have is in the fixtures (tests/replay); here is what none of those has.
  */
 #include "walk_world.h"
 
-/* --- frames that called ---------------------------------------------------------------------------- */
+/* --- frames that called ----------------------------------------------------------------------- */
 
 EP_TEST_WITH(frames_are_walked_by_rbp, begin, NULL)
 {
@@ -35,7 +35,8 @@ EP_TEST_WITH(native_caller_has_its_registers, begin, NULL)
 	assert_int_equal(WALK->return_address, 1);
 }
 
-/* The stack window of a sample is not the next one's, whose stack has other frames at the same place. */
+/* The stack window of a sample is not the next one's, whose stack has other frames at the same
+ * place. */
 EP_TEST_WITH(next_sample_reads_its_own_stack, begin, NULL)
 {
 	put_function_frame(0x100, NATIVE + 0x40, 0x180, 1);
@@ -100,8 +101,8 @@ EP_TEST_WITH(deoptimizer_has_no_frame_of_its_own, begin, NULL)
 	assert_string_equal(walk_to_native(), "native 5 902080 return address\n"
 					      "compiled register: 200004c0 1003 40002080\n");
 	/*
-	 * It has taken that off the stack, into a FrameDescription: of three words below rbp, and with two
-	 * arguments. What was there is where C++ has its own now.
+	 * It has taken that off the stack, into a FrameDescription: of three words below rbp, and
+	 * with two arguments. What was there is where C++ has its own now.
 	 */
 	begin(state);
 	world.state.deopt_input = 0x50;
@@ -216,7 +217,7 @@ EP_TEST_WITH(compiled_code_at_the_place_of_a_trampolines_is_none, begin, NULL)
 	assert_string_equal(walk_to_native(), "compiled: 20000440 1001 300002c0\n");
 }
 
-/* --- the Isolate ----------------------------------------------------------------------------------- */
+/* --- the Isolate ------------------------------------------------------------------------------ */
 
 static void put_isolate(uint32_t entry_off, uint32_t vm_state)
 {
@@ -350,7 +351,7 @@ EP_TEST_WITH(outermost_entry_is_left_where_no_calls_are_left, begin, NULL)
 	assert_int_equal(WALK->regs[EP_REG_SP], STACK + 0x310);
 }
 
-/* --- what is wrong --------------------------------------------------------------------------------- */
+/* --- what is wrong ---------------------------------------------------------------------------- */
 
 EP_TEST_WITH(code_of_another_is_given_back, begin, NULL)
 {

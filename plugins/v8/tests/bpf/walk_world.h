@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The walk of V8's frames (v8_unwind.bpf.c), compiled for user space, over memory that is made up here: a
- * stack, functions, code, and an Isolate.
+ * The walk of V8's frames (v8_unwind.bpf.c), compiled for user space, over memory that is made up
+ * here: a stack, functions, code, and an Isolate.
  *
  * A stack is compared as text (tests/kit/world.h); V8's frames are
  *
@@ -44,7 +44,16 @@
 #define JSENTRY	   0x3800u
 
 /* Numbers of types: those of 22. */
-enum { ENTRY = 1, EXIT = 3, WASM = 4, SWITCH = 8, STUB = 17, INTERNAL = 22, CONSTRUCT = 23, REGEXP = 29 };
+enum {
+	ENTRY = 1,
+	EXIT = 3,
+	WASM = 4,
+	SWITCH = 8,
+	STUB = 17,
+	INTERNAL = 22,
+	CONSTRUCT = 23,
+	REGEXP = 29
+};
 
 static uint64_t smi(uint32_t value)
 {
@@ -142,7 +151,8 @@ static void begin_sample(void)
 {
 	world_begin_sample();
 	put_rows();
-	REC->sample.n_frames = 3; /* not the first one that is walked: where it matters a test says so */
+	REC->sample.n_frames =
+		3; /* not the first one that is walked: where it matters a test says so */
 	WALK->core.slots[0] = SLOT + 1;
 	WALK->core.slots[1] = SLOT;
 	WALK->core.states[0] = 0;
@@ -164,7 +174,8 @@ static int begin(void **state)
 	world_add_memory(JIT, 4096);
 	world_add_memory(BLOB, BLOB_BYTES);
 	fake_memory_add(&world.memory, COPY, fake_memory_find(&world.memory, BLOB, 1), BLOB_BYTES);
-	fake_memory_add(&world.memory, NEW_COPY, fake_memory_find(&world.memory, BLOB, 1), BLOB_BYTES);
+	fake_memory_add(&world.memory, NEW_COPY, fake_memory_find(&world.memory, BLOB, 1),
+			BLOB_BYTES);
 	world_add_map("&ep_scratch", &scratch, sizeof(scratch), 1);
 	world_add_map("&v8_threads", threads, sizeof(threads[0]), V8_THREADS);
 	put_state();
@@ -190,7 +201,8 @@ static void put_function_frame(uint32_t off, uint64_t pc, uint64_t caller, uint3
 	world_put(fp - 16, function_of(function));
 }
 
-static void put_interpreted_frame(uint32_t off, uint64_t pc, uint64_t caller, uint32_t function, uint32_t bytes)
+static void put_interpreted_frame(uint32_t off, uint64_t pc, uint64_t caller, uint32_t function,
+				  uint32_t bytes)
 {
 	put_function_frame(off, pc, caller, function);
 	world_put(STACK + off - 32, ARRAY + TAG);
@@ -229,7 +241,7 @@ static void remember(uint64_t addr, uint32_t rule)
 #define RULE_FRAMELESS (EP_RULE_IMMEDIATE | EP_RULE_KEEPS | 8u >> 3 << 1)
 #define RULE_FRAME     (EP_RULE_IMMEDIATE | EP_RULE_BASE_FP | 2u << 13 | 16u >> 3 << 1)
 
-/* --- what was pushed ------------------------------------------------------------------------------- */
+/* --- what was pushed -------------------------------------------------------------------------- */
 
 static void say_frame(uint64_t header, const __u64 *words)
 {
@@ -238,9 +250,10 @@ static void say_frame(uint64_t header, const __u64 *words)
 	uint32_t flags = EP_FRAME_FLAGS(header), aux = EP_FRAME_AUX(header);
 	uint64_t thread = (uint64_t)REC->sample.tid << V8_THREAD_SHIFT;
 
-	world_add_text("%s%s%s%s", kinds[V8_FRAME(flags)], flags & V8_FRAME_CONSTRUCT ? " construct" : "",
-		 flags & V8_FRAME_FROM_REGISTER ? " register" : "",
-		 flags & EP_FRAME_INTERRUPTED ? " interrupted" : "");
+	world_add_text("%s%s%s%s", kinds[V8_FRAME(flags)],
+		       flags & V8_FRAME_CONSTRUCT ? " construct" : "",
+		       flags & V8_FRAME_FROM_REGISTER ? " register" : "",
+		       flags & EP_FRAME_INTERRUPTED ? " interrupted" : "");
 	if (aux)
 		world_add_text(" aux %d", (int)aux);
 	for (uint32_t i = 0; i < EP_FRAME_WORDS(header); i++)

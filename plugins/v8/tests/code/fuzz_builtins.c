@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Made-up files with embedded builtins, in which bytes are changed: what is found lies within the blob, rows are
- * in order, and nothing is read that is not there.
+ * Made-up files with embedded builtins, in which bytes are changed: what is found lies within the
+ * blob, rows are in order, and nothing is read that is not there.
  *
  *	input	layout, flags | changes: section, offset (4 bytes), value
  */

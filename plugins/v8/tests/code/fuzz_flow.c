@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a builtin's code: following it ends, every instruction that is said to be there is within, and
- * looking twice gives the same.
+ * Any bytes as a builtin's code: following it ends, every instruction that is said to be there is
+ * within, and looking twice gives the same.
  *
  *	input	flags: bit 0: in a frame | code
  */
@@ -26,7 +26,8 @@ static uint64_t look(struct v8_flow *flow, const uint8_t *code, size_t bytes, bo
 		rule = v8_flow_rule(flow, &node->state);
 		assert(rule.base < 16 || rule.base == V8_ROW_NONE);
 		assert(rule.return_in < 16 || rule.return_in == V8_RETURN_ON_STACK);
-		sum = sum * 31 + off + (uint64_t)rule.offset * 7 + rule.base + (uint64_t)rule.rbp_at * 3 + rule.return_in;
+		sum = sum * 31 + off + (uint64_t)rule.offset * 7 + rule.base +
+		      (uint64_t)rule.rbp_at * 3 + rule.return_in;
 	}
 	return sum * 2 + flow->left_frame;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A made-up file with embedded builtins: few, small, in any of the layouts, with symbols or without, as an
- * executable or as a library whose pointers relocations fill in. Nothing of V8 is in it.
+ * A made-up file with embedded builtins: few, small, in any of the layouts, with symbols or
+ * without, as an executable or as a library whose pointers relocations fill in. Nothing of V8 is in
+ * it.
  */
 #ifndef V8_MADE_BLOB_H
 #define V8_MADE_BLOB_H
@@ -46,7 +47,8 @@ struct made_file {
 	char names[MADE_BUILTINS][64];
 };
 
-static const char *const made_names[MADE_SECTIONS] = { ".text", ".rodata", ".data.rel.ro", ".rela.dyn" };
+static const char *const made_names[MADE_SECTIONS] = {".text", ".rodata", ".data.rel.ro",
+						      ".rela.dyn"};
 
 /* Far from each other: behind each there may be zeros. */
 static inline uint64_t made_va(unsigned int section)
@@ -105,7 +107,8 @@ static inline struct made_code made_code_of(unsigned int id)
 
 /* --- what is written where */
 
-static inline uint64_t made_put(struct made_file *made, unsigned int section, const void *data, size_t bytes)
+static inline uint64_t made_put(struct made_file *made, unsigned int section, const void *data,
+				size_t bytes)
 {
 	uint64_t va = made_va(section) + made->len[section];
 
@@ -128,7 +131,8 @@ static inline unsigned int made_nth(const struct made_file *made, unsigned int i
 
 static inline uint32_t made_size_of(const struct made_file *made, unsigned int id)
 {
-	return made->flags & MADE_LARGE && id == MADE_LARGE_ID ? MADE_LARGE_BYTES : (uint32_t)made_code_of(id).bytes;
+	return made->flags & MADE_LARGE && id == MADE_LARGE_ID ? MADE_LARGE_BYTES
+							       : (uint32_t)made_code_of(id).bytes;
 }
 
 static inline void made_place_code(struct made_file *made)
@@ -194,14 +198,16 @@ static inline void made_put_metadata(struct made_file *made)
 	for (unsigned int i = 0; i < MADE_BUILTINS; i++) {
 		snprintf(made->names[i], sizeof(made->names[i]), "Made%u", i);
 		if (made_code_of(i).name)
-			snprintf(made->names[i], sizeof(made->names[i]), "%s", made_code_of(i).name);
+			snprintf(made->names[i], sizeof(made->names[i]), "%s",
+				 made_code_of(i).name);
 		names[i] = made_put(made, MADE_RODATA, made->names[i], strlen(made->names[i]) + 1);
 	}
 	made_align(made, MADE_RODATA, 64, 0);
 	made->len[section] += 16;
 	made->metadata_va = made_va(section) + made->len[section];
 	for (unsigned int i = 0; i < MADE_BUILTINS; i++) {
-		uint64_t row[3] = { made->flags & MADE_LIBRARY ? 0 : names[i], i == 4 || i == 5 ? 7 : 6, 1 };
+		uint64_t row[3] = {made->flags & MADE_LIBRARY ? 0 : names[i],
+				   i == 4 || i == 5 ? 7 : 6, 1};
 		Elf64_Rela rela = { made->metadata_va + i * 24, ELF64_R_INFO(0, R_X86_64_RELATIVE),
 				    (int64_t)names[i] };
 
@@ -219,7 +225,8 @@ static inline void made_put_metadata(struct made_file *made)
 static inline int made_symbol(void *arg, const char *name, struct ep_symbol *ret)
 {
 	const struct made_file *made = arg;
-	bool pointed = made->layout == MADE_12 || made->layout == MADE_16 || made->layout == MADE_18;
+	bool pointed =
+		made->layout == MADE_12 || made->layout == MADE_16 || made->layout == MADE_18;
 
 	if (!(made->flags & MADE_SYMBOLS))
 		return -ENODATA;
@@ -247,10 +254,11 @@ static inline int made_find_section(void *arg, const char *name, struct ep_symbo
 	return -ENODATA;
 }
 
-static inline int made_read_section(const struct made_file *made, unsigned int section, uint64_t off, uint8_t *buf,
-				    size_t bytes)
+static inline int made_read_section(const struct made_file *made, unsigned int section,
+				    uint64_t off, uint8_t *buf, size_t bytes)
 {
-	size_t stored = off < made->len[section] ? EP_MIN(made->len[section] - off, (uint64_t)bytes) : 0;
+	size_t stored =
+		off < made->len[section] ? EP_MIN(made->len[section] - off, (uint64_t)bytes) : 0;
 
 	if (!ep_in_bounds(off, bytes, made->len[section] + made->zeros))
 		return -ENODATA;
@@ -287,7 +295,8 @@ static inline void made_init(struct made_file *made, enum made_layout layout, un
 	made_put_metadata(made);
 	made_put_table(made, layout == MADE_12 ? MADE_TEXT : MADE_RODATA);
 	if (layout == MADE_12) /* RawDataOffset */
-		made->len[MADE_TEXT] = (size_t)(made->data_va - made_va(MADE_TEXT)) + ((16 + 8 * MADE_BUILTINS + 32) & ~31u);
+		made->len[MADE_TEXT] = (size_t)(made->data_va - made_va(MADE_TEXT)) +
+				       ((16 + 8 * MADE_BUILTINS + 32) & ~31u);
 	made_put_code(made);
 	made->len[MADE_TEXT] += 192;
 	made->len[MADE_RODATA] += 64;
@@ -295,7 +304,8 @@ static inline void made_init(struct made_file *made, enum made_layout layout, un
 	pointers[1] = made->code_va;
 	made_align(made, MADE_DATA, 8, 0);
 	made->pointer_va = made_put(made, MADE_DATA, pointers, sizeof(pointers));
-	made->file = (struct ep_file){ .ops = &made_ops, .arg = made, .path = "/made", .machine = EM_X86_64 };
+	made->file = (struct ep_file){
+		.ops = &made_ops, .arg = made, .path = "/made", .machine = EM_X86_64};
 }
 
 #endif

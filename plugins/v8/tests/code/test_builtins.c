@@ -77,8 +77,10 @@ static void expect_all(const struct v8_builtins *builtins)
 	for (unsigned int i = 0; i < MADE_BUILTINS; i++)
 		expect_builtin(builtins, i);
 	for (size_t i = 1; i < MADE_BUILTINS; i++)
-		assert_true(v8_builtins_get(builtins, i - 1)->va < v8_builtins_get(builtins, i)->va);
-	assert_int_equal(v8_builtins_dispatch_return(builtins), made.code_va + made.offs[1] + MADE_DISPATCH);
+		assert_true(v8_builtins_get(builtins, i - 1)->va <
+			    v8_builtins_get(builtins, i)->va);
+	assert_int_equal(v8_builtins_dispatch_return(builtins),
+			 made.code_va + made.offs[1] + MADE_DISPATCH);
 	v8_builtins_entry_offsets(builtins, &offsets);
 	assert_int_equal(offsets.isolate, -0x80);
 	assert_int_equal(offsets.c_entry_fp, MADE_C_ENTRY_FP);
@@ -119,7 +121,8 @@ EP_TEST(no_builtins_are_none)
 	assert_null(builtins);
 }
 
-/* A byte of code in the place of int3, a descriptor, a name, an end: with symbols it is a blob that no layout fits. */
+/* A byte of code in the place of int3, a descriptor, a name, an end: with symbols it is a blob that
+ * no layout fits. */
 EP_TEST(what_does_not_fit_is_refused)
 {
 	struct v8_builtins *builtins;
@@ -129,7 +132,8 @@ EP_TEST(what_does_not_fit_is_refused)
 		uint64_t header = layout == MADE_12 ? 16 : 24;
 
 		made_init(&made, layout, MADE_SYMBOLS);
-		made.bytes[MADE_TEXT][made.code_va - made_va(MADE_TEXT) + made.offs[200] + made.sizes[200]] = 0x90;
+		made.bytes[MADE_TEXT][made.code_va - made_va(MADE_TEXT) + made.offs[200] +
+				      made.sizes[200]] = 0x90;
 		assert_int_equal(read_made(&builtins), -EBADMSG);
 		made_init(&made, layout, MADE_SYMBOLS);
 		made.bytes[data][made.data_va - made_va(data) + header] += 32;
@@ -145,7 +149,9 @@ EP_TEST(another_number_of_names_is_refused)
 	struct v8_builtins *builtins;
 
 	made_init(&made, MADE_22, 0);
-	memset(made.bytes[MADE_RODATA] + (made.metadata_va - made_va(MADE_RODATA)) + 24 * (MADE_BUILTINS - 1), 0, 24);
+	memset(made.bytes[MADE_RODATA] + (made.metadata_va - made_va(MADE_RODATA)) +
+		       24 * (MADE_BUILTINS - 1),
+	       0, 24);
 	assert_int_equal(read_made(&builtins), -ENODATA);
 }
 
@@ -169,8 +175,8 @@ EP_TEST(endless_sections_are_not_read_to_their_end)
 #define MANY_ROWS 9000
 
 /*
- * More rows than builtin_metadata can have, around each of those that it is looked for by; their names are at the
- * section's end, which takes five reads.
+ * More rows than builtin_metadata can have, around each of those that it is looked for by; their
+ * names are at the section's end, which takes five reads.
  */
 EP_TEST(endless_rows_are_not_read_to_their_end)
 {
@@ -220,10 +226,12 @@ EP_TEST(one_that_is_too_large_has_no_rows)
 	v8_builtins_free(builtins);
 }
 
-/* What is kept of a file are places and names: rows are of its code as it is when they are wanted. */
+/* What is kept of a file are places and names: rows are of its code as it is when they are
+ * wanted. */
 EP_TEST(rows_are_made_when_they_are_wanted)
 {
-	static const uint8_t popping[] = { 0x5a, 0xff, 0xe2 }; /* pop rdx | jmp rdx, for xor eax, eax | ret */
+	static const uint8_t popping[] = {0x5a, 0xff,
+					  0xe2}; /* pop rdx | jmp rdx, for xor eax, eax | ret */
 	struct v8_builtins *builtins;
 	uint64_t va;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Embedded builtins of every Node that this machine has, with symbols (npm's) and without (Debian's): each where its
- * symbol says; nearly all of their code has rows. Arguments: more files.
+ * Embedded builtins of every Node that this machine has, with symbols (npm's) and without
+ * (Debian's): each where its symbol says; nearly all of their code has rows. Arguments: more files.
  */
 #include "plugins/v8/code/builtins.h"
 
@@ -19,8 +19,10 @@
 #include <string.h>
 
 #define SKIP		77
-#define MIN_RULED	92 /* percent of the bytes of builtins: 12 and 14 have tables behind the code */
-#define MAX_UNKNOWN	0.5 /* percent: where stacks are switched, and where deoptimization writes one anew */
+/* percent of the bytes of builtins: 12 and 14 have tables behind the code */
+#define MIN_RULED	92
+/* percent: where stacks are switched, and where deoptimization writes one anew */
+#define MAX_UNKNOWN 0.5
 #define RUNTIMES	"/var/tmp/ebpf-profiler-runtimes"
 
 static const char *const patterns[] = {
@@ -66,13 +68,14 @@ static int check_symbol(void *arg, const char *name, const struct ep_symbol *sym
 	const struct v8_builtin *builtin = v8_builtins_find(count->builtins, name + strlen(PREFIX));
 
 	count->n++;
-	if (builtin && builtin->va == symbol->va && (!symbol->bytes || builtin->bytes == symbol->bytes) &&
+	if (builtin && builtin->va == symbol->va &&
+	    (!symbol->bytes || builtin->bytes == symbol->bytes) &&
 	    v8_builtins_at(count->builtins, symbol->va) == builtin)
 		return 0;
 	if (count->wrong++ < 5)
-		printf("    %s: %#llx, %llu bytes, by metadata %#llx, %u\n", name, (unsigned long long)symbol->va,
-		       (unsigned long long)symbol->bytes, builtin ? (unsigned long long)builtin->va : 0,
-		       builtin ? builtin->bytes : 0);
+		printf("    %s: %#llx, %llu bytes, by metadata %#llx, %u\n", name,
+		       (unsigned long long)symbol->va, (unsigned long long)symbol->bytes,
+		       builtin ? (unsigned long long)builtin->va : 0, builtin ? builtin->bytes : 0);
 	return 0;
 }
 
@@ -86,8 +89,8 @@ static bool check_symbols(const struct ep_file *file, const struct v8_builtins *
 }
 
 /* Bytes of a builtin that have rows which say something. *i: the first row that can be of it. */
-static uint64_t ruled_bytes(const struct v8_builtin *builtin, const struct v8_builtin_row *rows, size_t n,
-			    size_t *i)
+static uint64_t ruled_bytes(const struct v8_builtin *builtin, const struct v8_builtin_row *rows,
+			    size_t n, size_t *i)
 {
 	uint64_t end = builtin->va + builtin->bytes, ruled = 0;
 
@@ -126,34 +129,38 @@ static bool check_rows(const struct found *found)
 		ruled += bytes;
 		handlers += !!(builtin->flags & V8_BUILTIN_HANDLER);
 		if (verbose && (bytes < builtin->bytes || builtin->flags & ~V8_BUILTIN_HANDLER))
-			printf("    %s: %llu of %u bytes, flags %u\n", builtin->name, (unsigned long long)bytes,
-			       builtin->bytes, builtin->flags);
+			printf("    %s: %llu of %u bytes, flags %u\n", builtin->name,
+			       (unsigned long long)bytes, builtin->bytes, builtin->flags);
 	}
 	for (size_t i = 0; i < n; i++)
 		unknown += rows[i].base == V8_ROW_NONE ? rows[i].va_end - rows[i].va : 0;
 	printf("    %zu rows, %.2f %% of %llu bytes, %.2f %% unknown, %zu handlers\n", n,
-	       100. * (double)ruled / (double)code, (unsigned long long)code, 100. * (double)unknown / (double)code,
-	       handlers);
+	       100. * (double)ruled / (double)code, (unsigned long long)code,
+	       100. * (double)unknown / (double)code, handlers);
 	return are_rows(rows, n) && 100. * (double)ruled >= MIN_RULED * (double)code &&
 	       100. * (double)unknown <= MAX_UNKNOWN * (double)code && handlers > 100;
 }
 
 static bool check_single_ones(const struct v8_builtins *builtins)
 {
-	const struct v8_builtin *trampoline = v8_builtins_find(builtins, "InterpreterEntryTrampoline");
+	const struct v8_builtin *trampoline =
+		v8_builtins_find(builtins, "InterpreterEntryTrampoline");
 	uint64_t back = v8_builtins_dispatch_return(builtins);
 	struct v8_entry_offsets offsets;
 
 	v8_builtins_entry_offsets(builtins, &offsets);
-	printf("    dispatch %+lld, r13 %d: c_entry_fp %#x, fast %#x %#x, js_entry_sp %#x, deopt %#x %#x\n",
-	       trampoline ? (long long)(back - trampoline->va) : 0, offsets.isolate, offsets.c_entry_fp,
-	       offsets.fast_c_call_fp, offsets.fast_c_call_pc, offsets.js_entry_sp, offsets.deopt_input,
-	       offsets.deopt_content);
-	return trampoline && v8_builtins_at(builtins, back) == trampoline && offsets.isolate == -0x80 &&
-	       offsets.c_entry_fp && offsets.js_entry_sp > offsets.c_entry_fp && v8_builtins_find(builtins, "JSEntry") &&
+	printf("    dispatch %+lld, r13 %d: c_entry_fp %#x, fast %#x %#x, js_entry_sp %#x, "
+	       "deopt %#x %#x\n",
+	       trampoline ? (long long)(back - trampoline->va) : 0, offsets.isolate,
+	       offsets.c_entry_fp, offsets.fast_c_call_fp, offsets.fast_c_call_pc,
+	       offsets.js_entry_sp, offsets.deopt_input, offsets.deopt_content);
+	return trampoline && v8_builtins_at(builtins, back) == trampoline &&
+	       offsets.isolate == -0x80 && offsets.c_entry_fp &&
+	       offsets.js_entry_sp > offsets.c_entry_fp && v8_builtins_find(builtins, "JSEntry") &&
 	       (offsets.deopt_input > 0 && offsets.deopt_content > 0) ==
 		       !!v8_builtins_find(builtins, "DeoptimizationEntry_Eager") &&
-	       v8_builtins_find(builtins, "JSConstructEntry") && !v8_builtins_find(builtins, "NoSuchBuiltin");
+	       v8_builtins_find(builtins, "JSConstructEntry") &&
+	       !v8_builtins_find(builtins, "NoSuchBuiltin");
 }
 
 /* 0 right, 1 wrong, -1: it has none. */
@@ -161,7 +168,8 @@ static int check(const struct ep_file *file)
 {
 	struct found found = { 0 };
 	int r = read_file(file, &found);
-	bool right = !r && check_symbols(file, found.builtins) && check_rows(&found) && check_single_ones(found.builtins);
+	bool right = !r && check_symbols(file, found.builtins) && check_rows(&found) &&
+		     check_single_ones(found.builtins);
 
 	printf("    %d in %.1f ms; rows in %.1f ms\n", r, found.read_ms, found.rows_ms);
 	ep_vec_fini(&found.rows);
@@ -193,7 +201,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < EP_LEN(patterns) + (size_t)(argc - 1); i++) {
 		glob_t found;
 
-		if (glob(i < EP_LEN(patterns) ? patterns[i] : argv[i - EP_LEN(patterns) + 1], 0, NULL, &found))
+		if (glob(i < EP_LEN(patterns) ? patterns[i] : argv[i - EP_LEN(patterns) + 1], 0,
+			 NULL, &found))
 			continue;
 		for (size_t j = 0; j < found.gl_pathc; j++) {
 			int r = check_path(found.gl_pathv[j]);

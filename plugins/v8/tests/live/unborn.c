@@ -21,7 +21,8 @@ int _ZN2v82V810GetVersionEv;
 static int map(size_t number, char **arguments)
 {
 	size_t n = arguments[0] ? strtoul(arguments[0], NULL, 10) : 0;
-	char *at = mmap(NULL, n * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *at =
+		mmap(NULL, n * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	(void)number;
 	if (at == MAP_FAILED)

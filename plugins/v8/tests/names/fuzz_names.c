@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A heap of any version, of which any bytes are others: strings, scopes, functions, code with its
- * deoptimization data and tables; and a file that publishes anything that is sane of its own layout (fields.def).
- * Whatever they say, naming ends, reads no more than it may, and what comes out is lines of UTF-8.
+ * deoptimization data and tables; and a file that publishes anything that is sane of its own layout
+ * (fields.def). Whatever they say, naming ends, reads no more than it may, and what comes out is
+ * lines of UTF-8.
  *
- *	version, what is named, at which offset, then for each byte that is another: where (24 bits), what
+ *	version, what is named, at which offset, then for each byte that is another: where (24
+ *	bits), what
  *	or, for each value that is published: which, lower byte, 0xff, higher byte
  */
 #include "plugins/v8/symbolize/heap.h"
@@ -18,7 +20,11 @@
 static bool is_line(const char *text)
 {
 	for (const unsigned char *c = (const unsigned char *)text; *c;) {
-		uint32_t n = *c < 0x80 ? 0 : *c >> 5 == 6 ? 1 : *c >> 4 == 14 ? 2 : *c >> 3 == 30 ? 3 : 9;
+		uint32_t n = *c < 0x80	     ? 0
+			     : *c >> 5 == 6  ? 1
+			     : *c >> 4 == 14 ? 2
+			     : *c >> 3 == 30 ? 3
+					     : 9;
 
 		if (n == 9 || *c < 0x20 || *c == 0x7f)
 			return false;
@@ -68,7 +74,9 @@ static uint64_t make_method(struct world *world)
 	method = new_function(heap, &made);
 	made.literal = 6;
 	made.unique_id = 6;
-	made.kind = layout->function_kind_is_set ? 32 : (uint32_t)__builtin_ctz((uint32_t)layout->kinds_constructor);
+	made.kind = layout->function_kind_is_set
+			    ? 32
+			    : (uint32_t)__builtin_ctz((uint32_t)layout->kinds_constructor);
 	infos[5] = method | 2;
 	infos[6] = new_function(heap, &made) | 2;
 	put64(heap, world->script, layout->script_infos,
@@ -86,7 +94,9 @@ static const struct value {
 	bool is_published;
 } values[] = {
 #define V8_VALUE(member_, sanity_, names_, ...)                                                    \
-	{.at = offsetof(struct v8_layout, member_), .sanity = sanity_, .is_published = sizeof(names_) > 1},
+	{.at = offsetof(struct v8_layout, member_),                                                \
+	 .sanity = sanity_,                                                                        \
+	 .is_published = sizeof(names_) > 1},
 #include "plugins/v8/fields.def"
 };
 

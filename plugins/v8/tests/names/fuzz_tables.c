@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables by themselves; the first byte says which. Positions are found as going through the table finds them,
- * lines as V8 counts them; chains of inlined calls end; modules of WebAssembly are bounded by their bytes.
+ * Tables by themselves; the first byte says which. Positions are found as going through the table
+ * finds them, lines as V8 counts them; chains of inlined calls end; modules of WebAssembly are
+ * bounded by their bytes.
  */
 #include "core/base/util.h"
 #include "plugins/v8/symbolize/bytecodes.h"
@@ -60,8 +61,10 @@ static void fuzz_lines(const uint8_t *data, size_t size)
 static void fuzz_code(const struct v8_layout *layout, const uint8_t *data, size_t size)
 {
 	struct v8_inlining inlining = {.bytes = data, .n = (uint32_t)(size / 16)};
-	struct v8_bytecodes code = {.sizes = data, .n_sizes = (uint32_t)(size / 2),
-				    .bytes = data + size / 2, .n_bytes = (uint32_t)(size - size / 2)};
+	struct v8_bytecodes code = {.sizes = data,
+				    .n_sizes = (uint32_t)(size / 2),
+				    .bytes = data + size / 2,
+				    .n_bytes = (uint32_t)(size - size / 2)};
 	int32_t chain[V8_MAX_INLINED], bytecode;
 	uint32_t n = 0;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A heap that is made here, of any version: objects are laid out as that one's layout says, one behind the
- * other, each with a map that says what it is.
+ * A heap that is made here, of any version: objects are laid out as that one's layout says, one
+ * behind the other, each with a map that says what it is.
  *
  *	BASE			the map of maps, then all else
  *	BASE + CODE_AT		code, as its alignment wants it
@@ -291,7 +291,8 @@ static inline uint64_t new_scope(struct made_heap *heap, const struct made_scope
 	const struct v8_layout *layout = &heap->layout;
 	uint32_t type = (uint32_t)(made->is_class ? layout->scope_type_class :
 						    layout->scope_type_function);
-	uint64_t scope = new_object(heap, layout->type_scope_info, 16 + 8 * (16 + 2 * made->n_locals));
+	uint64_t scope =
+		new_object(heap, layout->type_scope_info, 16 + 8 * (16 + 2 * made->n_locals));
 	uint32_t flags = type, n = made->n_locals;
 	int32_t slot = layout->scope_head;
 #define SLOT(i) (layout->scope_first + 8 * (i))

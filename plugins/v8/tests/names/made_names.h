@@ -41,7 +41,8 @@ static inline int name(struct world *world, const struct ep_raw_frame *frame, st
 	return v8_names_of(world->names, frame, take_name, (struct ep_names *)taken);
 }
 
-static inline void assert_named(struct world *world, const struct ep_raw_frame *frame, const char *want)
+static inline void assert_named(struct world *world, const struct ep_raw_frame *frame,
+				const char *want)
 {
 	struct taken taken;
 

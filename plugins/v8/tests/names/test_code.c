@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of compiled code, what is inlined in it, and what it would deoptimize to, over heaps that are made up. */
+/* Names of compiled code, what is inlined in it, and what it would deoptimize to, over heaps that
+ * are made up. */
 #include "plugins/v8/tests/names/made_names.h"
 #include "tests/kit/test.h"
 
@@ -11,7 +12,8 @@ VERSION_TEST(names_inlined_functions)
 {
 	uint64_t start = make_optimized(world, NULL);
 	struct ep_raw_frame frame = frame_of(&world->heap, V8_FRAME_COMPILED, world->f, start, 0);
-#define AT_RETURN(off) (frame.words[2] = start + (off), frame.flags = V8_FRAME_COMPILED << V8_FRAME_SHIFT)
+#define AT_RETURN(off)                                                                             \
+	(frame.words[2] = start + (off), frame.flags = V8_FRAME_COMPILED << V8_FRAME_SHIFT)
 #define AT_LEAF(off) (AT_RETURN(off), frame.flags |= EP_FRAME_INTERRUPTED)
 	AT_RETURN(15);
 	assert_named(world, &frame, G "; " F_RETURN);
@@ -35,15 +37,17 @@ VERSION_TEST(names_inlined_functions)
 }
 
 /*
- * Who asks again may mean other code: the core asks once for the same words, and again when its table was full. Of a
- * process that has gone a function that was known has its name.
+ * Who asks again may mean other code: the core asks once for the same words, and again when its
+ * table was full. Of a process that has gone a function that was known has its name.
  */
 VERSION_TEST(reads_compiled_frames_each_time)
 {
 	uint64_t start = make_optimized(world, NULL);
-	struct ep_raw_frame frame = frame_of(&world->heap, V8_FRAME_COMPILED, world->f, start + 15, 0);
+	struct ep_raw_frame frame =
+		frame_of(&world->heap, V8_FRAME_COMPILED, world->f, start + 15, 0);
 	struct taken taken;
-	uint8_t *code = world->heap.bytes + (start - BASE - (uint32_t)world->heap.layout.code_first);
+	uint8_t *code =
+		world->heap.bytes + (start - BASE - (uint32_t)world->heap.layout.code_first);
 	uint8_t head[8];
 
 	assert_named(world, &frame, G "; " F_RETURN);
@@ -61,8 +65,8 @@ VERSION_TEST(reads_compiled_frames_each_time)
 }
 
 /*
- * 6.2, 6.8: the interpreter may not be known to BPF; its code is a builtin's, the offset comes along. Later ones are
- * always known, aux is none: the function has a line, but not a bytecode's.
+ * 6.2, 6.8: the interpreter may not be known to BPF; its code is a builtin's, the offset comes
+ * along. Later ones are always known, aux is none: the function has a line, but not a bytecode's.
  */
 VERSION_TEST(places_what_the_heaps_interpreter_runs)
 {
@@ -189,7 +193,8 @@ static uint32_t write_translation(struct written *to, const uint32_t (*frames)[2
 	return at;
 }
 
-/* g within f from 10 on, and another g from 30 on, both called at "g(a)" by the table of positions. */
+/* g within f from 10 on, and another g from 30 on, both called at "g(a)" by the table of
+ * positions. */
 static uint64_t make_inlined(struct world *world, int32_t kind, uint64_t *ret_deopt,
 			     const struct made_code *more)
 {
@@ -229,7 +234,8 @@ static void put_entries(struct world *world, size_t version, uint64_t deopt, con
 
 	for (uint32_t i = 0; i < N_EXITS; i++) {
 		int32_t at = layout->array_data + 8 * (layout->deopt_first_entry + 3 * (int32_t)i);
-		const uint32_t frames[][2] = {{i < n && offs[i] ? offs[i] : 2, 1}, {2, i < n && !offs[i]}};
+		const uint32_t frames[][2] = {{i < n && offs[i] ? offs[i] : 2, 1},
+					      {2, i < n && !offs[i]}};
 		uint32_t begin = i < n ? write_translation(&written, frames, 2) : 0;
 
 		put64(&world->heap, deopt, at + 8, i < n ? (uint64_t)begin << 32 : 1);
@@ -245,8 +251,10 @@ VERSION_TEST(translates_returns)
 	uint8_t points[128];
 	struct made_code more = {.safepoints = points,
 				 .n_safepoints = make_safepoints(&world->heap.layout, points)};
-	uint64_t deopt, start = make_inlined(world, world->heap.layout.code_optimized, &deopt, &more);
-	struct ep_raw_frame frame = frame_of(&world->heap, V8_FRAME_COMPILED, world->f, start + 15, 0);
+	uint64_t deopt,
+		start = make_inlined(world, world->heap.layout.code_optimized, &deopt, &more);
+	struct ep_raw_frame frame =
+		frame_of(&world->heap, V8_FRAME_COMPILED, world->f, start + 15, 0);
 
 	put_entries(world, version, deopt, offs, 2);
 	assert_named(world, &frame, G "; " F_RETURN);
@@ -319,8 +327,10 @@ EP_TEST(finds_callers_that_are_left_out)
 		start = make_inlined(&world, layout->code_optimized, &deopt, NULL);
 		h.script = world.script;
 		h.bytecodes = world.bytecodes;
-		h.scope = (struct made_scope){.name = one_byte(&world.heap, "h"), .start = AT("(a)"), .end = 40};
-		literals = get64(&world.heap, deopt, layout->array_data + 8 * layout->deopt_literals);
+		h.scope = (struct made_scope){
+			.name = one_byte(&world.heap, "h"), .start = AT("(a)"), .end = 40};
+		literals =
+			get64(&world.heap, deopt, layout->array_data + 8 * layout->deopt_literals);
 		functions[0] = get64(&world.heap, literals, layout->array_data);
 		functions[1] = world.f;
 		functions[2] = new_function(&world.heap, &h);
@@ -332,10 +342,12 @@ EP_TEST(finds_callers_that_are_left_out)
 		(void)write_translation(&written, frames, 3);
 		put64(&world.heap, deopt, layout->array_data,
 		      new_bytes(&world.heap, written.bytes, written.n));
-		put64(&world.heap, deopt, layout->array_data + 8 * (layout->deopt_first_entry + 1), 0);
+		put64(&world.heap, deopt, layout->array_data + 8 * (layout->deopt_first_entry + 1),
+		      0);
 		/* Its place is one of f's: then it is in f. */
 		assert_named(&world, &frame, G "; " F_CALL);
-		inlining = get64(&world.heap, deopt, layout->array_data + 8 * layout->deopt_positions);
+		inlining =
+			get64(&world.heap, deopt, layout->array_data + 8 * layout->deopt_positions);
 		raw = raw_position(layout, AT("class"), -1);
 		put64(&world.heap, inlining, layout->array_data, raw);
 		frame.words[2]++; /* not what is known */

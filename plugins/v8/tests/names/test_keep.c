@@ -204,7 +204,8 @@ EP_TEST(long_names_are_no_names)
 		push(&frame);
 		assert_true(keep_sample());
 		if (lengths[i] <= 1008)
-			assert_int_equal(strspn(named_by_kept(&frame, &taken), "n"), EP_MIN(lengths[i], NAME_MAX_BYTES));
+			assert_int_equal(strspn(named_by_kept(&frame, &taken), "n"),
+					 EP_MIN(lengths[i], NAME_MAX_BYTES));
 		else
 			assert_string_equal(named_by_kept(&frame, &taken), "gone");
 	}

@@ -21,8 +21,8 @@ VERSION_TEST(names_function_with_its_place)
 }
 
 /*
- * A worker's isolate has gone, and the next one's is where it was: other functions and scripts with the same ids. What
- * the first one's were is known still.
+ * A worker's isolate has gone, and the next one's is where it was: other functions and scripts with
+ * the same ids. What the first one's were is known still.
  */
 VERSION_TEST(knows_another_thread_where_one_was)
 {
@@ -100,9 +100,11 @@ VERSION_TEST(sees_that_it_changed_meanwhile)
 	struct taken taken;
 	struct ep_raw_frame frame = interpreted(world, 7);
 
-	/* The first two reads are of its map and the cookie; from then on it is another, by the cookie's last word. */
+	/* The first two reads are of its map and the cookie; from then on it is another, by the
+	 * cookie's last word. */
 	world->heap.change_at = 5;
-	world->heap.change_addr = world->f - V8_TAG + world->heap.state.cookie_at + 8 * (V8_COOKIE_WORDS - 1);
+	world->heap.change_addr =
+		world->f - V8_TAG + world->heap.state.cookie_at + 8 * (V8_COOKIE_WORDS - 1);
 	world->heap.change_to = 0x1234567812345678;
 	assert_int_equal(name(world, &frame, &taken), EP_FRAME_GONE);
 	assert_int_equal(taken.used, 0);
@@ -127,7 +129,8 @@ EP_TEST(sees_that_its_name_changed_meanwhile)
 			frame = interpreted(&world, 7);
 			scope.name = one_byte(&world.heap, "late");
 			world.heap.change_at = at;
-			world.heap.change_addr = world.f - V8_TAG + (uint32_t)world.heap.layout.sfi_name;
+			world.heap.change_addr =
+				world.f - V8_TAG + (uint32_t)world.heap.layout.sfi_name;
 			world.heap.change_to = v8_has(world.heap.layout.sfi_scope_info) ?
 						       scope.name : new_scope(&world.heap, &scope);
 			r = name(&world, &frame, &taken);
@@ -181,8 +184,8 @@ static const char *named(struct world *world, const struct made_function *made)
 
 	function.script = world->script;
 	function.bytecodes = world->bytecodes;
-	frame = frame_of(&world->heap, V8_FRAME_INTERPRETED, new_function(&world->heap, &function), 0,
-			 V8_OFFSET_UNKNOWN);
+	frame = frame_of(&world->heap, V8_FRAME_INTERPRETED, new_function(&world->heap, &function),
+			 0, V8_OFFSET_UNKNOWN);
 	if (name(world, &frame, &taken) != 0)
 		return "gone";
 	end = strstr(taken.text, " 1:");
@@ -249,8 +252,9 @@ VERSION_TEST(composes_names)
 }
 
 /*
- * What WebAssembly exports is called by its index. Its wrapper is compiled code of that function: where the code is
- * not to be found, or was interrupted before it had a frame, it has the wrapper's name all the same.
+ * What WebAssembly exports is called by its index. Its wrapper is compiled code of that function:
+ * where the code is not to be found, or was interrupted before it had a frame, it has the wrapper's
+ * name all the same.
  */
 VERSION_TEST(names_no_wrapper_by_an_index)
 {
@@ -336,7 +340,8 @@ VERSION_TEST(finds_class_by_its_scope)
 	assert_string_equal(named(world, &method), "set twice");
 }
 
-/* A class's scope is where another's was, and begins where that began; both constructors are alive. */
+/* A class's scope is where another's was, and begins where that began; both constructors are
+ * alive. */
 VERSION_TEST(finds_another_class_where_one_was)
 {
 	struct made_heap *heap = &world->heap;
@@ -500,8 +505,8 @@ VERSION_TEST(names_code_by_its_kind)
 }
 
 /*
- * A name of 2^40 pieces, each behind strings that only lead on, all in pages that are kept in the same place: it
- * ends after so many reads, and others are named as before.
+ * A name of 2^40 pieces, each behind strings that only lead on, all in pages that are kept in the
+ * same place: it ends after so many reads, and others are named as before.
  */
 VERSION_TEST(reads_no_more_than_it_may)
 {
@@ -565,7 +570,8 @@ EP_TEST(reads_no_more_bytes_than_it_may)
 	}
 }
 
-/* A source whose table of lines could not be kept is read once, not for each place; it has no lines. */
+/* A source whose table of lines could not be kept is read once, not for each place; it has no
+ * lines. */
 VERSION_TEST(reads_a_source_once)
 {
 	struct made_heap *heap = &world->heap;
@@ -585,7 +591,8 @@ VERSION_TEST(reads_a_source_once)
 
 #define PAGES_BYTES (V8_HEAP_PAGES * sizeof(struct v8_page))
 
-/* Any number of frames, functions, and scripts with their lines, in turn at one place of the heap. */
+/* Any number of frames, functions, and scripts with their lines, in turn at one place of the
+ * heap. */
 EP_TEST(keeps_within_its_bound)
 {
 	ep_cleanup(world_fini) struct world world;
@@ -619,9 +626,14 @@ EP_TEST(frames_push_out_no_functions)
 	frame = interpreted(&world, 7);
 	assert_named(&world, &frame, "f 2:10 /a.js [1]");
 	f = world.f;
-	g = new_function(&world.heap, &(struct made_function){
-			.scope = {.name = one_byte(&world.heap, "g"), .start = AT("(a)"), .end = AT("class") - 1},
-			.script = world.script, .bytecodes = world.bytecodes, .literal = 8, .unique_id = 8});
+	g = new_function(&world.heap,
+			 &(struct made_function){.scope = {.name = one_byte(&world.heap, "g"),
+							   .start = AT("(a)"),
+							   .end = AT("class") - 1},
+						 .script = world.script,
+						 .bytecodes = world.bytecodes,
+						 .literal = 8,
+						 .unique_id = 8});
 	world.f = g;
 	for (uint32_t i = 0; i < 20000; i++) {
 		struct taken taken;
@@ -637,7 +649,8 @@ EP_TEST(frames_push_out_no_functions)
 	assert_named(&world, &frame, "f 1:0 /a.js [1]?");
 }
 
-/* Scripts with large tables have no more than one of them has, and leave small things where they are. */
+/* Scripts with large tables have no more than one of them has, and leave small things where they
+ * are. */
 EP_TEST(keeps_large_tables_within_theirs)
 {
 	ep_cleanup(world_fini) struct world world;
@@ -650,11 +663,16 @@ EP_TEST(keeps_large_tables_within_theirs)
 	small = interpreted(&world, 7);
 	assert_named(&world, &small, "f 2:10 /a.js [1]");
 	f = world.f;
-	script = new_script(heap, one_byte(heap, "/large.js"),
-			    other_string(heap, EXTERNAL | ONE_BYTE, N_NEWLINES / 4, NEWLINES, NEWLINES), 78);
-	world.f = new_function(heap, &(struct made_function){
-			.scope = {.name = one_byte(heap, "g"), .start = 4, .end = 900},
-			.script = script, .bytecodes = world.bytecodes, .literal = 8, .unique_id = 8});
+	script = new_script(
+		heap, one_byte(heap, "/large.js"),
+		other_string(heap, EXTERNAL | ONE_BYTE, N_NEWLINES / 4, NEWLINES, NEWLINES), 78);
+	world.f = new_function(
+		heap, &(struct made_function){
+			      .scope = {.name = one_byte(heap, "g"), .start = 4, .end = 900},
+			      .script = script,
+			      .bytecodes = world.bytecodes,
+			      .literal = 8,
+			      .unique_id = 8});
 	for (uint32_t i = 0; i < 20; i++) {
 		put64(heap, script, heap->layout.script_id, smi((int32_t)(100 + i)));
 		put32(heap, world.f, heap->layout.sfi_unique_id, 100 + i);

@@ -55,10 +55,12 @@ static void check_lines(const uint16_t *units, uint32_t n, bool two_bytes, uint3
 	}
 }
 
-/* Texts of few different units, so that each end of a line meets each other, at each place of a piece. */
+/* Texts of few different units, so that each end of a line meets each other, at each place of a
+ * piece. */
 EP_TEST(finds_lines_as_v8_does)
 {
-	static const uint16_t choice[] = {'\n', '\r', 'a', 'b', 'c', 0x2028, 0x2029, 0x0a0d, 0x2029};
+	static const uint16_t choice[] = {'\n',	  '\r',	  'a',	  'b',	 'c',
+					  0x2028, 0x2029, 0x0a0d, 0x2029};
 	uint16_t units[MAX_UNITS] = {0};
 	uint32_t seed = 7;
 
@@ -107,7 +109,8 @@ EP_TEST(finds_positions)
 		assert_true(near.has_before && near.has_after);
 		assert_int_equal(near.before.script_off, 100);
 		assert_int_equal(near.after.code_off, 7);
-		v8_positions_find(&layout, table.bytes, table.n, 7, &near); /* the last of equal ones */
+		v8_positions_find(&layout, table.bytes, table.n, 7,
+				  &near); /* the last of equal ones */
 		assert_int_equal(near.before.script_off, 60);
 		assert_int_equal(near.before.inlining, 3);
 		v8_positions_find(&layout, table.bytes, table.n, 5000, &near);
@@ -130,7 +133,8 @@ EP_TEST(knows_lengths_of_bytecodes)
 	static const uint8_t bytes[] = {0, 13, 1, 2, 12, 1, 13, 1, 2, 3, 4, 9, 1};
 	static const struct v8_version other = {12, 5, 0, 0};
 
-	assert_int_equal(v8_bytecode_length(&node_22, bytes, sizeof(bytes), 0), 4); /* Wide LdaSmi */
+	assert_int_equal(v8_bytecode_length(&node_22, bytes, sizeof(bytes), 0),
+			 4); /* Wide LdaSmi */
 	assert_int_equal(v8_bytecode_length(&node_22, bytes, sizeof(bytes), 4), 1); /* LdaZero */
 	assert_int_equal(v8_bytecode_length(&node_22, bytes, sizeof(bytes), 5), 6); /* ExtraWide */
 	assert_int_equal(v8_bytecode_length(&node_22, bytes, sizeof(bytes), 11), 0); /* cut off */
@@ -186,8 +190,9 @@ EP_TEST(climbs_out_of_inlined_calls)
 /* ---- translations ---- */
 
 /*
- * At 0 a translation of two frames: bytecodes 5 and 300 of the functions 2 and 7; at 20 the same but for the
- * second's bytecode, 6 of what is before it left out in the short form; at 26 the same, in the long form.
+ * At 0 a translation of two frames: bytecodes 5 and 300 of the functions 2 and 7; at 20 the same
+ * but for the second's bytecode, 6 of what is before it left out in the short form; at 26 the same,
+ * in the long form.
  */
 static const uint8_t translations[] = {
 	14, 0, 4, 4, 1, 10, 4, 6, 1, 31 + 9, 3, 37, 0, 0xd8, 4, 14, 6, 2, 0, 2,

@@ -42,7 +42,8 @@ static void put_raw(struct made_heap *heap, uint64_t addr, uint64_t value)
 /* A Managed<NativeModule>. */
 static uint64_t new_managed(struct made_heap *heap, uint64_t native)
 {
-	uint64_t foreign = new_object(heap, 70, 16), destructor = raw(heap, 40), shared = raw(heap, 16);
+	uint64_t foreign = new_object(heap, 70, 16), destructor = raw(heap, 40),
+		 shared = raw(heap, 16);
 
 	put64(heap, foreign, 8, destructor);
 	put_raw(heap, destructor + 24, shared);
@@ -155,12 +156,14 @@ EP_TEST(names_functions_by_their_code)
 		/* It was replaced: better code of the same function is elsewhere. */
 		put_raw(&made.heap, made.codes[1] + (uint32_t)made.heap.layout.wasm_code_start,
 			CODE_START + 0x1000);
-		assert_string_equal(named(&made, CODE_START + CODE_BYTES + 5, 0), "wasm (function)");
+		assert_string_equal(named(&made, CODE_START + CODE_BYTES + 5, 0),
+				    "wasm (function)");
 	}
 	assert_int_equal(n, N_VERSIONS - 2);
 }
 
-/* Behind the last call of a function there is nothing of it, and a wrapper may begin, which is no function. */
+/* Behind the last call of a function there is nothing of it, and a wrapper may begin, which is no
+ * function. */
 EP_TEST(names_no_function_behind_its_code)
 {
 	const uint64_t end = CODE_START + 2 * CODE_BYTES;
@@ -171,7 +174,8 @@ EP_TEST(names_no_function_behind_its_code)
 		assert_string_equal(named(&made, end, 0), "wasm two");
 		assert_string_equal(named(&made, end, EP_FRAME_INTERRUPTED), "wasm (function)");
 		assert_string_equal(named(&made, end - CODE_BYTES, 0), "wasm one");
-		assert_string_equal(named(&made, end - CODE_BYTES, EP_FRAME_INTERRUPTED), "wasm two");
+		assert_string_equal(named(&made, end - CODE_BYTES, EP_FRAME_INTERRUPTED),
+				    "wasm two");
 	}
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An addon of Node, for natives.js and deep.js. Of N-API only what is called here is declared (Node's
- * documentation, "Node-API"); it needs neither its headers nor a C library, so that what a new compiler makes
- * runs in an old root file system. Which function calls which: ../live/calls.py.
+ * An addon of Node, for natives.js and deep.js. Of N-API only what is called here is declared
+ * (Node's documentation, "Node-API"); it needs neither its headers nor a C library, so that what a
+ * new compiler makes runs in an old root file system. Which function calls which: ../live/calls.py.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +20,8 @@ int napi_create_int32(napi_env, int32_t, napi_value *);
 int napi_get_undefined(napi_env, napi_value *);
 int napi_call_function(napi_env, napi_value, napi_value, size_t, const napi_value *, napi_value *);
 
-/* struct napi_module: Node 8 finds a module by what it registers as it is loaded, newer ones by its symbol. */
+/* struct napi_module: Node 8 finds a module by what it registers as it is loaded, newer ones by its
+ * symbol. */
 struct registration {
 	int version;
 	unsigned flags;

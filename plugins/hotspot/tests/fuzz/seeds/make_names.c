@@ -23,8 +23,12 @@ static void save_scopes(const char *directory, const struct made_vm *vm, const c
 	static const uint64_t metadata[1];
 	static const struct made_scope scopes[] = {{-1, 1, 5}, {0, 2, 8}, {1, 3, -1}};
 	static const struct made_pc pcs[] = {{16, 0}, {64, 1}, {128, 2}};
-	const struct made_nmethod nmethod = {.scopes = scopes, .n_scopes = 3, .pcs = pcs, .n_pcs = 3,
-					     .metadata = metadata, .n_metadata = 1};
+	const struct made_nmethod nmethod = {.scopes = scopes,
+					     .n_scopes = 3,
+					     .pcs = pcs,
+					     .n_pcs = 3,
+					     .metadata = metadata,
+					     .n_metadata = 1};
 	uint8_t bytes[512] = {5, (uint8_t)vm->excluded}, data[256] = {0};
 	uint32_t offs[8];
 	int32_t rows[8][4];

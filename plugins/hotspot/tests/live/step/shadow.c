@@ -3,10 +3,10 @@
  * Who called whom, from the instructions that were executed. An entry is a return address and the
  * slot where it lies. Beside call and ret, HotSpot's code does this with it:
  *
- *	adapters, interpreter's entries	pop it, move sp, push it again (i2c of some releases reads it
- *					and pushes a copy further down)
- *	interpreter			pushes an entry of its own, then jumps to the method; leaves a
- *					method by pop and jump
+ *	adapters, interpreter's entries	pop it, move sp, push it again (i2c of some releases reads
+ *					it and pushes a copy further down)
+ *	interpreter			pushes an entry of its own, then jumps to the method; leaves
+ *					a method by pop and jump
  *	exceptions			pop it, jump to a handler in the caller
  *	exception blob			is jumped to, and pushes rdx, where the exception was thrown
  *	deoptimization			replaces it by the address of a handler
@@ -255,9 +255,9 @@ static int step_jump(struct shadow *shadow, uint64_t sp, const struct blob *blob
 }
 
 /*
- * Compiled code, or in 28 the stub that found no handler in it, jumps to the exception blob with the
- * frame as it is; there rdx is pushed (OptoRuntime::generate_exception_blob, runtime_x86_64.cpp, 8 to
- * 27).
+ * Compiled code, or in 28 the stub that found no handler in it, jumps to the exception blob with
+ * the frame as it is; there rdx is pushed (OptoRuntime::generate_exception_blob,
+ * runtime_x86_64.cpp, 8 to 27).
  */
 static int enter_exception_blob(struct shadow *shadow, const struct blob *from)
 {
