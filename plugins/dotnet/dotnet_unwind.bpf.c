@@ -132,7 +132,8 @@ static __always_inline void note_funclet(const struct dotnet_walk *w)
 
 	if (s->parent_fp || !(is_run | s->at.is_funclet))
 		return;
-	s->parent_fp = ep_pick(s->at.is_early, FP_UNKNOWN, ep_enter_fp(w));
+	/* In 10, where the call is known, the runtime has set rbp before it, and nothing else sets it. */
+	s->parent_fp = ep_pick(s->at.is_early & (1 ^ is_run), FP_UNKNOWN, ep_enter_fp(w));
 	s->parent_start = s->at.start;
 	ep_set_mark(w->rec, &s->mark);
 }
@@ -144,6 +145,7 @@ static __always_inline bool is_parent(const struct dotnet_walk *w)
 	__u64 by_fp = ep_is_same(s->parent_fp, ep_enter_fp(w));
 	__u64 by_start = ep_is_same(s->parent_fp, FP_UNKNOWN) & ep_is_same(s->parent_start, s->at.start);
 
+	by_start &= 1 ^ s->at.is_funclet;
 	return (by_fp | by_start) & s->rule.has_fp && s->at.is == DOTNET_IS_CODE &&
 	       ep_enter_fp(w) - ep_enter_sp(w) < s->exit.sp - ep_enter_sp(w);
 }

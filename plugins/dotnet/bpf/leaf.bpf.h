@@ -106,8 +106,11 @@ static __always_inline void find_leaf_rule(const struct dotnet_walk *w)
 	in_prologue = (w->rec->walk.pc - s->at.begin - s->unwind.prologue) >> 63;
 	s->at.is_early = (w->rec->walk.pc - s->at.begin - s->unwind.prologue - FUNCLET_SETS_FP) >> 63;
 	EP_MEET();
-	if (!in_prologue && find_epilogue(w))
+	if (!in_prologue && find_epilogue(w)) {
+		/* An epilogue without rbp has popped it: it is the caller's again. */
+		s->at.is_early |= 1 ^ s->rule.has_fp;
 		return;
+	}
 	EP_MEET();
 	if (!find_rule(w))
 		guess_rule(w);

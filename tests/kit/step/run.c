@@ -94,7 +94,8 @@ static int judge(struct stepping *run)
 	       judged, percent);
 	if (percent < run->percent)
 		return NOT_RIGHT;
-	return judged < run->judged * run->language->fewest / 100 ? TOO_FEW : RIGHT;
+	return run->is_too_few || judged < run->judged * run->language->fewest / 100 ? TOO_FEW
+										    : RIGHT;
 }
 
 int step_main(int argc, char **argv, struct stepping *run)

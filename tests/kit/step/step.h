@@ -30,6 +30,7 @@
 struct tracee {
 	pid_t pid, tid;
 	int signal; /* that it gets when it goes on */
+	uint64_t also[2]; /* where tracee_run_to() ends, too; 0: nowhere */
 	struct user_regs_struct regs;
 };
 
@@ -42,7 +43,7 @@ int tracee_continue(struct tracee *tracee, unsigned int microseconds);
 int tracee_step(struct tracee *tracee);
 /*
  * Until pc is `addr` with this sp: 0. 1: it is at `away`, and sp is above: it went past that; 0 for
- * none. -ETIMEDOUT: it was stopped elsewhere.
+ * none. 2: it is at one of `also`. -ETIMEDOUT: it was stopped elsewhere.
  */
 int tracee_run_to(struct tracee *tracee, uint64_t addr, uint64_t sp, uint64_t away,
 		  unsigned int milliseconds);
@@ -137,6 +138,7 @@ struct stepping {
 	double percent;	      /* of them are right, at least */
 	struct tracee tracee;
 	size_t counted; /* instructions whose caller is known, so far */
+	bool is_too_few; /* says its judge: too few of what the run is for */
 	struct ep_vec samples; /* of the language's own struct */
 	struct tally tally;
 };

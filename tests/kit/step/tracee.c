@@ -13,12 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WAIT_MS 5000
+#define WAIT_MS	 5000
+#define MAX_HITS 1000 /* of an address, with another sp */
 
-/* Intel SDM volume 3, 18.2.4: L0 enables breakpoint 0, L1 1; their R/W and LEN are 0: an
+/* Intel SDM volume 3, 18.2.4: L0 enables breakpoint 0, L1 to L3 the others; their R/W and LEN are 0: an
  * instruction's. */
 #define DR7_EXECUTE_0 1ul
 #define DR7_EXECUTE_1 4ul
+#define DR7_EXECUTE_2 16ul
+#define DR7_EXECUTE_3 64ul
 
 static void poke_debug_register(const struct tracee *tracee, size_t n, uint64_t value)
 {
@@ -127,12 +130,18 @@ int tracee_run_to(struct tracee *tracee, uint64_t addr, uint64_t sp, uint64_t aw
 {
 	const struct user_regs_struct *regs = &tracee->regs;
 	int signal = tracee->signal, status = 0, r;
-	bool is_there = false, is_away = false;
+	bool is_there = false, is_away = false, is_also = false;
+	unsigned int hits = 0;
 
 	tracee->signal = 0;
 	poke_debug_register(tracee, 0, addr);
 	poke_debug_register(tracee, 1, away);
-	poke_debug_register(tracee, 7, DR7_EXECUTE_0 | (away ? DR7_EXECUTE_1 : 0));
+	poke_debug_register(tracee, 2, tracee->also[0]);
+	poke_debug_register(tracee, 3, tracee->also[1]);
+	poke_debug_register(tracee, 7,
+			    DR7_EXECUTE_0 | (away ? DR7_EXECUTE_1 : 0) |
+				    (tracee->also[0] ? DR7_EXECUTE_2 : 0) |
+				    (tracee->also[1] ? DR7_EXECUTE_3 : 0));
 	do {
 		if (ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)signal) < 0)
 			return -ESRCH;
@@ -142,12 +151,17 @@ int tracee_run_to(struct tracee *tracee, uint64_t addr, uint64_t sp, uint64_t aw
 		signal = r == 0 ? signal_of(status) : 0;
 		is_there = regs->rip == addr && regs->rsp == sp;
 		is_away = away && regs->rip == away && regs->rsp > sp;
-	} while (r == 0 && !is_there && !is_away);
+		is_also = regs->rip == tracee->also[0] || regs->rip == tracee->also[1];
+	} while (r == 0 && !is_there && !is_away && !is_also && ++hits < MAX_HITS);
 	if (r == -ETIMEDOUT && tracee_stop(tracee) < 0)
 		return -ESRCH;
 	poke_debug_register(tracee, 7, 0);
 	tracee->signal = signal;
-	return r < 0 ? r : !is_there;
+	if (r == 0 && hits == MAX_HITS)
+		return -ETIMEDOUT;
+	if (r < 0)
+		return r;
+	return is_there ? 0 : is_away ? 1 : 2;
 }
 
 void tracee_end(struct tracee *tracee)

@@ -476,6 +476,23 @@ EP_TEST_WITH(a_funclet_may_have_begun_just_now, begin, NULL)
 	assert_string_equal(walk(SP + 0x58, 0x1111), "jit: code+40 84\n");
 }
 
+/* Interrupted at its ret: what it has popped is the runtime's rbp again. */
+EP_TEST_WITH(a_funclet_may_have_restored_rbp, begin, NULL)
+{
+	static const uint8_t ret[] = {0xc3};
+
+	put_funclet(0x80);
+	put_thrower();
+	put_code(FUNCLET + 0x18, ret, sizeof(ret));
+	WALK->pc = FUNCLET + 0x18;
+	WALK->regs[EP_REG_FP] = 0x3333;
+	WALK->interrupted = 1;
+	WALK->return_address = 0;
+	world_remember(RUN_FUNCLET - 1, 5, -NATIVE, EP_RULE_IMM(0, 2, 16));
+	world_put(SP + 8, SP + 0x48);
+	assert_string_equal(walk(SP + 0x58, 0x1111), "jit: code+40 98\n");
+}
+
 EP_TEST_WITH(a_filters_thrower_is_alive, begin, NULL)
 {
 	put_funclet(0x90);

@@ -860,19 +860,34 @@ static class Program
 	/* Run when they are asked for. */
 	static readonly (string Name, Func<int, long> Run)[] others =
 	{
-		("churn", Churn.Run), ("trip", Aside.Crowd.Run), ("steps", Steps), ("shares", Shares.Run), ("stubs", Scenarios.Stubs),
+		("churn", Churn.Run), ("trip", Aside.Crowd.Run), ("steps", Steps),
+		("thrown", Throws), ("loops", Loops), ("shares", Shares.Run), ("stubs", Scenarios.Stubs),
 	};
 
-	/* All of them with little work each, and few collections, for who executes them one instruction at a time. */
-	[MethodImpl(MethodImplOptions.NoInlining)] static long Steps(int n)
+	/* Some of them with little work each, and few collections, for who executes them one instruction at a time. */
+	[MethodImpl(MethodImplOptions.NoInlining)] static long StepThrough((string Name, Func<int, long> Run)[] some, int n)
 	{
 		long sum = 0;
 
 		Aside.Collector.Pause = 300;
-		foreach (var scenario in all)
-			sum += scenario.Run(12);
-		return sum + n;
+		foreach (var scenario in some)
+			sum += scenario.Run(n);
+		return sum;
 	}
+
+	static bool IsThrown((string Name, Func<int, long> Run) scenario) => scenario.Run.Method.DeclaringType == typeof(Thrown);
+
+	static readonly (string Name, Func<int, long> Run)[] thrown = Array.FindAll(all, IsThrown);
+	/* That spend little time in the runtime: their loops become code of on-stack replacement. */
+	static readonly string[] simple = { "calls", "squares", "captures", "iterators", "stack", "garbage", "vectors" };
+	static readonly (string Name, Func<int, long> Run)[] loops =
+		Array.FindAll(all, scenario => Array.IndexOf(simple, scenario.Name) >= 0);
+	static int throws;
+
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Steps(int n) => StepThrough(all, 12) + n;
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Loops(int n) => StepThrough(loops, 12) + n;
+	/* Now and then much work, so that it is found in a handler. */
+	[MethodImpl(MethodImplOptions.NoInlining)] static long Throws(int n) => StepThrough(thrown, ++throws % 16 == 0 ? 20000 : 12) + n;
 
 	[MethodImpl(MethodImplOptions.NoInlining)] static void Turn(Func<int, long> run, int n) => Leaf.Sink += run(n);
 

@@ -46,3 +46,14 @@ int calls_step(struct calls *calls, const struct tracee *tracee,
 	return ep_vec_append(&calls->all,
 			     &(struct call){sp, before->rip + insn.bytes, tracee->regs.rip}, 1);
 }
+
+bool calls_are_there(const struct calls *calls, const struct tracee *tracee)
+{
+	const struct call *call;
+
+	ep_vec_each (&calls->all, call) {
+		if (call->slot < tracee->regs.rsp || tracee_word(tracee, call->slot) != call->addr)
+			return false;
+	}
+	return true;
+}

@@ -29,28 +29,29 @@ WARM = 3.0      # seconds of CPU time: by then it has compiled what it calls
 # Tier 0 is not left, but for on-stack replacement, which comes at once.
 OSR = {"DOTNET_TC_CallCounting": "0", "DOTNET_OSR_HitLimit": "1",
        "DOTNET_TC_OnStackReplacement_InitialCounter": "2"}
-SETTINGS = {
-    "default": {},
-    "osr": OSR,
-    "tier0": {"DOTNET_TC_CallCounting": "0", "DOTNET_TC_OnStackReplacement": "0"},
-    "no_tiers": {"DOTNET_TieredCompilation": "0"},
-    "no_r2r": {"DOTNET_ReadyToRun": "0"},
-    "no_wx": {"DOTNET_EnableWriteXorExecute": "0"},
-}
+NATIVE = ["-N", "20000", "-n", "1500", "-r", "50"]
 FORMS = "10", "8_alone", "9_alone"
-# Native code is stepped, too, through which the runtime enters funclets, and on-stack replacement.
-FUNCLETS = "funclets", ["-N", "400000", "-n", "4000"]
-POINTER = "pointer"     # a run that must fail: rbp alone is wrong in this code
+# label: settings of the runtime, scenario of the burner, more arguments. Native code is stepped,
+# too, until it is known where it enters funclets and the code that replaces a frame.
+RUNS = {
+    "default": ({}, "steps", []),
+    "osr": (OSR, "loops", NATIVE),
+    "tier0": ({"DOTNET_TC_CallCounting": "0", "DOTNET_TC_OnStackReplacement": "0"}, "steps", []),
+    "no_tiers": ({"DOTNET_TieredCompilation": "0"}, "steps", []),
+    "no_r2r": ({"DOTNET_ReadyToRun": "0"}, "steps", []),
+    "no_wx": ({"DOTNET_EnableWriteXorExecute": "0"}, "steps", []),
+    "funclets": ({}, "thrown", ["-N", "300", "-n", "6000", "-r", "20"]),
+    # By the frame pointer alone, which must be found wrong in this code.
+    "pointer": ({}, "steps", ["-f", "-e", "0"]),
+}
 
 
 def cases(options):
-    """(name, form, settings, more arguments)"""
-    forms, labels = (FORMS, SETTINGS) if options.full else (FORMS[:1], ("default",))
-    found = [(f"step_{form}_{label}", form, SETTINGS[label], FUNCLETS[1] if label == "osr" else [])
-             for form in forms for label in labels]
-    if options.full:
-        found += [(f"step_{form}_{FUNCLETS[0]}", form, {}, FUNCLETS[1]) for form in forms]
-    found.append((f"step_{FORMS[0]}_{POINTER}", FORMS[0], {}, ["-f", "-e", "0"]))
+    """(name, form, settings, scenario, more arguments)"""
+    labels = RUNS if options.full else ("default", "pointer")
+    forms = FORMS if options.full else FORMS[:1]
+    found = [(f"step_{form}_{label}", form, *RUNS[label]) for form in forms for label in labels
+             if form == FORMS[0] or label != "pointer"]
     return [case for case in found if re.search(options.only, case[0])]
 
 
@@ -71,14 +72,14 @@ def check(options, pid, more):
     raise steps.failed(options, status)
 
 
-def run_one(options, form, settings, more):
+def run_one(options, form, settings, scenario, more):
     """Raises Skipped, Failed."""
     program = check_dotnet.program(form, options.full)
     with tempfile.TemporaryDirectory() as directory:
         env = {**runs.environment("DOTNET_", "CORECLR_"), **settings, "DOTNET_NOLOGO": "1",
                "DOTNET_PerfMapEnabled": "3", "DOTNET_PerfMapJitDumpPath": directory,
                "DOTNET_PerfMapShowOptimizationTiers": "1"}
-        command = [program, "600", "20", "steps"]
+        command = [program, "600", "20", scenario]
         with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL) as process:
             try:
                 runs.wait_used(process, WARM)

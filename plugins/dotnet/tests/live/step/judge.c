@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define OF_A_FUNCLET " of a funclet"
+
 /* A stub that the runtime has no name for, and an image's code, are what they lie in. */
 static const char *name_of(const struct ranges *ranges, const struct sample *sample)
 {
@@ -58,32 +60,65 @@ static bool may_be_funclet(struct ranges *ranges, const struct sample *sample, u
 		     : ranges_find(ranges, sample->entry[i]) == RANGE_IMAGE;
 }
 
-/* The funclet is shown as its method, whose caller is next. rbp of the funclet that runs is its
- * method's. */
-static enum step_verdict judge_funclet(const struct sample *sample, uint32_t i,
-				       bool *ret_is_funclet)
+/*
+ * Who called the funclet's method. Its own frame is the innermost one with a return address in it,
+ * whose caller is no native code, as a funclet's is. In an image rbp has to tell. 0: it was called
+ * before the stretch.
+ */
+static uint64_t find_parent_caller(struct ranges *ranges, const struct sample *sample, uint32_t i)
 {
-	if (i > 0) /* all up to it are right */
-		return STEP_RIGHT;
-	*ret_is_funclet = true;
-	if (!sample->parent_caller)
-		return STEP_UNKNOWN;
-	return sample->n_walked > 0 && sample->walked[0] == sample->parent_caller ? STEP_RIGHT
-										  : STEP_WRONG;
+	const char *name;
+	uint64_t start = ranges_find_name(ranges, i ? sample->expected[i - 1] - 1 : sample->pc,
+					  &name);
+
+	if (!start)
+		return i ? 0 : sample->parent_caller;
+	for (uint32_t k = i + 1; k + 1 < sample->n_stack; k++) {
+		if (ranges_find_name(ranges, sample->stack[k] - 1, &name) == start &&
+		    ranges_find(ranges, sample->stack[k + 1]) != RANGE_NATIVE)
+			return sample->stack[k + 1];
+	}
+	return 0;
 }
 
+/* The funclet is shown as its method, whose caller is next. */
+static enum step_verdict judge_funclet(struct ranges *ranges, const struct sample *sample,
+				       uint32_t i, uint32_t n)
+{
+	uint64_t caller = find_parent_caller(ranges, sample, i);
+
+	if (!caller)
+		return STEP_UNKNOWN;
+	return n < sample->n_walked && sample->walked[n] == caller ? STEP_RIGHT : STEP_WRONG;
+}
+
+/* A filter's thrower is alive: all frames are shown. */
+static bool is_filter(const struct ranges *ranges, const struct sample *sample, uint32_t i)
+{
+	return ranges_has_filter(ranges, sample->entry[i]);
+}
+
+/* In ret_where: what the sample is to a funclet. */
 static enum step_verdict judge(struct ranges *ranges, const struct sample *sample,
-			       bool *ret_is_funclet)
+			       const char **ret_where)
 {
 	uint32_t n = 0; /* of those that were walked */
 
 	for (uint32_t i = 0; i < sample->n_expected && n < STEP_CALLERS; i++) {
+		bool may_be = may_be_funclet(ranges, sample, i);
+		bool is_known = may_be && ranges_find_name(ranges, sample->entry[i],
+							   &(const char *){NULL});
+
+		if (is_known)
+			*ret_where = i ? " called by a funclet" : OF_A_FUNCLET;
+		if (is_known && !is_filter(ranges, sample, i))
+			return judge_funclet(ranges, sample, i, n);
 		if (n < sample->n_walked && sample->walked[n] == sample->expected[i])
 			n++;
 		else if (is_replaced(ranges, sample, i))
 			continue;
-		else if (may_be_funclet(ranges, sample, i))
-			return judge_funclet(sample, i, ret_is_funclet);
+		else if (may_be)
+			return judge_funclet(ranges, sample, i, n);
 		else if (!calls_own_funclet(ranges, sample, i))
 			return STEP_WRONG;
 	}
@@ -112,18 +147,21 @@ static void print_example(const struct ranges *ranges, const struct sample *samp
 	print_addrs("the caller of rbp's method:", &sample->parent_caller, 1);
 }
 
-void judge_all(struct stepping *run, struct ranges *ranges)
+size_t judge_all(struct stepping *run, struct ranges *ranges)
 {
 	const struct sample *sample;
+	size_t n_rare = 0;
 
 	ep_vec_each (&run->samples, sample) {
 		char name[64];
-		bool is_funclet = false;
-		enum step_verdict verdict = judge(ranges, sample, &is_funclet);
+		const char *where = "", *kind = name_of(ranges, sample);
+		enum step_verdict verdict = judge(ranges, sample, &where);
 
-		snprintf(name, sizeof(name), "%s%s", name_of(ranges, sample),
-			 is_funclet ? " of a funclet" : "");
+		n_rare += verdict != STEP_UNKNOWN &&
+			  (strcmp(where, OF_A_FUNCLET) == 0 || strstr(kind, "OSR]"));
+		snprintf(name, sizeof(name), "%s%s", kind, where);
 		if (tally_add(&run->tally, name, true, verdict, sample->pc))
 			print_example(ranges, sample);
 	}
+	return n_rare;
 }

@@ -20,6 +20,7 @@ struct range {
 struct name {
 	uint64_t start, end;
 	char kind[NAME_BYTES];
+	bool has_filter;
 };
 
 struct ranges {
@@ -105,6 +106,13 @@ enum range_kind ranges_find(struct ranges *ranges, uint64_t addr)
 	return range ? range->kind : RANGE_NATIVE;
 }
 
+bool ranges_has_native(const struct ranges *ranges, uint64_t addr)
+{
+	const struct range *range = find_range(ranges, addr);
+
+	return range && range->kind == RANGE_NATIVE;
+}
+
 /* --- "7f0a1b2c 4d int32 [Burner] Burner.Leaf::Spin(int32)[Tier1]", "7f0a1b2c 20 stub
  * Link<InstantiatingStub>" */
 
@@ -114,6 +122,7 @@ static void read_kind(struct name *name, char *line)
 	char *begin;
 
 	line[len] = '\0';
+	name->has_filter = strstr(line, "::Filtered(");
 	begin = strrchr(line, strncmp(line, "stub", 4) == 0 ? '<' : '[');
 	snprintf(name->kind, sizeof(name->kind), "%.*s", NAME_BYTES - 1, begin ? begin : line);
 }
@@ -150,7 +159,7 @@ int ranges_read_names(struct ranges *ranges, const char *path)
 	return r;
 }
 
-uint64_t ranges_find_name(const struct ranges *ranges, uint64_t addr, const char **ret_name)
+static const struct name *find_name(const struct ranges *ranges, uint64_t addr)
 {
 	const struct name *names = ranges->names.data;
 	size_t low = 0, high = ranges->names.len;
@@ -163,8 +172,22 @@ uint64_t ranges_find_name(const struct ranges *ranges, uint64_t addr, const char
 		else
 			high = middle;
 	}
-	if (low == 0 || addr >= names[low - 1].end)
+	return low == 0 || addr >= names[low - 1].end ? NULL : &names[low - 1];
+}
+
+uint64_t ranges_find_name(const struct ranges *ranges, uint64_t addr, const char **ret_name)
+{
+	const struct name *name = find_name(ranges, addr);
+
+	if (!name)
 		return 0;
-	*ret_name = names[low - 1].kind;
-	return names[low - 1].start;
+	*ret_name = name->kind;
+	return name->start;
+}
+
+bool ranges_has_filter(const struct ranges *ranges, uint64_t addr)
+{
+	const struct name *name = find_name(ranges, addr);
+
+	return name && name->has_filter;
 }

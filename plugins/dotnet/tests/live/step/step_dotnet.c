@@ -3,17 +3,19 @@
  * step_dotnet OPTIONS -m MAP [-N NATIVE] [-f]	(tests/kit/step/step.h has the others)
  *
  *	-m	the runtime's map of its code
- *	-N	instructions of native code in a row: to throw an exception takes 100 000
+ *	-N	instructions of native code in a row, until an entry to managed code was learnt
+ *	-r	so many instructions of funclets and of code of on-stack replacement, at least
  *	-f	judges the callers that the frame pointer leads to, in place of the walk's: too few
  *		must be right
  *
- * After so much native code it runs to where that returns. Native code is not judged. That too few
+ * After so much native code it runs to where that returns or enters managed code again. Native code is not judged. That too few
  * were judged may be: a thread that is stopped again and again may wait for long.
  */
 #include "plugins/dotnet/dotnet_shared.h"
 #include "plugins/dotnet/tests/live/step/step.h"
 #include "plugins/shared/x86/decode.h"
 
+#include "core/base/util.h"
 #include "core/proc/memory.h"
 
 #include <errno.h>
@@ -23,6 +25,8 @@
 
 #define NATIVE_MS    100 /* of what was called, at most: an exception does not return there */
 #define MAX_NATIVE   2000000
+#define FEW_NATIVE   400 /* in a row, when an entry that is jumped to is known */
+#define MAX_UNKNOWN  500 /* instructions of managed code in a row, whose caller was not seen */
 #define MAX_PAUSE_US 20000
 #define BEHIND_CALL  1
 
@@ -31,10 +35,13 @@ struct run {
 	const char *map;
 	unsigned int max_native; /* in a row */
 	bool by_pointer;
+	size_t fewest_rare; /* of funclets and of replaced code */
 	struct ranges *ranges;
 	struct calls calls;
+	struct entries entries;
 	struct walker *walker;
 	size_t native; /* instructions of native code */
+	uint64_t gap;  /* below this slot are calls that were not seen, since it ran there; or 0 */
 };
 
 static struct run *run_of(struct stepping *steps)
@@ -99,12 +106,20 @@ static void read_calls(const struct run *run, struct sample *sample)
 	for (size_t i = 0; i < calls_len(&run->calls) && sample->n_expected < STEP_CALLERS; i++) {
 		uint64_t addr = calls_get(&run->calls, i)->addr;
 
+		if (run->gap && calls_get(&run->calls, i)->slot >= run->gap)
+			break;
 		sample->entry[sample->n_expected] = calls_get(&run->calls, i)->target;
 		sample->called[sample->n_expected] = called_before(run, addr);
 		sample->expected[sample->n_expected++] = addr;
 		if (ranges_find(run->ranges, addr) == RANGE_NATIVE)
 			break;
 	}
+}
+
+static void read_stack(const struct run *run, struct sample *sample)
+{
+	for (size_t i = 0; i < calls_len(&run->calls) && i < STEP_STACK; i++)
+		sample->stack[sample->n_stack++] = calls_get(&run->calls, i)->addr;
 }
 
 /* rbp leads into its method's frame: that was called by the innermost call above. */
@@ -124,13 +139,14 @@ static int take_sample(struct run *run, enum range_kind kind, const uint8_t *cod
 	const struct ep_sample *event = NULL;
 	int r = 0;
 
-	if (calls_len(&run->calls) == 0) { /* called before the stretch began */
+	read_calls(run, &sample);
+	if (sample.n_expected == 0) { /* called before the stretch began, or where it ran freely */
 		(void)tally_add(&run->steps.tally, "[called before]", false, STEP_UNKNOWN, 0);
 		return 0;
 	}
 	run->steps.counted++;
 	memcpy(sample.code, code, sizeof(sample.code));
-	read_calls(run, &sample);
+	read_stack(run, &sample);
 	read_parent(run, &sample);
 	if (run->by_pointer) {
 		walk_by_pointer(run, &sample);
@@ -157,6 +173,34 @@ static int finish_string(struct run *run, const uint8_t *code)
 	return tracee_run_to(&run->steps.tracee, regs->rip + insn.bytes, regs->rsp, 0, NATIVE_MS);
 }
 
+/*
+ * Native code was stepped: does it enter managed code, and not by a return from a call that was
+ * seen? 1: this stretch ends: calls that were not seen may lie above.
+ */
+static int learn_entry(struct run *run, const struct user_regs_struct *before, const uint8_t *code)
+{
+	uint64_t pc = run->steps.tracee.regs.rip;
+	struct x86_insn insn;
+	bool is_call;
+
+	if (ranges_find(run->ranges, pc) == RANGE_NATIVE)
+		return 0;
+	for (size_t i = 0; i < calls_len(&run->calls); i++) {
+		const struct call *call = calls_get(&run->calls, i);
+
+		if (call->addr != pc || call->slot + 8 != run->steps.tracee.regs.rsp)
+			continue;
+		run->gap = 0;
+		return 0;
+	}
+	is_call = x86_decode(code, STEP_CODE_BYTES, &insn) == 0 && insn.kind == X86_CALL;
+	if (!is_call && run->steps.tracee.regs.rsp < run->gap)
+		return 1;
+	run->gap = is_call ? run->gap : 0;
+	entries_learn(&run->entries, before->rip, !is_call);
+	return 0;
+}
+
 static int step_one(struct run *run, enum range_kind kind)
 {
 	const struct user_regs_struct before = run->steps.tracee.regs;
@@ -170,11 +214,13 @@ static int step_one(struct run *run, enum range_kind kind)
 		r = tracee_step(&run->steps.tracee); /* 1: a signal's handler is next */
 	if (r == 0 && run->steps.tracee.regs.rip == before.rip)
 		r = finish_string(run, code);
+	if (r >= 0 && kind == RANGE_NATIVE && learn_entry(run, &before, code))
+		return 1;
 	return r < 0 ? r : calls_step(&run->calls, &run->steps.tracee, &before, code);
 }
 
 /*
- * On, where native code returns to managed code. 1: this stretch ends: the managed code has
+ * On, where native code returns to managed code, or at one of its entries. 1: this stretch ends: the managed code has
  * returned before that, as what an exception went through, or was replaced on the stack.
  */
 static int skip_native(struct run *run)
@@ -189,8 +235,15 @@ static int skip_native(struct run *run)
 
 		if (ranges_find(run->ranges, call->addr) == RANGE_NATIVE)
 			continue;
+		entries_choose(&run->entries, run->steps.tracee.also);
 		r = tracee_run_to(&run->steps.tracee, call->addr, call->slot + 8,
 				  is_last ? 0 : calls_get(&run->calls, i + 1)->addr, NATIVE_MS);
+		memset(run->steps.tracee.also, 0, sizeof(run->steps.tracee.also));
+		if (r == 2) {
+			run->calls.all.len -= i; /* native code's, which may have ended */
+			run->gap = call->slot;
+			return calls_are_there(&run->calls, &run->steps.tracee) ? 0 : 1;
+		}
 		if (r == 0)
 			r = calls_step(&run->calls, &run->steps.tracee, &before, none);
 		return r == -ETIMEDOUT ? 1 : r;
@@ -201,17 +254,26 @@ static int skip_native(struct run *run)
 static int step_stretch(struct stepping *steps)
 {
 	struct run *run = run_of(steps);
-	unsigned int native = 0, managed = 0;
+	unsigned int native = 0, managed = 0, unknown = 0;
 	int r = 0;
 
 	run->calls.all.len = 0;
-	while (r == 0 && managed < steps->stretch) {
+	run->gap = 0;
+	entries_search(&run->entries, &steps->tracee, run->ranges);
+	while (r == 0 && managed < steps->stretch && unknown < MAX_UNKNOWN) {
 		enum range_kind kind = ranges_find(run->ranges, steps->tracee.regs.rip);
+		unsigned int most = run->entries.has_jump ? FEW_NATIVE : run->max_native;
 
 		native = kind == RANGE_NATIVE ? native + 1 : 0;
 		run->native += kind == RANGE_NATIVE;
 		managed += kind != RANGE_NATIVE;
-		r = native > run->max_native ? skip_native(run) : step_one(run, kind);
+		unknown = calls_len(&run->calls) ? 0 : unknown + 1;
+		if (native > EP_MIN(most, run->max_native)) {
+			r = skip_native(run);
+			native = 0;
+		} else {
+			r = step_one(run, kind);
+		}
 	}
 	return r == -ETIMEDOUT ? tracee_stop(&steps->tracee) : r; /* it waits in a system call */
 }
@@ -236,6 +298,8 @@ static bool take_option(struct stepping *steps, int letter, const char *value)
 		run->map = value;
 	else if (letter == 'N')
 		run->max_native = (unsigned int)strtoul(value, NULL, 10);
+	else if (letter == 'r')
+		run->fewest_rare = strtoul(value, NULL, 10);
 	else
 		run->by_pointer = true;
 	return true;
@@ -258,7 +322,7 @@ static void judge(struct stepping *steps)
 
 	if (!run->map || ranges_read_names(run->ranges, run->map) < 0)
 		printf("  no map of the runtime's code\n");
-	judge_all(steps, run->ranges);
+	steps->is_too_few = judge_all(steps, run->ranges) < run->fewest_rare;
 }
 
 static void finish(struct stepping *steps)
@@ -274,8 +338,8 @@ int main(int argc, char **argv)
 {
 	static const struct step_language language = {
 		.name = "step_dotnet",
-		.usage = "-m MAP [-N NATIVE] [-f]",
-		.letters = "m:N:f",
+		.usage = "-m MAP [-N NATIVE] [-r RARE] [-f]",
+		.letters = "m:N:r:f",
 		.option = take_option,
 		.start = start,
 		.is_code = is_managed,
