@@ -31,7 +31,7 @@ static const char *const own_strings[] = {
 	"cgroup",  "id",
 };
 
-#define N_COMMENTS    5
+#define N_COMMENTS    6
 #define COMMENT_BYTES 512
 
 struct encoder {
@@ -345,16 +345,18 @@ static const char *error_text(uint32_t error)
 
 void pprof_quality(const struct ep_batch *batch, char *text, size_t len)
 {
-	uint64_t by_error[EP_ERROR_COUNT + 1] = {0}, total = 0, raw_ns = 0;
+	uint64_t by_error[EP_ERROR_COUNT + 1] = {0}, total = 0, unverified_ns = 0;
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < batch->n_samples; i++) {
 		uint32_t error = batch->stack_error[batch->sample_stack[i]];
+		uint64_t weight_ns = ep_batch_weight_ns(batch, i);
 
-		by_error[EP_MIN(error, (uint32_t)EP_ERROR_COUNT)] += ep_batch_weight_ns(batch, i);
-		total += ep_batch_weight_ns(batch, i);
-		if (error == EP_ERROR_NONE && ep_batch_has_raw_code(batch, batch->sample_stack[i]))
-			raw_ns += ep_batch_weight_ns(batch, i);
+		total += weight_ns;
+		if (ep_batch_is_unverified(batch, batch->sample_stack[i]))
+			unverified_ns += weight_ns;
+		else
+			by_error[EP_MIN(error, (uint32_t)EP_ERROR_COUNT)] += weight_ns;
 	}
 	snprintf(text, len, "no samples");
 	for (uint32_t error = 0; error <= EP_ERROR_COUNT && total && used < len; error++) {
@@ -363,10 +365,9 @@ void pprof_quality(const struct ep_batch *batch, char *text, size_t len)
 		used += (size_t)snprintf(text + used, len - used, "%s%.1f %% %s", used ? ", " : "",
 					 100.0 * (double)by_error[error] / (double)total,
 					 error_text(error));
-		if (error == EP_ERROR_NONE && raw_ns && used < len)
-			used += (size_t)snprintf(text + used, len - used,
-						 " (%.1f %% with code of no file)",
-						 100.0 * (double)raw_ns / (double)total);
+		if (error == EP_ERROR_NONE && unverified_ns && used < len)
+			used += (size_t)snprintf(text + used, len - used, ", %.1f %% unverified",
+						 100.0 * (double)unverified_ns / (double)total);
 	}
 }
 
@@ -400,7 +401,7 @@ static int by_time(const void *left, const void *right)
 void pprof_names(const struct ep_batch *batch, char *text, size_t len)
 {
 	struct reason reasons[MAX_REASONS] = {{.text = 0}};
-	uint64_t total = 0, no_symbol_ns = 0, tenths;
+	uint64_t total = 0, tenths;
 	size_t n = 1, used;
 
 	snprintf(text, len, "no samples");
@@ -411,8 +412,6 @@ void pprof_names(const struct ep_batch *batch, char *text, size_t len)
 		total += ep_batch_weight_ns(batch, i);
 		if (reason)
 			reason->ns += ep_batch_weight_ns(batch, i);
-		if (ep_batch_has_no_symbol(batch, stack))
-			no_symbol_ns += ep_batch_weight_ns(batch, i);
 	}
 	if (!total)
 		return;
@@ -420,14 +419,25 @@ void pprof_names(const struct ep_batch *batch, char *text, size_t len)
 	tenths = (uint64_t)((unsigned __int128)reasons[0].ns * 1000 / total); /* rounded down */
 	used = (size_t)snprintf(text, len, "%" PRIu64 ".%" PRIu64 " %% fully named", tenths / 10,
 				tenths % 10);
-	if (no_symbol_ns && used < len)
-		used += (size_t)snprintf(text + used, len - used,
-					 " (%.1f %% with native code that has no symbol)",
-					 100.0 * (double)no_symbol_ns / (double)total);
 	for (size_t i = 1; i < n && used < len; i++)
 		used += (size_t)snprintf(text + used, len - used, ", %.1f %% %s",
 					 100.0 * (double)reasons[i].ns / (double)total,
 					 batch->string_text[reasons[i].text]);
+}
+
+/* Of CPU time. */
+static double percent_without_symbol(const struct ep_batch *batch)
+{
+	uint64_t total = 0, no_symbol_ns = 0;
+
+	for (uint32_t i = 0; i < batch->n_samples; i++) {
+		uint64_t weight_ns = ep_batch_weight_ns(batch, i);
+
+		total += weight_ns;
+		if (ep_batch_has_no_symbol(batch, batch->sample_stack[i]))
+			no_symbol_ns += weight_ns;
+	}
+	return total ? 100.0 * (double)no_symbol_ns / (double)total : 0;
 }
 
 static void write_comments(struct encoder *enc, const char *version)
@@ -445,7 +455,9 @@ static void write_comments(struct encoder *enc, const char *version)
 	snprintf(enc->comments[2], COMMENT_BYTES, "stacks: %s", quality);
 	snprintf(enc->comments[3], COMMENT_BYTES, "names: %s", names);
 	due = ep_batch_due_samples(batch, samples);
-	snprintf(enc->comments[4], COMMENT_BYTES,
+	snprintf(enc->comments[4], COMMENT_BYTES, "symbols: %.1f %% with native code that has none",
+		 percent_without_symbol(batch));
+	snprintf(enc->comments[5], COMMENT_BYTES,
 		 "samples: %" PRIu64 " at %" PRIu32 " Hz, %" PRIu64 " lost (%.2f %% of the ticks due)", samples,
 		 batch->period_hz, batch->lost_samples,
 		 due ? 100.0 * (double)batch->lost_samples / (double)due : 0);

@@ -217,4 +217,13 @@ static inline bool ep_batch_has_raw_code(const struct ep_batch *batch, uint32_t 
 	return false;
 }
 
+/*
+ * True for a stack that reached its root, but passes code of no file whose unwind rules nobody knows: its
+ * callers are what frame pointers say, which may be right or wrong. Not complete, and not incomplete.
+ */
+static inline bool ep_batch_is_unverified(const struct ep_batch *batch, uint32_t stack)
+{
+	return batch->stack_error[stack] == 0 && ep_batch_has_raw_code(batch, stack);
+}
+
 #endif

@@ -40,10 +40,11 @@ static void sort(struct ep_vec *reasons)
 static int add_stack(struct ep_quality *quality, const struct ep_batch *batch, uint32_t stack,
 		     uint64_t weight)
 {
-	bool complete = batch->stack_error[stack] == 0;
 	int r = 0;
 
-	if (complete)
+	if (ep_batch_is_unverified(batch, stack))
+		quality->unverified += weight;
+	else if (batch->stack_error[stack] == 0)
 		quality->complete += weight;
 	else
 		r = add_reason(&quality->errors, batch->stack_error_text[stack], weight);

@@ -21,6 +21,7 @@ struct ep_quality_reason {
 struct ep_quality {
 	uint64_t weight, samples;
 	uint64_t complete, named;      /* of weight */
+	uint64_t unverified;	       /* ep_batch_is_unverified: neither complete nor with an error */
 	uint64_t no_symbol;	       /* native code without a symbol is in it */
 	bool has_names;		       /* the batch says what is named */
 	struct ep_vec errors, unnamed; /* struct ep_quality_reason, the heaviest first */

@@ -231,7 +231,7 @@ EP_TEST(json_is_an_object)
 	assert_string_equal(text,
 		"{\"profile\": \"x.pb.gz\", \"host\": \"here\", \"start_ns\": 1000000000000, \"duration_ns\": 10000000000, "
 		"\"frequency_hz\": 1, \"type\": \"cpu\", \"unit\": \"nanoseconds\",\n"
-		" \"samples\": 10, \"weight\": 100, \"lost_samples\": 1, \"complete_weight\": 100, \"named_weight\": 100, "
+		" \"samples\": 10, \"weight\": 100, \"lost_samples\": 1, \"complete_weight\": 100, \"unverified_weight\": 0, \"named_weight\": 100, "
 		"\"no_symbol_weight\": 0,\n \"incomplete\": [],\n \"unnamed\": [],\n \"by\": \"function\", \"rows\": [\n"
 		"  {\"self\": 30, \"total\": 30, \"self_samples\": 3, \"total_samples\": 3, \"name\": \"parse\", "
 		"\"file\": \"a.toy\", \"line\": 1}]}\n");

@@ -147,7 +147,8 @@ EP_TEST(a_recording_is_told_in_full)
 		"(20.00 % of the ticks due)\n"
 		"wrote: out dir/it's.pb.gz, b.pprof\n"
 		"next: go tool pprof -top 'out dir/it'\\''s.pb.gz'\n"
-		"next: go tool pprof -top b.pprof\n");
+		"next: go tool pprof -top b.pprof\n"
+		"next: ebpf-profiler report 'out dir/it'\\''s.pb.gz' --kind toyscript --by line\n");
 }
 
 EP_TEST(batches_of_one_recording_add_up)
@@ -237,7 +238,7 @@ EP_TEST(functions_that_show_as_nothing_are_not_listed)
 }
 
 /* The second stack's `main` is an address that is in no file; in the third, which is cut off, it is not counted. */
-EP_TEST(code_of_no_file_is_a_share_of_what_is_complete)
+EP_TEST(code_of_no_file_is_neither_complete_nor_incomplete)
 {
 	static const uint32_t raw[] = {0, 0, EP_LOCATION_UNNAMED, 0, EP_LOCATION_UNNAMED,
 				       EP_LOCATION_ERROR, EP_LOCATION_ERROR};
@@ -245,7 +246,8 @@ EP_TEST(code_of_no_file_is_a_share_of_what_is_complete)
 		uint32_t mapping;
 		const char *quality;
 	} cases[] = {
-		{0, "stacks: 80.00 % complete (80.00 % with code of no file); 15.00 % address"},
+		{0, "stacks: 0.00 % complete, 80.00 % unverified (through code of no file, by frame "
+		    "pointers alone); 15.00 % address"},
 		{1, "stacks: 80.00 % complete; 15.00 % address"}, /* a stripped file */
 	};
 	struct ep_batch with = batch;
@@ -299,9 +301,9 @@ EP_TEST(names_that_are_missing_are_told_by_reason)
 	two.string_bytes = swapped_bytes;
 	two.stack_unnamed_text = swapped_whys;
 	text = print(batches, 2, &info);
-	assert_non_null(strstr(text, "\nnames: 60.00 % fully named (80.00 % with native code that has no "
-				     "symbol); 20.00 % toy: gone before it was named, 20.00 % frames "
-				     "missing\n\n"));
+	assert_non_null(strstr(text, "\nnames: 60.00 % fully named; 20.00 % toy: gone before it was named, "
+				     "20.00 % frames missing\nsymbols: 80.00 % with native code that has "
+				     "none; see convert --symbols --debug-dir\n\n"));
 	quality = ep_summary_quality(&one);
 	assert_int_equal(quality.complete, 8000);
 	assert_int_equal(quality.named, 6000);

@@ -381,7 +381,8 @@ FIXTURE_TEST(go_reads_labels_and_comments)
 		"ebpf-profiler test",
 		"host: test host",
 		"stacks: 98.0 % complete, 2.0 % process not analysed yet",
-		"names: 98.0 % fully named (2.0 % with native code that has no symbol), 2.0 % frames missing",
+		"names: 98.0 % fully named, 2.0 % frames missing",
+		"symbols: 2.0 % with native code that has none",
 		"samples: 100 at 100 Hz, 0 lost (0.00 % of the ticks due)",
 	};
 

@@ -8,14 +8,14 @@
 #define STDOUT_FORMAT "pprof" /* of "-" without -f */
 
 static const struct ep_output_format formats[] = {
-	{"html", "html", {".html"}, false, "open %s in a browser, or: ebpf-profiler report %s"},
-	{"otlp", "otlp_file", {".otlp.gz"}, false, "ebpf-profiler report %s"},
-	{"pprof", "pprof", {".pb.gz", ".pprof"}, false, "go tool pprof -top %s"},
-	{"folded", "folded", {".folded"}, true, "flamegraph.pl --countname ns %s >profile.svg"},
-	{"perf", "perf", {".perf.txt"}, true, "stackcollapse-perf.pl %s, or open it in speedscope"},
-	{"firefox", "firefox", {".json.gz"}, false, "open %s in profiler.firefox.com"},
-	{"svg", "svg", {".svg"}, false, "open %s in a browser"},
-	{"pgo", "pgo", {".pgo"}, false, "go build -pgo=%s"},
+	{"html", "html", {".html"}, false, true, "open %s in a browser, or: ebpf-profiler report %s"},
+	{"otlp", "otlp_file", {".otlp.gz"}, false, true, "ebpf-profiler report %s"},
+	{"pprof", "pprof", {".pb.gz", ".pprof"}, false, true, "go tool pprof -top %s"},
+	{"folded", "folded", {".folded"}, true, false, "flamegraph.pl --countname ns %s >profile.svg"},
+	{"perf", "perf", {".perf.txt"}, true, false, "stackcollapse-perf.pl %s, or open it in speedscope"},
+	{"firefox", "firefox", {".json.gz"}, false, false, "open %s in profiler.firefox.com"},
+	{"svg", "svg", {".svg"}, false, false, "open %s in a browser"},
+	{"pgo", "pgo", {".pgo"}, false, false, "go build -pgo=%s"},
 };
 
 const struct ep_output_format *ep_output_format_find(const char *name)

@@ -18,6 +18,7 @@ struct ep_output_format {
 	const char *
 		extensions[3]; /* the first is that of files which are named here; ends with NULL */
 	bool is_text;		   /* may go to a terminal */
+	bool has_lines;		   /* of source, which `report` reads again */
 	const char *next;	   /* what to do with the file, which stands where %s is */
 };
 

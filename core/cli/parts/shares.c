@@ -164,8 +164,8 @@ static void count_stack(struct ep_shares *shares, const struct ep_batch *batch,
 	shares->n_stacks++;
 	if (error == EP_ERROR_NONE && has_gap(batch, first, end))
 		shares->gap_ns += weight_ns;
-	if (error == EP_ERROR_NONE && ep_batch_has_raw_code(batch, stack))
-		shares->raw_ns += weight_ns;
+	if (ep_batch_is_unverified(batch, stack))
+		shares->unverified_ns += weight_ns;
 	for (uint32_t i = first; i < end; i++)
 		count_location(shares, batch, rows, batch->stack_location[i], weight_ns,
 			       i == first);

@@ -53,7 +53,7 @@ struct ep_shares {
 	/* by enum ep_error, and those of languages; 0: complete */
 	uint64_t error_ns[EP_MAX_ERRORS];
 	uint64_t gap_ns; /* of what is complete: frames are missing in the middle */
-	uint64_t raw_ns; /* of what is complete: some of it is in code of no file, without a name */
+	uint64_t unverified_ns; /* of those without an error: ep_batch_is_unverified */
 	uint64_t named_ns;     /* fully named, see ebpf-profiler/unnamed.h */
 	uint64_t no_symbol_ns; /* in code of a file, or of the kernel, that has no symbol for it */
 	bool has_names;	       /* the batches say what is named */

@@ -115,7 +115,7 @@ static int count_kind(struct ep_stack_quality *quality, const struct ep_batch *b
 	if (!kind)
 		return quality->kinds.len == MAX_KINDS ? 0 : -ENOMEM;
 	kind->cpu_ns += ns;
-	if (batch->stack_error[stack] == EP_ERROR_NONE) {
+	if (batch->stack_error[stack] == EP_ERROR_NONE && !ep_batch_is_unverified(batch, stack)) {
 		kind->complete_ns += ns;
 		return 0;
 	}

@@ -93,7 +93,8 @@ static void print_quality(FILE *out, const struct ep_shares *shares)
 {
 	uint64_t left[EP_MAX_ERRORS];
 	const char *separator = "; ";
-	uint64_t complete = ratio_of_10000(shares->error_ns[EP_ERROR_NONE], shares->cpu_ns);
+	uint64_t complete = ratio_of_10000(shares->error_ns[EP_ERROR_NONE] - shares->unverified_ns,
+					   shares->cpu_ns);
 
 	memcpy(left, shares->error_ns, sizeof(left));
 	fprintf(out, "stacks: %" PRIu64 ".%02" PRIu64 " %% complete", complete / 100,
@@ -101,9 +102,9 @@ static void print_quality(FILE *out, const struct ep_shares *shares)
 	if (shares->gap_ns)
 		fprintf(out, " (%.2f %% with a gap)",
 			ep_text_percent(shares->gap_ns, shares->cpu_ns));
-	if (shares->raw_ns)
-		fprintf(out, " (%.2f %% with code of no file)",
-			ep_text_percent(shares->raw_ns, shares->cpu_ns));
+	if (shares->unverified_ns)
+		fprintf(out, ", %.2f %% " EP_TEXT_UNVERIFIED,
+			ep_text_percent(shares->unverified_ns, shares->cpu_ns));
 	for (;;) {
 		size_t most = EP_ERROR_NONE + 1;
 
@@ -130,9 +131,6 @@ static void print_names(FILE *out, struct ep_shares *shares)
 	if (!shares->has_names)
 		return;
 	fprintf(out, "names: %" PRIu64 ".%02" PRIu64 " %% fully named", named / 100, named % 100);
-	if (shares->no_symbol_ns)
-		fprintf(out, " (%.2f %% with native code that has no symbol)",
-			ep_text_percent(shares->no_symbol_ns, shares->cpu_ns));
 	ep_shares_sort_reasons(shares);
 	ep_vec_each(&shares->reasons, reason) {
 		fprintf(out, "%s%.2f %% %s", separator, ep_text_percent(reason->ns, shares->cpu_ns),
@@ -140,6 +138,9 @@ static void print_names(FILE *out, struct ep_shares *shares)
 		separator = ", ";
 	}
 	fprintf(out, "\n");
+	if (shares->no_symbol_ns)
+		fprintf(out, EP_TEXT_SYMBOLS "\n",
+			ep_text_percent(shares->no_symbol_ns, shares->cpu_ns));
 }
 
 static void print_functions(FILE *out, const struct ep_shares *shares,
@@ -231,7 +232,23 @@ static const struct ep_output_format *format_of(const struct ep_summary_info *in
 	return info->formats ? info->formats[i] : ep_output_format_of(info->files[i]);
 }
 
-static void print_files(FILE *out, const struct ep_summary_info *info)
+/* Of a program in a language whose lines are known: where in them. */
+static void print_next_lines(FILE *out, const struct ep_summary_info *info, const char *language)
+{
+	char buf[EP_TEXT_BYTES * 4];
+
+	for (size_t i = 0; i < info->n_files && *language; i++) {
+		const struct ep_output_format *format = format_of(info, i);
+
+		if (strcmp(info->files[i], "-") == 0 || !format || !format->has_lines)
+			continue;
+		fprintf(out, "next: ebpf-profiler report %s --kind %s --by line\n",
+			ep_text_shell(info->files[i], buf, sizeof(buf)), language);
+		return;
+	}
+}
+
+static void print_files(FILE *out, const struct ep_summary_info *info, const char *language)
 {
 	bool first = true;
 
@@ -248,6 +265,7 @@ static void print_files(FILE *out, const struct ep_summary_info *info)
 		if (strcmp(info->files[i], "-") != 0 && format_of(info, i))
 			print_next(out, format_of(info, i), info->files[i]);
 	}
+	print_next_lines(out, info, language);
 }
 
 /* A language's line says how much of *its* time is complete, and why the rest is not. */
@@ -296,8 +314,25 @@ static void print_executables(FILE *out, const struct ep_stack_quality *quality,
 	}
 }
 
+/* The first one, if at least a tenth of the time is in it. */
+static void find_language(const struct ep_stack_quality *quality, char language[EP_TEXT_BYTES])
+{
+	const struct ep_stack_quality_kind *kind;
+
+	ep_vec_each(&quality->kinds, kind) {
+		const char *name = ep_strings_get(quality->names, kind->name);
+
+		if (strcmp(name, "native") == 0 || strcmp(name, "kernel") == 0)
+			continue;
+		if (kind->cpu_ns >= quality->cpu_ns / 10)
+			snprintf(language, EP_TEXT_BYTES, "%s", name);
+		return;
+	}
+}
+
 static int print_where_stacks_are_bad(FILE *out, const struct ep_batch *const *batches,
-				      size_t n_batches, const struct ep_summary_info *info)
+				      size_t n_batches, const struct ep_summary_info *info,
+				      char language[EP_TEXT_BYTES])
 {
 	ep_cleanup(ep_stack_quality_fini) struct ep_stack_quality quality;
 	int r = ep_stack_quality_init(&quality);
@@ -308,6 +343,7 @@ static int print_where_stacks_are_bad(FILE *out, const struct ep_batch *const *b
 	print_kinds(out, &quality, info);
 	if (info->executables)
 		print_executables(out, &quality, info);
+	find_language(&quality, language);
 	return r;
 }
 
@@ -342,7 +378,8 @@ struct ep_summary_quality ep_summary_quality(const struct ep_batch *batch)
 		uint64_t weight_ns = ep_batch_weight_ns(batch, i);
 
 		all_ns += weight_ns;
-		complete_ns += batch->stack_error[stack] == EP_ERROR_NONE ? weight_ns : 0;
+		if (batch->stack_error[stack] == EP_ERROR_NONE && !ep_batch_is_unverified(batch, stack))
+			complete_ns += weight_ns;
 		if (EP_HAS(batch, stack_unnamed) && !batch->stack_unnamed[stack])
 			named_ns += weight_ns;
 	}
@@ -377,6 +414,7 @@ int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_
 {
 	ep_cleanup(ep_shares_fini) struct ep_shares shares;
 	struct ep_summary_info fixed = *info;
+	char language[EP_TEXT_BYTES] = ""; /* that most of the time is in */
 	int r = ep_shares_init(&shares);
 
 	fixed.width = info->width ? info->width : DEFAULT_WIDTH;
@@ -387,12 +425,12 @@ int ep_summary_print(FILE *out, const struct ep_batch *const *batches, size_t n_
 	if (shares.samples) {
 		print_quality(out, &shares);
 		print_names(out, &shares);
-		if (print_where_stacks_are_bad(out, batches, n_batches, &fixed) < 0)
+		if (print_where_stacks_are_bad(out, batches, n_batches, &fixed, language) < 0)
 			r = -ENOMEM;
 		if (print_tables(out, &shares, &fixed) < 0)
 			r = -ENOMEM;
 	}
 	print_overhead(out, &shares, &fixed);
-	print_files(out, &fixed);
+	print_files(out, &fixed, language);
 	return r;
 }

@@ -44,4 +44,9 @@ void ep_text_print(FILE *out, const char *text, size_t width, size_t used, size_
 /* As one word of a shell: quoted where it must be. Needs EP_TEXT_BYTES * 4. Returns buf. */
 const char *ep_text_shell(const char *text, char *buf, size_t size);
 
+/* Sentences of the summary and of `report`. */
+#define EP_TEXT_UNVERIFIED "unverified (through code of no file, by frame pointers alone)"
+#define EP_TEXT_SYMBOLS                                                                            \
+	"symbols: %.2f %% with native code that has none; see convert --symbols --debug-dir"
+
 #endif

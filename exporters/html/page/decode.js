@@ -265,7 +265,7 @@ class Decoder extends Dictionary {
 	// Who was sampled; returns how many samples it says it stands for, 0: it does not say.
 	sample(attributes) {
 		const profile = this.profile, rows = this.attributeKey.length, keys = this.attributeKey.data;
-		let tidRow = 0, nameRow = 0, cpu = -1, unnamed = 0, cut = 0, count = 0;
+		let tidRow = 0, nameRow = 0, cpu = -1, unnamed = 0, cut = 0, count = 0, unverified = 0;
 		for (let i = 0; i < attributes.length; i++) {
 			const at = attributes.data[i];
 			if (at >= rows)
@@ -281,6 +281,8 @@ class Decoder extends Dictionary {
 				unnamed = this.reason(at);
 			else if (key === STACK_ERROR)
 				cut = this.reason(at);
+			else if (key === UNVERIFIED)
+				unverified = 1;
 			else if (key === COUNT)
 				count = this.attributeNumber.data[at];
 		}
@@ -288,6 +290,7 @@ class Decoder extends Dictionary {
 		profile.rowCpu.push(cpu);
 		profile.rowUnnamed.push(unnamed);
 		profile.rowCut.push(cut);
+		profile.rowUnverified.push(unverified);
 		return count;
 	}
 

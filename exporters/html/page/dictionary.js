@@ -11,10 +11,10 @@ const KEYS = ['', 'profile.frame.type', 'thread.name', 'thread.id', 'cpu.logical
 	'ebpf_profiler.pointer_walk', 'ebpf_profiler.gap', 'ebpf_profiler.kind', 'ebpf_profiler.stack.error_text',
 	'ebpf_profiler.count', 'ebpf_profiler.lost_samples', 'ebpf_profiler.due_samples', 'ebpf_profiler.cpus',
 	'ebpf_profiler.cost.agent_ns', 'ebpf_profiler.cost.bpf_ns', 'ebpf_profiler.frequency', 'ebpf_profiler.duration',
-	'ebpf_profiler.weight_unit', 'ebpf_profiler.sample_type'];
+	'ebpf_profiler.weight_unit', 'ebpf_profiler.sample_type', 'ebpf_profiler.stack.unverified'];
 const KEY = new Map(KEYS.map((key, i) => [key, i]));
 const FRAME_TYPE = 1, THREAD_NAME = 2, THREAD_ID = 3, CPU = 4, UNNAMED = 5, IS_POINTER_WALK = 6, IS_GAP = 7, KIND = 8,
-	STACK_ERROR = 9, COUNT = 10;
+	STACK_ERROR = 9, COUNT = 10, UNVERIFIED = 20;
 // Tables, by field.
 const MAPPINGS = 1, LOCATIONS = 2, FUNCTIONS = 3, STRINGS = 5, ATTRIBUTES = 6, STACKS = 7, TABLES = 8;
 

@@ -81,6 +81,7 @@ class Profile {
 		this.rowThread = new Ints();
 		this.rowCpu = new Ints();
 		this.rowUnnamed = new Ints(); // row of reasons, 0: all is named
+		this.rowUnverified = new Bytes(); // 1: found by frame pointers alone, through code of no file
 		this.rowCut = new Ints(); // row of reasons, 0: the stack is whole, unless stackCut says why not
 		this.rowTotal = new Floats();
 		this.rowSamples = new Floats();
@@ -92,7 +93,7 @@ class Profile {
 	}
 
 	rowColumns() {
-		return [this.rowStack, this.rowThread, this.rowCpu, this.rowUnnamed, this.rowCut, this.rowTotal, this.rowSamples];
+		return [this.rowStack, this.rowThread, this.rowCpu, this.rowUnnamed, this.rowCut, this.rowUnverified, this.rowTotal, this.rowSamples];
 	}
 
 	text(side, id) {

@@ -71,14 +71,16 @@ function factText(name, value, isGood, title) {
 
 // Weights by what cut a stack, and by what left it without names.
 function qualityOf(profile) {
-	const {rowTotal, rowSamples, rowStack, rowUnnamed, rowCut, stackCut, reasons} = profile, cuts = new Map();
+	const {rowTotal, rowSamples, rowStack, rowUnnamed, rowCut, rowUnverified, stackCut, reasons} = profile, cuts = new Map();
 	const unnamed = new Float64Array(reasons.length);
-	let all = 0, complete = 0, named = 0, samples = 0;
+	let all = 0, complete = 0, unverified = 0, named = 0, samples = 0;
 	for (let row = 0; row < profile.baseRows; row++) {
 		const weight = rowTotal[row], cut = rowCut[row] ? reasons[rowCut[row]] : stackCut[rowStack[row]] < 0 ? '' : profile.name(stackCut[rowStack[row]]);
 		all += weight;
 		samples += rowSamples[row];
-		if (!cut)
+		if (!cut && rowUnverified[row])
+			unverified += weight;
+		else if (!cut)
 			complete += weight;
 		else
 			cuts.set(cut, (cuts.get(cut) || 0) + weight);
@@ -87,7 +89,7 @@ function qualityOf(profile) {
 		else
 			unnamed[rowUnnamed[row]] += weight;
 	}
-	return {all, complete, named, samples, cuts: [...cuts],
+	return {all, complete, unverified, named, samples, cuts: [...cuts],
 		unnamed: reasons.map((text, i) => [text || 'frames are missing', unnamed[i]]).filter((pair) => pair[1] > 0)};
 }
 
@@ -98,7 +100,8 @@ function reasonsText(reasons, all) {
 function tellQuality(app) {
 	const {profile} = app, {facts} = profile.sides[0], quality = app.quality, parts = [];
 	const complete = percentDown(quality.complete, quality.all), named = percentDown(quality.named, quality.all);
-	parts.push(factText('stacks', `${complete} complete`, quality.complete >= .98 * quality.all, reasonsText(quality.cuts, quality.all)));
+	const unverified = quality.unverified ? `, ${percent(quality.unverified, quality.all)} unverified` : '';
+	parts.push(factText('stacks', `${complete} complete${unverified}`, quality.complete >= .98 * quality.all, reasonsText(quality.cuts, quality.all)));
 	parts.push(factText('names', `${named} fully named`, quality.named >= .9 * quality.all, reasonsText(quality.unnamed, quality.all)));
 	const lost = facts['ebpf_profiler.lost_samples'], due = facts['ebpf_profiler.due_samples'] || quality.samples + (lost || 0);
 	parts.push(lost === undefined ? factText('lost', 'unknown')

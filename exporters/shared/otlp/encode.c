@@ -50,7 +50,7 @@ struct encoder {
 	struct otlp_wire body, part;
 	uint64_t n_events, n_profiles; /* in the request */
 	/* Of them those of the profile in hand: how many, those whose stacks are so, what they weigh. */
-	uint64_t n_profile_events, n_complete, n_named, weight_ns;
+	uint64_t n_profile_events, n_complete, n_unverified, n_named, weight_ns;
 	uint32_t process, event, period; /* the last is one of groups.period_ns */
 };
 
@@ -210,6 +210,7 @@ static void begin_profile(struct encoder *enc)
 	if (enc->view.stack_unnamed) {
 		(void)otlp_dictionary_own(&enc->dictionary, OTLP_COMPLETE);
 		(void)otlp_dictionary_own(&enc->dictionary, OTLP_NAMED);
+		(void)otlp_dictionary_own(&enc->dictionary, OTLP_SAMPLES_UNVERIFIED);
 	}
 	if (!has_period(enc))
 		return;
@@ -220,21 +221,27 @@ static void begin_profile(struct encoder *enc)
 /* How good the profile's stacks are, as counts of its samples: they add up. */
 static void put_quality(struct encoder *enc)
 {
-	uint32_t complete, named;
+	uint32_t complete, named, unverified = 0;
 
 	if (!enc->view.stack_unnamed)
 		return;
 	complete = otlp_dictionary_attribute_int(&enc->dictionary, OTLP_COMPLETE, enc->n_complete);
 	named = otlp_dictionary_attribute_int(&enc->dictionary, OTLP_NAMED, enc->n_named);
+	if (enc->n_unverified)
+		unverified = otlp_dictionary_attribute_int(
+			&enc->dictionary, OTLP_SAMPLES_UNVERIFIED, enc->n_unverified);
 	enc->part.len = 0;
 	otlp_put_varint(&enc->part, complete);
 	otlp_put_varint(&enc->part, named);
+	if (enc->n_unverified)
+		otlp_put_varint(&enc->part, unverified);
 	otlp_put_message(&enc->body, PROFILE_ATTRIBUTES, &enc->part);
 }
 
 static void clear_counts(struct encoder *enc)
 {
-	enc->n_profile_events = enc->n_complete = enc->n_named = enc->weight_ns = 0;
+	enc->n_profile_events = enc->weight_ns = 0;
+	enc->n_complete = enc->n_unverified = enc->n_named = 0;
 }
 
 static void end_profile(struct encoder *enc)
@@ -372,7 +379,10 @@ static void count_events(struct encoder *enc, uint32_t row, uint64_t n)
 	enc->n_events += n;
 	enc->n_profile_events += n;
 	enc->weight_ns += n * enc->groups.period_ns[enc->groups.period_of[row]];
-	enc->n_complete += enc->batch->stack_error[stack] ? 0 : n;
+	if (ep_batch_is_unverified(enc->batch, stack))
+		enc->n_unverified += n;
+	else if (!enc->batch->stack_error[stack])
+		enc->n_complete += n;
 	if (enc->view.stack_unnamed)
 		enc->n_named += enc->view.stack_unnamed[stack] ? 0 : n;
 }

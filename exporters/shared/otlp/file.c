@@ -192,7 +192,7 @@ static uint8_t *write_row(struct file *file, uint8_t *to, enum otlp_own_string k
 	return otlp_varint_write(to, otlp_dictionary_attribute_row(&file->dictionary, key, string));
 }
 
-/* Up to 8 attributes. */
+/* Up to 9 attributes. */
 static uint8_t *write_attributes(struct file *file, uint8_t *start, uint32_t row, uint64_t count)
 {
 	const struct ep_batch *b = file->batch;
@@ -204,6 +204,8 @@ static uint8_t *write_attributes(struct file *file, uint8_t *start, uint32_t row
 	to = write_number(file, to, OTLP_CPU_NUMBER, b->sample_cpu[row]);
 	if (b->stack_error[stack])
 		to = write_number(file, to, OTLP_STACK_ERROR, b->stack_error[stack]);
+	if (ep_batch_is_unverified(b, stack))
+		to = write_number(file, to, OTLP_UNVERIFIED, 1);
 	if (file->view.stack_error_text)
 		to = write_row(file, to, OTLP_STACK_ERROR_TEXT, file->view.stack_error_text[stack]);
 	if (file->view.stack_unnamed) {

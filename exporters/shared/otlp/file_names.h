@@ -40,6 +40,7 @@
 #define OTLP_NAME_UNNAMED_REASON   OTLP_OWN_PREFIX "unnamed.reason"
 #define OTLP_NAME_STACK_ERROR	   OTLP_OWN_PREFIX "stack.error"
 #define OTLP_NAME_STACK_ERROR_TEXT OTLP_OWN_PREFIX "stack.error_text"
+#define OTLP_NAME_UNVERIFIED	   OTLP_OWN_PREFIX "stack.unverified"
 #define OTLP_NAME_COUNT		   OTLP_OWN_PREFIX "count"
 
 /* of locations */

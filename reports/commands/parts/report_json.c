@@ -56,6 +56,7 @@ void ep_report_json_head(const struct ep_report *report, const struct ep_quality
 	put_number(report, "weight", quality->weight);
 	put_number(report, "lost_samples", batch->lost_samples);
 	put_number(report, "complete_weight", quality->complete);
+	put_number(report, "unverified_weight", quality->unverified);
 	if (quality->has_names)
 		put_number(report, "named_weight", quality->named);
 	put_number(report, "no_symbol_weight", quality->no_symbol);

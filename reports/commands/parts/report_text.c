@@ -121,16 +121,21 @@ int ep_report_text_head(const struct ep_report *report, const struct ep_quality 
 		return r;
 	r = ep_vec_printf(&text, "stacks: %.2f %% complete",
 			  percent_down(quality->complete, quality->weight));
+	if (r == 0 && quality->unverified)
+		r = ep_vec_printf(&text, ", %.2f %% " EP_TEXT_UNVERIFIED,
+				  ep_text_percent(quality->unverified, quality->weight));
 	r = r == 0 ? say_reasons(report, &quality->errors, quality->weight, &text) : r;
 	r = print_buffer(report, &text, r);
 	if (r < 0 || !quality->has_names)
 		return r;
 	r = ep_vec_printf(&text, "names: %.2f %% fully named",
 			  percent_down(quality->named, quality->weight));
-	if (r == 0 && quality->no_symbol)
-		r = ep_vec_printf(&text, " (%.2f %% with native code that has no symbol)",
-				  ep_text_percent(quality->no_symbol, quality->weight));
 	r = r == 0 ? say_reasons(report, &quality->unnamed, quality->weight, &text) : r;
+	r = print_buffer(report, &text, r);
+	if (r < 0 || !quality->no_symbol)
+		return r;
+	r = ep_vec_printf(&text, EP_TEXT_SYMBOLS,
+			  ep_text_percent(quality->no_symbol, quality->weight));
 	return print_buffer(report, &text, r);
 }
 
