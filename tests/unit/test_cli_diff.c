@@ -7,7 +7,7 @@
 
 static int parse(struct ep_diff_args *args, const char *const *words, size_t n)
 {
-	char *argv[16];
+	static char *argv[16]; /* files are a part of it */
 
 	for (size_t i = 0; i < n; i++)
 		argv[i] = (char *)(uintptr_t)words[i];

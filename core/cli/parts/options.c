@@ -5,6 +5,7 @@
 #include "core/config/problems.h"
 #include "core/config/units.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -115,10 +116,12 @@ struct rows {
 static void add_rows(struct rows *rows, const struct ep_cli_option *table)
 {
 	for (; table && table->kind != EP_CLI_END; table++) {
-		if (table->kind == EP_CLI_INCLUDE)
+		if (table->kind == EP_CLI_INCLUDE) {
 			add_rows(rows, table->include);
-		else if (rows->n < MAX_OPTIONS)
-			rows->rows[rows->n++] = table;
+			continue;
+		}
+		assert(rows->n < MAX_OPTIONS);
+		rows->rows[rows->n++] = table;
 	}
 }
 

@@ -17,7 +17,7 @@ extern const struct ep_cli_option ep_view_options[];
 
 struct ep_view_args {
 	struct ep_view_filter *filter;
-	const char *const *files; /* borrowed from argv, in their order */
+	const char *const *files; /* a part of argv, in their order */
 	size_t n_files;
 	bool help;	      /* --help: nothing else counts */
 	bool quiet;	      /* -q */
