@@ -6,7 +6,7 @@
 #include "exporters/pgo/encode.h"
 #include "core/base/util.h"
 #include "exporters/pgo/programs.h"
-#include "exporters/shared/pprof_fields.h"
+#include "exporters/shared/pprof.h"
 #include "exporters/shared/proto.h"
 
 #include <errno.h>
@@ -71,8 +71,8 @@ static void finish_message(struct encoder *enc, uint32_t field)
 
 static void put_value_type(struct encoder *enc, uint32_t field, enum own_string type, enum own_string unit)
 {
-	pb_uint(&enc->message, VALUE_TYPE, type);
-	pb_uint(&enc->message, VALUE_UNIT, unit);
+	pb_uint(&enc->message, VALUE_TYPE_TYPE, type);
+	pb_uint(&enc->message, VALUE_TYPE_UNIT, unit);
 	finish_message(enc, field);
 }
 
@@ -178,9 +178,9 @@ static void put_mapping(struct encoder *enc)
 	if (!row)
 		return;
 	pb_uint(&enc->message, MAPPING_ID, 1);
-	pb_uint(&enc->message, MAPPING_START, batch->mapping_start_va[row]);
-	pb_uint(&enc->message, MAPPING_LIMIT, batch->mapping_limit_va[row]);
-	pb_uint(&enc->message, MAPPING_OFFSET, batch->mapping_file_off[row]);
+	pb_uint(&enc->message, MAPPING_MEMORY_START, batch->mapping_start_va[row]);
+	pb_uint(&enc->message, MAPPING_MEMORY_LIMIT, batch->mapping_limit_va[row]);
+	pb_uint(&enc->message, MAPPING_FILE_OFFSET, batch->mapping_file_off[row]);
 	pb_uint(&enc->message, MAPPING_FILENAME, use_string(enc, batch->mapping_path[row]));
 	pb_uint(&enc->message, MAPPING_BUILD_ID, use_string(enc, batch->mapping_build_id[row]));
 	pb_uint(&enc->message, MAPPING_HAS_FUNCTIONS, 1);

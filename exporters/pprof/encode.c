@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/pprof/encode.h"
 #include "ebpf-profiler/frame.h"
-#include "exporters/shared/pprof_fields.h"
+#include "exporters/shared/pprof.h"
 #include "exporters/shared/proto.h"
 
 #include <errno.h>
@@ -78,8 +78,8 @@ static int result(const struct encoder *enc)
 static void put_value_type(struct encoder *enc, uint32_t field, enum own_string type,
 			   enum own_string unit)
 {
-	pb_uint(&enc->message, VALUE_TYPE, own(enc, type));
-	pb_uint(&enc->message, VALUE_UNIT, own(enc, unit));
+	pb_uint(&enc->message, VALUE_TYPE_TYPE, own(enc, type));
+	pb_uint(&enc->message, VALUE_TYPE_UNIT, own(enc, unit));
 	finish_message(enc, field);
 }
 
@@ -179,9 +179,9 @@ static void put_mapping(struct encoder *enc, uint32_t row)
 	uint8_t has = enc->mapping_has[row];
 
 	pb_uint(&enc->message, MAPPING_ID, row);
-	pb_uint(&enc->message, MAPPING_START, batch->mapping_start_va[row]);
-	pb_uint(&enc->message, MAPPING_LIMIT, batch->mapping_limit_va[row]);
-	pb_uint(&enc->message, MAPPING_OFFSET, batch->mapping_file_off[row]);
+	pb_uint(&enc->message, MAPPING_MEMORY_START, batch->mapping_start_va[row]);
+	pb_uint(&enc->message, MAPPING_MEMORY_LIMIT, batch->mapping_limit_va[row]);
+	pb_uint(&enc->message, MAPPING_FILE_OFFSET, batch->mapping_file_off[row]);
 	pb_uint(&enc->message, MAPPING_FILENAME, batch->mapping_path[row]);
 	pb_uint(&enc->message, MAPPING_BUILD_ID, batch->mapping_build_id[row]);
 	pb_uint(&enc->message, MAPPING_HAS_FUNCTIONS, (batch->mapping_flags[row] & named) != 0);

@@ -5,7 +5,7 @@
  */
 #include "ebpf-profiler/frame.h"
 #include "exporters/shared/otlp/encode.h"
-#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/proto/otlp_fields.h"
 #include "exporters/otlp/gzip.h"
 #include "exporters/shared/otlp/kernel.h"
 #include "tests/kit/test.h"

@@ -3,7 +3,7 @@
  * Files of OTLP that are not ours: what OpenTelemetry's profiler sends, what its collector writes, and what
  * only the definitions allow. They are made here field by field.
  */
-#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/proto/otlp_fields.h"
 #include "exporters/shared/otlp/wire.h"
 #include "tests/unit/read_profile.h"
 
@@ -79,14 +79,14 @@ static void put_attribute(struct otlp_wire *to, uint32_t key, uint32_t text, boo
 	struct otlp_wire *value = new_wire(), *attribute = new_wire();
 
 	if (text && by_row)
-		otlp_put_uint(value, ANY_VALUE_STRINDEX, text);
+		otlp_put_uint(value, ANY_VALUE_STRING_VALUE_STRINDEX, text);
 	else if (text)
-		put_text(value, ANY_VALUE_STRING, strings[text]);
+		put_text(value, ANY_VALUE_STRING_VALUE, strings[text]);
 	else
-		otlp_put_uint(value, ANY_VALUE_INT, number);
-	otlp_put_uint(attribute, ATTRIBUTE_KEY, key);
-	otlp_put_message(attribute, ATTRIBUTE_VALUE, value);
-	otlp_put_message(to, DICTIONARY_ATTRIBUTE, attribute);
+		otlp_put_uint(value, ANY_VALUE_INT_VALUE, number);
+	otlp_put_uint(attribute, KEY_VALUE_AND_UNIT_KEY_STRINDEX, key);
+	otlp_put_message(attribute, KEY_VALUE_AND_UNIT_VALUE, value);
+	otlp_put_message(to, PROFILES_DICTIONARY_ATTRIBUTE_TABLE, attribute);
 	otlp_wire_fini(&wires[--n_wires]);
 	otlp_wire_fini(&wires[--n_wires]);
 }
@@ -96,15 +96,15 @@ static void put_location(struct otlp_wire *to, uint32_t mapping, uint64_t addres
 {
 	struct otlp_wire *location = new_wire(), *line = new_wire();
 
-	otlp_put_uint(location, LOCATION_MAPPING, mapping);
+	otlp_put_uint(location, LOCATION_MAPPING_INDEX, mapping);
 	otlp_put_uint(location, LOCATION_ADDRESS, address);
-	otlp_put_uint(line, LINE_FUNCTION, function);
+	otlp_put_uint(line, LINE_FUNCTION_INDEX, function);
 	otlp_put_uint(line, LINE_LINE, 7);
 	if (function)
 		otlp_put_message(location, LOCATION_LINES, line);
 	if (attribute)
-		PACKED(location, LOCATION_ATTRIBUTES, attribute);
-	otlp_put_message(to, DICTIONARY_LOCATION, location);
+		PACKED(location, LOCATION_ATTRIBUTE_INDICES, attribute);
+	otlp_put_message(to, PROFILES_DICTIONARY_LOCATION_TABLE, location);
 	otlp_wire_fini(&wires[--n_wires]);
 	otlp_wire_fini(&wires[--n_wires]);
 }
@@ -122,23 +122,23 @@ static void put_stack(struct otlp_wire *to, uint64_t a, uint64_t b)
 {
 	struct otlp_wire *stack = new_wire();
 
-	PACKED(stack, STACK_LOCATIONS, a, b);
-	end_into(to, DICTIONARY_STACK);
+	PACKED(stack, STACK_LOCATION_INDICES, a, b);
+	end_into(to, PROFILES_DICTIONARY_STACK_TABLE);
 }
 
 static struct otlp_wire *make_dictionary(void)
 {
 	struct otlp_wire *d = new_wire();
 
-	for (uint32_t field = DICTIONARY_MAPPING; field <= DICTIONARY_STACK; field++)
-		if (field != DICTIONARY_STRING)
+	for (uint32_t field = PROFILES_DICTIONARY_MAPPING_TABLE; field <= PROFILES_DICTIONARY_STACK_TABLE; field++)
+		if (field != PROFILES_DICTIONARY_STRING_TABLE)
 			otlp_put_bytes(d, field, NULL, 0);
 	for (size_t i = 0; i < EP_LEN(strings); i++)
-		put_text(d, DICTIONARY_STRING, strings[i]);
-	put_pair(d, DICTIONARY_MAPPING, MAPPING_FILENAME, S_LIB, MAPPING_LIMIT, 0x9000);
-	put_pair(d, DICTIONARY_MAPPING, MAPPING_FILENAME, S_VMLINUX, MAPPING_LIMIT, 0x80000000);
-	put_pair(d, DICTIONARY_FUNCTION, FUNCTION_NAME, S_MAIN, FUNCTION_FILENAME, S_FILE);
-	put_pair(d, DICTIONARY_FUNCTION, FUNCTION_NAME, S_STOP, FUNCTION_FILENAME, 0);
+		put_text(d, PROFILES_DICTIONARY_STRING_TABLE, strings[i]);
+	put_pair(d, PROFILES_DICTIONARY_MAPPING_TABLE, MAPPING_FILENAME_STRINDEX, S_LIB, MAPPING_MEMORY_LIMIT, 0x9000);
+	put_pair(d, PROFILES_DICTIONARY_MAPPING_TABLE, MAPPING_FILENAME_STRINDEX, S_VMLINUX, MAPPING_MEMORY_LIMIT, 0x80000000);
+	put_pair(d, PROFILES_DICTIONARY_FUNCTION_TABLE, FUNCTION_NAME_STRINDEX, S_MAIN, FUNCTION_FILENAME_STRINDEX, S_FILE);
+	put_pair(d, PROFILES_DICTIONARY_FUNCTION_TABLE, FUNCTION_NAME_STRINDEX, S_STOP, FUNCTION_FILENAME_STRINDEX, 0);
 	put_attribute(d, S_FRAME_TYPE, S_NATIVE, false, 0);
 	put_attribute(d, S_FRAME_TYPE, S_ABORT, false, 0);
 	put_attribute(d, S_TID, 0, false, 43);
@@ -160,11 +160,11 @@ static struct otlp_wire *profile_of(uint32_t type, uint32_t unit, uint64_t perio
 {
 	struct otlp_wire *profile = new_wire();
 
-	put_pair(profile, PROFILE_SAMPLE_TYPE, VALUE_TYPE_TYPE, type, VALUE_TYPE_UNIT, unit);
-	otlp_put_fixed64(profile, PROFILE_TIME, START);
-	otlp_put_uint(profile, PROFILE_DURATION, 1000);
+	put_pair(profile, PROFILE_SAMPLE_TYPE, VALUE_TYPE_TYPE_STRINDEX, type, VALUE_TYPE_UNIT_STRINDEX, unit);
+	otlp_put_fixed64(profile, PROFILE_TIME_UNIX_NANO, START);
+	otlp_put_uint(profile, PROFILE_DURATION_NANO, 1000);
 	if (period)
-		put_pair(profile, PROFILE_PERIOD_TYPE, VALUE_TYPE_TYPE, S_CPU, VALUE_TYPE_UNIT, S_NANOSECONDS);
+		put_pair(profile, PROFILE_PERIOD_TYPE, VALUE_TYPE_TYPE_STRINDEX, S_CPU, VALUE_TYPE_UNIT_STRINDEX, S_NANOSECONDS);
 	otlp_put_uint(profile, PROFILE_PERIOD, period);
 	return profile;
 }
@@ -174,12 +174,12 @@ static void put_sample(struct otlp_wire *profile, uint32_t stack, uint64_t value
 {
 	struct otlp_wire *sample = new_wire();
 
-	otlp_put_uint(sample, SAMPLE_STACK, stack);
-	PACKED(sample, SAMPLE_ATTRIBUTES, A_TID, A_PID);
+	otlp_put_uint(sample, SAMPLE_STACK_INDEX, stack);
+	PACKED(sample, SAMPLE_ATTRIBUTE_INDICES, A_TID, A_PID);
 	if (value)
 		PACKED(sample, SAMPLE_VALUES, value);
 	if (n_times && is_packed) {
-		otlp_put_tag(sample, SAMPLE_TIMESTAMPS, OTLP_BYTES);
+		otlp_put_tag(sample, SAMPLE_TIMESTAMPS_UNIX_NANO, OTLP_BYTES);
 		otlp_put_varint(sample, 8 * n_times);
 	}
 	for (uint64_t i = 0; i < n_times; i++) {
@@ -188,7 +188,7 @@ static void put_sample(struct otlp_wire *profile, uint32_t stack, uint64_t value
 		if (is_packed)
 			otlp_put_raw(sample, &time_ns, sizeof(time_ns));
 		else
-			otlp_put_fixed64(sample, SAMPLE_TIMESTAMPS, START + i);
+			otlp_put_fixed64(sample, SAMPLE_TIMESTAMPS_UNIX_NANO, START + i);
 	}
 	end_into(profile, PROFILE_SAMPLES);
 }
@@ -199,7 +199,7 @@ static void put_resource(struct otlp_wire *to, const struct otlp_wire *a, const 
 	struct otlp_wire *scope = new_wire(), *pair = new_wire(), *value = new_wire(), *resource = new_wire();
 	struct otlp_wire *all = new_wire();
 
-	put_text(value, ANY_VALUE_STRING, "vm");
+	put_text(value, ANY_VALUE_STRING_VALUE, "vm");
 	otlp_put_message(pair, KEY_VALUE_VALUE, value);
 	otlp_put_uint(pair, KEY_VALUE_KEY_STRINDEX, S_HOST);
 	otlp_put_message(resource, RESOURCE_ATTRIBUTES, pair);
@@ -208,7 +208,7 @@ static void put_resource(struct otlp_wire *to, const struct otlp_wire *a, const 
 		otlp_put_message(scope, SCOPE_PROFILES_PROFILES, b);
 	otlp_put_message(all, RESOURCE_PROFILES_SCOPE_PROFILES, scope); /* before the resource, which is allowed */
 	otlp_put_message(all, RESOURCE_PROFILES_RESOURCE, resource);
-	otlp_put_message(to, REQUEST_RESOURCE_PROFILES, all);
+	otlp_put_message(to, PROFILES_DATA_RESOURCE_PROFILES, all);
 	for (int i = 0; i < 5; i++)
 		otlp_wire_fini(&wires[--n_wires]);
 }
@@ -220,7 +220,7 @@ static void put_scope(struct otlp_wire *to, const struct otlp_wire *profile)
 
 	otlp_put_message(scope, SCOPE_PROFILES_PROFILES, profile);
 	otlp_put_message(all, RESOURCE_PROFILES_SCOPE_PROFILES, scope);
-	otlp_put_message(to, REQUEST_RESOURCE_PROFILES, all);
+	otlp_put_message(to, PROFILES_DATA_RESOURCE_PROFILES, all);
 	otlp_wire_fini(&wires[--n_wires]);
 	otlp_wire_fini(&wires[--n_wires]);
 }
@@ -231,7 +231,7 @@ static struct otlp_wire *file_of(const struct otlp_wire *a, const struct otlp_wi
 	struct otlp_wire *file = new_wire();
 
 	put_resource(file, a, b);
-	otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
+	otlp_put_message(file, PROFILES_DATA_DICTIONARY, make_dictionary());
 	return file;
 }
 
@@ -257,10 +257,10 @@ EP_TEST(the_first_profile_says_what_is_counted)
 		put_sample(on, 1, 0, 3, !dictionary_first);
 		put_sample(off, 1, 12345, 1, true);
 		if (dictionary_first)
-			otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
+			otlp_put_message(file, PROFILES_DATA_DICTIONARY, make_dictionary());
 		put_resource(file, on, off);
 		if (!dictionary_first)
-			otlp_put_message(file, REQUEST_DICTIONARY, make_dictionary());
+			otlp_put_message(file, PROFILES_DATA_DICTIONARY, make_dictionary());
 		b = read_file(file);
 		assert_string_equal(b->sample_type, "cpu");
 		assert_string_equal(b->weight_unit, "nanoseconds");
@@ -288,7 +288,7 @@ EP_TEST(values_are_weights_in_their_unit)
 	put_sample(profile, 1, 2000, 1, true);
 	for (int i = 0; i < 2; i++) {
 		put_resource(file, profile, NULL);
-		otlp_put_message(file, REQUEST_DICTIONARY, dictionary);
+		otlp_put_message(file, PROFILES_DATA_DICTIONARY, dictionary);
 	}
 	b = read_file(file);
 	assert_string_equal(b->sample_type, "cpu");
@@ -344,15 +344,15 @@ EP_TEST(messages_have_their_own_keys)
 	for (size_t i = 0; i < EP_LEN(keys); i++) {
 		struct otlp_wire *d = new_wire(), *profile = new_wire(), *sample = new_wire();
 
-		for (uint32_t field = DICTIONARY_MAPPING; field <= DICTIONARY_STACK; field++)
+		for (uint32_t field = PROFILES_DICTIONARY_MAPPING_TABLE; field <= PROFILES_DICTIONARY_STACK_TABLE; field++)
 			otlp_put_bytes(d, field, NULL, 0);
-		put_text(d, DICTIONARY_STRING, keys[i]);
+		put_text(d, PROFILES_DICTIONARY_STRING_TABLE, keys[i]);
 		put_attribute(d, 1, 0, false, 43);
-		PACKED(sample, SAMPLE_ATTRIBUTES, 1);
+		PACKED(sample, SAMPLE_ATTRIBUTE_INDICES, 1);
 		PACKED(sample, SAMPLE_VALUES, 5);
 		otlp_put_message(profile, PROFILE_SAMPLES, sample);
 		put_scope(file, profile);
-		otlp_put_message(file, REQUEST_DICTIONARY, d);
+		otlp_put_message(file, PROFILES_DATA_DICTIONARY, d);
 		while (n_wires > 1) /* all but the file */
 			otlp_wire_fini(&wires[--n_wires]);
 	}
@@ -371,7 +371,7 @@ EP_TEST(the_recording_ends_with_the_last_end)
 	b = profile_of(S_SAMPLES, S_COUNT, 1);
 	put_sample(a, 1, 0, 1, true);
 	put_sample(b, 2, 0, 1, true);
-	otlp_put_uint(b, PROFILE_DURATION, 500); /* the last of a field is what it is */
+	otlp_put_uint(b, PROFILE_DURATION_NANO, 500); /* the last of a field is what it is */
 	assert_int_equal(read_file(file_of(a, b))->duration_ns, 1000);
 }
 
@@ -396,12 +396,12 @@ EP_TEST(original_payloads_are_passed_over)
 		begin();
 		file = new_wire();
 		profile = profile_of(S_SAMPLES, S_COUNT, 50000000);
-		put_text(profile, is_table ? 14 : PROFILE_PAYLOAD_FORMAT, "jfr");
+		put_text(profile, is_table ? 14 : PROFILE_ORIGINAL_PAYLOAD_FORMAT, "jfr");
 		if (is_table) {
 			PACKED(profile, 12, 1);
 			PACKED(profile, 13, 1, 999);
 		} else {
-			put_text(profile, PROFILE_PAYLOAD, "FLR");
+			put_text(profile, PROFILE_ORIGINAL_PAYLOAD, "FLR");
 		}
 		put_sample(profile, 1, 0, 3, true);
 		put_resource(file, profile, NULL);
@@ -412,7 +412,7 @@ EP_TEST(original_payloads_are_passed_over)
 			put_text(dictionary, 8, "FLR");
 			otlp_put_uint(dictionary, 9, 1);
 		}
-		otlp_put_message(file, REQUEST_DICTIONARY, dictionary);
+		otlp_put_message(file, PROFILES_DATA_DICTIONARY, dictionary);
 		b = read_file(file);
 		assert_int_equal(b->n_samples, 1);
 		assert_int_equal(b->sample_weight_ns[0], 150000000);
@@ -446,7 +446,7 @@ EP_TEST(without_a_dictionary_it_was_cut_off)
 /* 1.8: field 3 of a Profile was fixed64 as well, 7 its comments, 8 its id; 1.7: 3 was a list of locations. */
 EP_TEST(older_definitions_are_refused)
 {
-	static const uint32_t fields[] = {PROFILE_TIME, PROFILE_DROPPED_ATTRIBUTES};
+	static const uint32_t fields[] = {PROFILE_TIME_UNIX_NANO, PROFILE_DROPPED_ATTRIBUTES_COUNT};
 
 	for (size_t i = 0; i < EP_LEN(fields); i++) {
 		struct otlp_wire *profile;

@@ -64,9 +64,9 @@ static const char *const own_texts[OTLP_OWN_STRINGS] = {
 /* `row` is what it will be written from, if that is later: a row of the batch, or behind these one of texts. */
 static uint32_t add_string_element(struct otlp_dictionary *d, uint32_t row, const char *text, size_t len)
 {
-	struct otlp_table *t = otlp_table_of(d, DICTIONARY_STRING);
+	struct otlp_table *t = otlp_table_of(d, PROFILES_DICTIONARY_STRING_TABLE);
 
-	return t->later ? otlp_table_add_later(t, row, len) : otlp_table_add(d, DICTIONARY_STRING, text, len);
+	return t->later ? otlp_table_add_later(t, row, len) : otlp_table_add(d, PROFILES_DICTIONARY_STRING_TABLE, text, len);
 }
 
 uint32_t otlp_dictionary_string(struct otlp_dictionary *d, uint32_t row)
@@ -150,7 +150,7 @@ uint32_t otlp_dictionary_text(struct otlp_dictionary *d, const char *text, size_
 
 static struct otlp_reader attribute_at(const struct otlp_dictionary *d, uint32_t offset)
 {
-	const struct otlp_wire *bytes = &d->tables[DICTIONARY_ATTRIBUTE - 1].bytes;
+	const struct otlp_wire *bytes = &d->tables[PROFILES_DICTIONARY_ATTRIBUTE_TABLE - 1].bytes;
 	struct otlp_reader reader =
 		otlp_reader_of(bytes->data + offset + 1, bytes->len - offset - 1);
 	uint64_t len = 0;
@@ -213,8 +213,8 @@ static uint32_t intern_attribute(struct otlp_dictionary *d)
 			return d->attributes[2 * at + 1];
 	}
 	slot = &d->attributes[2 * at];
-	slot[0] = (uint32_t)otlp_table_of(d, DICTIONARY_ATTRIBUTE)->bytes.len + 1;
-	slot[1] = otlp_table_add(d, DICTIONARY_ATTRIBUTE, body->data, len);
+	slot[0] = (uint32_t)otlp_table_of(d, PROFILES_DICTIONARY_ATTRIBUTE_TABLE)->bytes.len + 1;
+	slot[1] = otlp_table_add(d, PROFILES_DICTIONARY_ATTRIBUTE_TABLE, body->data, len);
 	d->n_used++;
 	return slot[1];
 }
@@ -223,9 +223,9 @@ uint32_t otlp_dictionary_attribute_text(struct otlp_dictionary *d, enum otlp_own
 					const char *text, size_t len)
 {
 	d->part.len = 0;
-	otlp_put_bytes(&d->part, ANY_VALUE_STRING, text, len);
-	otlp_put_uint(&d->body, ATTRIBUTE_KEY, otlp_dictionary_own(d, key));
-	otlp_put_message(&d->body, ATTRIBUTE_VALUE, &d->part);
+	otlp_put_bytes(&d->part, ANY_VALUE_STRING_VALUE, text, len);
+	otlp_put_uint(&d->body, KEY_VALUE_AND_UNIT_KEY_STRINDEX, otlp_dictionary_own(d, key));
+	otlp_put_message(&d->body, KEY_VALUE_AND_UNIT_VALUE, &d->part);
 	return intern_attribute(d);
 }
 
@@ -233,10 +233,10 @@ uint32_t otlp_dictionary_attribute_text(struct otlp_dictionary *d, enum otlp_own
 static uint32_t intern_int(struct otlp_dictionary *d, enum otlp_own_string key, uint64_t value)
 {
 	d->part.len = 0;
-	otlp_put_tag(&d->part, ANY_VALUE_INT, OTLP_VARINT);
+	otlp_put_tag(&d->part, ANY_VALUE_INT_VALUE, OTLP_VARINT);
 	otlp_put_varint(&d->part, value);
-	otlp_put_uint(&d->body, ATTRIBUTE_KEY, otlp_dictionary_own(d, key));
-	otlp_put_message(&d->body, ATTRIBUTE_VALUE, &d->part);
+	otlp_put_uint(&d->body, KEY_VALUE_AND_UNIT_KEY_STRINDEX, otlp_dictionary_own(d, key));
+	otlp_put_message(&d->body, KEY_VALUE_AND_UNIT_VALUE, &d->part);
 	return intern_attribute(d);
 }
 
@@ -279,9 +279,9 @@ uint32_t otlp_dictionary_attribute_true(struct otlp_dictionary *d, enum otlp_own
 	if (at->index)
 		return at->index;
 	d->part.len = 0;
-	otlp_put_uint(&d->part, ANY_VALUE_BOOL, true);
-	otlp_put_uint(&d->body, ATTRIBUTE_KEY, otlp_dictionary_own(d, key));
-	otlp_put_message(&d->body, ATTRIBUTE_VALUE, &d->part);
+	otlp_put_uint(&d->part, ANY_VALUE_BOOL_VALUE, true);
+	otlp_put_uint(&d->body, KEY_VALUE_AND_UNIT_KEY_STRINDEX, otlp_dictionary_own(d, key));
+	otlp_put_message(&d->body, KEY_VALUE_AND_UNIT_VALUE, &d->part);
 	at->index = intern_attribute(d);
 	return at->index;
 }
@@ -314,19 +314,19 @@ static void reserve_tables(struct otlp_dictionary *d, size_t max_bytes)
 		__builtin_prefetch(b->string_text[row]);
 		strings += b->string_bytes[row] + 3;
 	}
-	(void)otlp_wire_room(&otlp_table_of(d, DICTIONARY_STRING)->bytes, EP_MIN(strings, max_bytes));
-	(void)otlp_wire_room(&otlp_table_of(d, DICTIONARY_FUNCTION)->bytes,
+	(void)otlp_wire_room(&otlp_table_of(d, PROFILES_DICTIONARY_STRING_TABLE)->bytes, EP_MIN(strings, max_bytes));
+	(void)otlp_wire_room(&otlp_table_of(d, PROFILES_DICTIONARY_FUNCTION_TABLE)->bytes,
 			     EP_MIN((size_t)b->n_functions * 12, max_bytes));
-	(void)otlp_wire_room(&otlp_table_of(d, DICTIONARY_LOCATION)->bytes,
+	(void)otlp_wire_room(&otlp_table_of(d, PROFILES_DICTIONARY_LOCATION_TABLE)->bytes,
 			     EP_MIN((size_t)b->n_locations * 18, max_bytes));
 	(void)otlp_wire_room(
-		&otlp_table_of(d, DICTIONARY_STACK)->bytes,
+		&otlp_table_of(d, PROFILES_DICTIONARY_STACK_TABLE)->bytes,
 		EP_MIN((size_t)b->n_stack_locations * 2 + (size_t)b->n_stacks * 6, max_bytes));
 }
 
 static int init_later(struct otlp_dictionary *d)
 {
-	struct otlp_table *strings = otlp_table_of(d, DICTIONARY_STRING), *stacks = otlp_table_of(d, DICTIONARY_STACK);
+	struct otlp_table *strings = otlp_table_of(d, PROFILES_DICTIONARY_STRING_TABLE), *stacks = otlp_table_of(d, PROFILES_DICTIONARY_STACK_TABLE);
 
 	strings->later = calloc((size_t)d->batch->n_strings + OTLP_MAX_TEXTS + 1, sizeof(uint32_t));
 	stacks->later = calloc((size_t)d->batch->n_stacks + 1, sizeof(uint32_t));
@@ -425,7 +425,7 @@ static void put_later(struct otlp_dictionary *d, uint32_t field, uint32_t row, s
 {
 	const struct ep_batch *b = d->batch;
 
-	if (field == DICTIONARY_STACK)
+	if (field == PROFILES_DICTIONARY_STACK_TABLE)
 		otlp_dictionary_put_stack(d, wire, row);
 	else if (row < b->n_strings)
 		otlp_put_bytes(wire, field, b->string_text[row], b->string_bytes[row]);
@@ -486,7 +486,7 @@ struct otlp_dictionary_mark otlp_dictionary_mark(const struct otlp_dictionary *d
 /* Attributes that are cut off are not found any more; their slots stay in use, those behind them are found. */
 static void forget_attributes(struct otlp_dictionary *d)
 {
-	uint32_t n = otlp_table_of(d, DICTIONARY_ATTRIBUTE)->n;
+	uint32_t n = otlp_table_of(d, PROFILES_DICTIONARY_ATTRIBUTE_TABLE)->n;
 
 	for (uint32_t i = 0; i < d->n_slots; i++) {
 		if (d->attributes[2 * i + 1] >= n)

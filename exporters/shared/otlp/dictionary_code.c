@@ -112,16 +112,16 @@ static uint32_t add_mapping(struct otlp_dictionary *d, uint32_t row)
 
 	list_mapping_attributes(d, row);
 	if (!relative && (!is_file || has_range(b, row)))
-		otlp_put_uint(&d->body, MAPPING_START, b->mapping_start_va[row]);
+		otlp_put_uint(&d->body, MAPPING_MEMORY_START, b->mapping_start_va[row]);
 	if (!is_file || has_range(b, row))
-		otlp_put_uint(&d->body, MAPPING_LIMIT, relative ? KERNEL_SPAN : b->mapping_limit_va[row]);
-	otlp_put_uint(&d->body, MAPPING_OFFSET, b->mapping_file_off[row]);
-	otlp_put_uint(&d->body, MAPPING_FILENAME, name);
+		otlp_put_uint(&d->body, MAPPING_MEMORY_LIMIT, relative ? KERNEL_SPAN : b->mapping_limit_va[row]);
+	otlp_put_uint(&d->body, MAPPING_FILE_OFFSET, b->mapping_file_off[row]);
+	otlp_put_uint(&d->body, MAPPING_FILENAME_STRINDEX, name);
 	if (d->list.len)
-		otlp_put_message(&d->body, MAPPING_ATTRIBUTES, &d->list);
+		otlp_put_message(&d->body, MAPPING_ATTRIBUTE_INDICES, &d->list);
 	if (d->body.len == 0)
 		return 0; /* nothing is known of it: element 0 */
-	return otlp_table_add_body(d, DICTIONARY_MAPPING);
+	return otlp_table_add_body(d, PROFILES_DICTIONARY_MAPPING_TABLE);
 }
 
 static uint32_t get_mapping(struct otlp_dictionary *d, uint32_t row)
@@ -162,15 +162,15 @@ static uint32_t add_function(struct otlp_dictionary *d, uint32_t row)
 	uint32_t name = otlp_dictionary_string(d, b->function_name[row]);
 	uint32_t system_name = otlp_dictionary_string(d, b->function_system_name[row]);
 	uint32_t file = otlp_dictionary_string(d, b->function_file[row]);
-	uint8_t *to = begin_short(d, DICTIONARY_FUNCTION);
+	uint8_t *to = begin_short(d, PROFILES_DICTIONARY_FUNCTION_TABLE);
 
 	if (!to)
 		return 0;
-	to = otlp_uint_write(to, FUNCTION_NAME, name);
-	to = otlp_uint_write(to, FUNCTION_SYSTEM_NAME, system_name);
-	to = otlp_uint_write(to, FUNCTION_FILENAME, file);
+	to = otlp_uint_write(to, FUNCTION_NAME_STRINDEX, name);
+	to = otlp_uint_write(to, FUNCTION_SYSTEM_NAME_STRINDEX, system_name);
+	to = otlp_uint_write(to, FUNCTION_FILENAME_STRINDEX, file);
 	to = otlp_uint_write(to, FUNCTION_START_LINE, b->function_line[row]);
-	return end_short(d, DICTIONARY_FUNCTION, to);
+	return end_short(d, PROFILES_DICTIONARY_FUNCTION_TABLE, to);
 }
 
 static uint32_t get_function(struct otlp_dictionary *d, uint32_t row)
@@ -193,7 +193,7 @@ static void list_lines(struct otlp_dictionary *d, uint32_t row)
 		uint32_t function = get_function(d, b->line_function[line]);
 
 		d->part.len = 0;
-		otlp_put_uint(&d->part, LINE_FUNCTION, function);
+		otlp_put_uint(&d->part, LINE_FUNCTION_INDEX, function);
 		otlp_put_uint(&d->part, LINE_LINE, b->line_line[line]);
 		otlp_put_uint(&d->part, LINE_COLUMN, b->line_column[line]);
 		otlp_put_message(&d->list, LOCATION_LINES, &d->part);
@@ -260,14 +260,14 @@ static uint32_t add_long_location(struct otlp_dictionary *d, uint32_t row, uint3
 				  const uint32_t *attributes, uint32_t n_attributes)
 {
 	list_lines(d, row);
-	otlp_put_uint(&d->body, LOCATION_MAPPING, mapping);
+	otlp_put_uint(&d->body, LOCATION_MAPPING_INDEX, mapping);
 	otlp_put_uint(&d->body, LOCATION_ADDRESS, location_address(d, row));
 	otlp_put_raw(&d->body, d->list.data, d->list.len);
 	d->part.len = 0;
 	for (uint32_t i = 0; i < n_attributes; i++)
 		otlp_put_varint(&d->part, attributes[i]);
-	otlp_put_message(&d->body, LOCATION_ATTRIBUTES, &d->part);
-	return otlp_table_add_body(d, DICTIONARY_LOCATION);
+	otlp_put_message(&d->body, LOCATION_ATTRIBUTE_INDICES, &d->part);
+	return otlp_table_add_body(d, PROFILES_DICTIONARY_LOCATION_TABLE);
 }
 
 static uint8_t *write_line(struct otlp_dictionary *d, uint8_t *to, uint32_t line)
@@ -275,7 +275,7 @@ static uint8_t *write_line(struct otlp_dictionary *d, uint8_t *to, uint32_t line
 	uint8_t *message = to + 2;
 
 	to[0] = LOCATION_LINES << 3 | OTLP_BYTES;
-	to = otlp_uint_write(message, LINE_FUNCTION, d->function_of[d->batch->line_function[line]]);
+	to = otlp_uint_write(message, LINE_FUNCTION_INDEX, d->function_of[d->batch->line_function[line]]);
 	to = otlp_uint_write(to, LINE_LINE, d->batch->line_line[line]);
 	to = otlp_uint_write(to, LINE_COLUMN, d->batch->line_column[line]);
 	message[-1] = (uint8_t)(to - message);
@@ -300,10 +300,10 @@ static uint32_t add_location(struct otlp_dictionary *d, uint32_t row)
 		return add_long_location(d, row, mapping, attributes, n_attributes);
 	for (uint32_t line = first; line < end; line++)
 		(void)get_function(d, b->line_function[line]);
-	to = begin_short(d, DICTIONARY_LOCATION);
+	to = begin_short(d, PROFILES_DICTIONARY_LOCATION_TABLE);
 	if (!to)
 		return 0;
-	to = otlp_uint_write(to, LOCATION_MAPPING, mapping);
+	to = otlp_uint_write(to, LOCATION_MAPPING_INDEX, mapping);
 	to = otlp_uint_write(to, LOCATION_ADDRESS, location_address(d, row));
 	for (uint32_t line = first; line < end; line++)
 		to = write_line(d, to, line);
@@ -311,8 +311,8 @@ static uint32_t add_location(struct otlp_dictionary *d, uint32_t row)
 	to += OTLP_HEADER_SHORT;
 	for (uint32_t i = 0; i < n_attributes; i++)
 		to = otlp_varint_write(to, attributes[i]);
-	to = otlp_message_write(list, LOCATION_ATTRIBUTES, to);
-	return end_short(d, DICTIONARY_LOCATION, to);
+	to = otlp_message_write(list, LOCATION_ATTRIBUTE_INDICES, to);
+	return end_short(d, PROFILES_DICTIONARY_LOCATION_TABLE, to);
 }
 
 /*
@@ -371,7 +371,7 @@ static uint32_t add_stack_later(struct otlp_dictionary *d, uint32_t row)
 
 		len += (code ? code : enter_location(d, b->stack_location[i])) >> 56;
 	}
-	return otlp_table_add_later(otlp_table_of(d, DICTIONARY_STACK), row, otlp_field_bytes(len));
+	return otlp_table_add_later(otlp_table_of(d, PROFILES_DICTIONARY_STACK_TABLE), row, otlp_field_bytes(len));
 }
 
 /* Appends the element; it is a stack with locations. */
@@ -385,8 +385,8 @@ void otlp_dictionary_put_stack(struct otlp_dictionary *d, struct otlp_wire *wire
 		return;
 	list = element + OTLP_HEADER_SHORT;
 	to = write_locations(d, list + OTLP_HEADER_SHORT, row); /* into other tables, too */
-	to = otlp_message_write(list, STACK_LOCATIONS, to);
-	to = otlp_message_write(element, DICTIONARY_STACK, to);
+	to = otlp_message_write(list, STACK_LOCATION_INDICES, to);
+	to = otlp_message_write(element, PROFILES_DICTIONARY_STACK_TABLE, to);
 	wire->len = (size_t)(to - wire->data);
 }
 
@@ -394,7 +394,7 @@ static uint32_t add_stack(struct otlp_dictionary *d, uint32_t row)
 {
 	const struct ep_batch *b = d->batch;
 	uint32_t n = b->stack_location_first[row + 1] - b->stack_location_first[row];
-	struct otlp_table *t = otlp_table_of(d, DICTIONARY_STACK);
+	struct otlp_table *t = otlp_table_of(d, PROFILES_DICTIONARY_STACK_TABLE);
 
 	if (n == 0)
 		return 0; /* an empty stack is element 0 */

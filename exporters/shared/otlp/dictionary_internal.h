@@ -4,7 +4,7 @@
 #define OTLP_DICTIONARY_INTERNAL_H
 
 #include "exporters/shared/otlp/dictionary.h"
-#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/proto/otlp_fields.h"
 
 static inline struct otlp_table *otlp_table_of(struct otlp_dictionary *d, uint32_t field)
 {

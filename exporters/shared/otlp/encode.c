@@ -2,7 +2,7 @@
 #include "exporters/shared/otlp/encode.h"
 #include "exporters/shared/otlp/canon.h"
 #include "exporters/shared/otlp/dictionary.h"
-#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/proto/otlp_fields.h"
 #include "exporters/shared/otlp/groups.h"
 #include "exporters/shared/otlp/kernel.h"
 #include "exporters/shared/otlp/resource.h"
@@ -118,7 +118,7 @@ static uint8_t *write_timestamps(const struct encoder *enc, uint8_t *start, uint
 		}
 		row = next_row(enc, row);
 	} while (row);
-	return otlp_message_write(start, SAMPLE_TIMESTAMPS, to);
+	return otlp_message_write(start, SAMPLE_TIMESTAMPS_UNIX_NANO, to);
 }
 
 static uint8_t *write_values(const struct encoder *enc, uint8_t *start, uint32_t row,
@@ -154,7 +154,7 @@ static uint8_t *write_attributes(struct encoder *enc, uint8_t *start, uint32_t r
 		to = otlp_varint_write(
 			to, otlp_dictionary_attribute_row(d, OTLP_UNNAMED,
 							  enc->view.stack_unnamed_text[stack]));
-	return otlp_message_write(start, SAMPLE_ATTRIBUTES, to);
+	return otlp_message_write(start, SAMPLE_ATTRIBUTE_INDICES, to);
 }
 
 /* Stack, attributes and four headers: less than this. */
@@ -169,7 +169,7 @@ static void put_sample(struct encoder *enc, uint32_t row, struct range range)
 
 	if (!start)
 		return;
-	to = otlp_uint_write(start + OTLP_HEADER_SHORT, SAMPLE_STACK, stack);
+	to = otlp_uint_write(start + OTLP_HEADER_SHORT, SAMPLE_STACK_INDEX, stack);
 	to = write_attributes(enc, to, row);
 	if (has_values(enc, enc->event))
 		to = write_values(enc, to, row, range);
@@ -183,8 +183,8 @@ static void put_value_type(struct encoder *enc, uint32_t field, enum otlp_own_st
 			   enum otlp_own_string unit)
 {
 	enc->part.len = 0;
-	otlp_put_uint(&enc->part, VALUE_TYPE_TYPE, otlp_dictionary_own(&enc->dictionary, type));
-	otlp_put_uint(&enc->part, VALUE_TYPE_UNIT, otlp_dictionary_own(&enc->dictionary, unit));
+	otlp_put_uint(&enc->part, VALUE_TYPE_TYPE_STRINDEX, otlp_dictionary_own(&enc->dictionary, type));
+	otlp_put_uint(&enc->part, VALUE_TYPE_UNIT_STRINDEX, otlp_dictionary_own(&enc->dictionary, unit));
 	otlp_put_message(&enc->body, field, &enc->part);
 }
 
@@ -235,7 +235,7 @@ static void put_quality(struct encoder *enc)
 	otlp_put_varint(&enc->part, named);
 	if (enc->n_unverified)
 		otlp_put_varint(&enc->part, unverified);
-	otlp_put_message(&enc->body, PROFILE_ATTRIBUTES, &enc->part);
+	otlp_put_message(&enc->body, PROFILE_ATTRIBUTE_INDICES, &enc->part);
 }
 
 static void clear_counts(struct encoder *enc)
@@ -253,8 +253,8 @@ static void end_profile(struct encoder *enc)
 	enc->body.len = 0;
 	put_value_type(enc, PROFILE_SAMPLE_TYPE, type->type, type->unit);
 	otlp_put_raw(&enc->body, enc->samples.data, enc->samples.len);
-	otlp_put_fixed64(&enc->body, PROFILE_TIME, enc->start_ns);
-	otlp_put_uint(&enc->body, PROFILE_DURATION, enc->end_ns - enc->start_ns);
+	otlp_put_fixed64(&enc->body, PROFILE_TIME_UNIX_NANO, enc->start_ns);
+	otlp_put_uint(&enc->body, PROFILE_DURATION_NANO, enc->end_ns - enc->start_ns);
 	if (has_period(enc)) {
 		put_value_type(enc, PROFILE_PERIOD_TYPE, OTLP_CPU, OTLP_NANOSECONDS);
 		otlp_put_uint(&enc->body, PROFILE_PERIOD, mean_period_ns(enc));
@@ -271,9 +271,9 @@ static void put_scope(struct encoder *enc)
 	const char *version = enc->options->version;
 
 	enc->part.len = 0;
-	otlp_put_bytes(&enc->part, SCOPE_NAME, SCOPE_NAME_TEXT, strlen(SCOPE_NAME_TEXT));
+	otlp_put_bytes(&enc->part, INSTRUMENTATION_SCOPE_NAME, SCOPE_NAME_TEXT, strlen(SCOPE_NAME_TEXT));
 	if (version && version[0])
-		otlp_put_bytes(&enc->part, SCOPE_VERSION, version, strlen(version));
+		otlp_put_bytes(&enc->part, INSTRUMENTATION_SCOPE_VERSION, version, strlen(version));
 	otlp_put_message(&enc->body, SCOPE_PROFILES_SCOPE, &enc->part);
 }
 
@@ -293,7 +293,7 @@ static void end_resource(struct encoder *enc)
 	otlp_put_message(&enc->body, RESOURCE_PROFILES_RESOURCE, &enc->resource);
 	otlp_put_message(&enc->body, RESOURCE_PROFILES_SCOPE_PROFILES, scope_profiles);
 	otlp_put_bytes(&enc->body, RESOURCE_PROFILES_SCHEMA_URL, SCHEMA_URL, strlen(SCHEMA_URL));
-	otlp_put_message(&enc->resources, REQUEST_RESOURCE_PROFILES, &enc->body);
+	otlp_put_message(&enc->resources, PROFILES_DATA_RESOURCE_PROFILES, &enc->body);
 	enc->samples.len = 0;
 	enc->profiles.len = 0;
 }
@@ -338,7 +338,7 @@ static int send_request(struct encoder *enc)
 	end_resource(enc);
 	request.profiles = enc->n_profiles;
 	enc->part.len = 0;
-	otlp_put_tag(&enc->part, REQUEST_DICTIONARY, OTLP_BYTES);
+	otlp_put_tag(&enc->part, PROFILES_DATA_DICTIONARY, OTLP_BYTES);
 	otlp_put_varint(&enc->part, otlp_dictionary_bytes(&enc->dictionary));
 	r = encoder_error(enc);
 	if (r < 0)

@@ -6,7 +6,7 @@
  */
 #include "exporters/shared/otlp/file.h"
 #include "exporters/shared/otlp/dictionary.h"
-#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/proto/otlp_fields.h"
 #include "exporters/shared/otlp/groups.h"
 #include "exporters/shared/otlp/resource.h"
 
@@ -215,7 +215,7 @@ static uint8_t *write_attributes(struct file *file, uint8_t *start, uint32_t row
 	}
 	if (file->kinds[file->kind].shape == SUMMED)
 		to = write_number(file, to, OTLP_SAMPLE_COUNT, count);
-	return otlp_message_write(start, SAMPLE_ATTRIBUTES, to);
+	return otlp_message_write(start, SAMPLE_ATTRIBUTE_INDICES, to);
 }
 
 /* The event's part of the row's weight: all parts together are the whole. */
@@ -269,7 +269,7 @@ static uint8_t *write_timestamps(const struct file *file, uint8_t *start, uint32
 		}
 		row = next_row(file, row);
 	} while (row);
-	return otlp_message_write(start, SAMPLE_TIMESTAMPS, to);
+	return otlp_message_write(start, SAMPLE_TIMESTAMPS_UNIX_NANO, to);
 }
 
 /* The one value of a sample without timestamps, which is that of all rows of its identity. */
@@ -287,7 +287,7 @@ static void put_sample(struct file *file, uint32_t row, struct range range, uint
 
 	if (!start)
 		return;
-	to = otlp_uint_write(start + OTLP_HEADER_SHORT, SAMPLE_STACK, stack);
+	to = otlp_uint_write(start + OTLP_HEADER_SHORT, SAMPLE_STACK_INDEX, stack);
 	to = write_attributes(file, to, row, count);
 	if (shape == VALUED)
 		to = write_values(file, to, row, range);
@@ -307,8 +307,8 @@ static void put_value_type(struct file *file, uint32_t field, const char *type, 
 	struct otlp_dictionary *d = &file->dictionary;
 
 	file->part.len = 0;
-	otlp_put_uint(&file->part, VALUE_TYPE_TYPE, otlp_dictionary_text(d, type, strlen(type)));
-	otlp_put_uint(&file->part, VALUE_TYPE_UNIT, otlp_dictionary_text(d, unit, strlen(unit)));
+	otlp_put_uint(&file->part, VALUE_TYPE_TYPE_STRINDEX, otlp_dictionary_text(d, type, strlen(type)));
+	otlp_put_uint(&file->part, VALUE_TYPE_UNIT_STRINDEX, otlp_dictionary_text(d, unit, strlen(unit)));
 	otlp_put_message(&file->body, field, &file->part);
 }
 
@@ -347,7 +347,7 @@ static void put_facts(struct file *file)
 	put_known(file, OTLP_COST_AGENT, file->view.agent_cpu_ns);
 	put_known(file, OTLP_COST_BPF, file->view.bpf_ns);
 	put_known(file, OTLP_CPUS, file->view.n_cpus);
-	otlp_put_message(&file->body, PROFILE_ATTRIBUTES, &file->part);
+	otlp_put_message(&file->body, PROFILE_ATTRIBUTE_INDICES, &file->part);
 	file->has_facts = true;
 }
 
@@ -365,8 +365,8 @@ static void end_profile(struct file *file)
 	else
 		put_value_type(file, PROFILE_SAMPLE_TYPE, type, unit);
 	otlp_put_raw(&file->body, file->samples.data, file->samples.len);
-	otlp_put_fixed64(&file->body, PROFILE_TIME, file->start_ns);
-	otlp_put_uint(&file->body, PROFILE_DURATION, file->end_ns - file->start_ns);
+	otlp_put_fixed64(&file->body, PROFILE_TIME_UNIX_NANO, file->start_ns);
+	otlp_put_uint(&file->body, PROFILE_DURATION_NANO, file->end_ns - file->start_ns);
 	if (is_counted) {
 		put_value_type(file, PROFILE_PERIOD_TYPE, type, unit);
 		otlp_put_uint(&file->body, PROFILE_PERIOD, kind->period);
@@ -384,24 +384,24 @@ static void put_scope_attribute(struct file *file, const char *key, uint64_t val
 
 	file->part.len = 0;
 	if (text) {
-		otlp_put_bytes(&file->part, ANY_VALUE_STRING, text, strlen(text));
+		otlp_put_bytes(&file->part, ANY_VALUE_STRING_VALUE, text, strlen(text));
 	} else {
-		otlp_put_tag(&file->part, ANY_VALUE_INT, OTLP_VARINT);
+		otlp_put_tag(&file->part, ANY_VALUE_INT_VALUE, OTLP_VARINT);
 		otlp_put_varint(&file->part, value);
 	}
 	pair->len = 0;
 	otlp_put_bytes(pair, KEY_VALUE_KEY, key, strlen(key));
 	otlp_put_message(pair, KEY_VALUE_VALUE, &file->part);
-	otlp_put_message(scope, SCOPE_ATTRIBUTES, pair);
+	otlp_put_message(scope, INSTRUMENTATION_SCOPE_ATTRIBUTES, pair);
 	pair->len = 0;
 }
 
 static void put_scope(struct file *file)
 {
 	file->body.len = 0;
-	otlp_put_bytes(&file->body, SCOPE_NAME, SCOPE_NAME_TEXT, strlen(SCOPE_NAME_TEXT));
+	otlp_put_bytes(&file->body, INSTRUMENTATION_SCOPE_NAME, SCOPE_NAME_TEXT, strlen(SCOPE_NAME_TEXT));
 	if (file->version && file->version[0])
-		otlp_put_bytes(&file->body, SCOPE_VERSION, file->version, strlen(file->version));
+		otlp_put_bytes(&file->body, INSTRUMENTATION_SCOPE_VERSION, file->version, strlen(file->version));
 	put_scope_attribute(file, OTLP_NAME_FORMAT, OTLP_FILE_FORMAT, NULL);
 	put_scope_attribute(file, OTLP_NAME_MESSAGES, 0, OTLP_FILE_MESSAGES);
 }
@@ -427,7 +427,7 @@ static int end_piece(struct file *file)
 	file->profiles.len = 0;
 	r = file_error(file);
 	if (r == 0)
-		r = begin_field(file, REQUEST_RESOURCE_PROFILES, file->body.len);
+		r = begin_field(file, PROFILES_DATA_RESOURCE_PROFILES, file->body.len);
 	return r < 0 ? r : ep_sink_write(file->sink, file->body.data, file->body.len);
 }
 
@@ -499,7 +499,7 @@ static int write_file(struct file *file)
 	if (r == 0)
 		r = file_error(file);
 	if (r == 0)
-		r = begin_field(file, REQUEST_DICTIONARY, otlp_dictionary_bytes(&file->dictionary));
+		r = begin_field(file, PROFILES_DATA_DICTIONARY, otlp_dictionary_bytes(&file->dictionary));
 	return r < 0 ? r : otlp_dictionary_write(&file->dictionary, file->sink);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "exporters/shared/otlp/resource.h"
-#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/proto/otlp_fields.h"
 #include "exporters/shared/otlp/file_names.h"
 #include "exporters/shared/otlp/text.h"
 
@@ -70,7 +70,7 @@ static void put_any_text(struct writer *w, const char *key, const char *text, si
 	    !is_new_key(w, key, strlen(key)))
 		return;
 	w->value.len = 0;
-	otlp_put_bytes(&w->value, ANY_VALUE_STRING, text, len);
+	otlp_put_bytes(&w->value, ANY_VALUE_STRING_VALUE, text, len);
 	put_pair(w, key, strlen(key));
 }
 
@@ -97,7 +97,7 @@ static void put_int(struct writer *w, const char *key, uint64_t value)
 	if (!is_new_key(w, key, strlen(key)))
 		return;
 	w->value.len = 0;
-	otlp_put_tag(&w->value, ANY_VALUE_INT, OTLP_VARINT);
+	otlp_put_tag(&w->value, ANY_VALUE_INT_VALUE, OTLP_VARINT);
 	otlp_put_varint(&w->value, value);
 	put_pair(w, key, strlen(key));
 }

@@ -7,7 +7,7 @@
  * A message begins with its resources or with its dictionary, and all of it must be known before a sample can
  * be read. The next one begins where a second dictionary would, or resources behind the dictionary.
  */
-#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/proto/otlp_fields.h"
 #include "exporters/shared/otlp/file_names.h"
 #include "reports/read/otlp/reading.h"
 
@@ -63,7 +63,7 @@ static int check_scope(struct otlp_reading *reader, struct ep_proto message)
 	int r = 0;
 
 	while (r == 0 && ep_proto_next(&message, &field)) {
-		if (field.number == SCOPE_ATTRIBUTES && field.wire == EP_PROTO_BYTES)
+		if (field.number == INSTRUMENTATION_SCOPE_ATTRIBUTES && field.wire == EP_PROTO_BYTES)
 			r = check_scope_attribute(reader, field.bytes);
 	}
 	return r < 0 ? r : otlp_reading_end(reader, &message);
@@ -191,9 +191,9 @@ static int read_messages(struct otlp_reading *reader, struct ep_proto message)
 	int r = 0;
 
 	while (r == 0 && ep_proto_next(&message, &field)) {
-		if (field.number == REQUEST_RESOURCE_PROFILES)
+		if (field.number == PROFILES_DATA_RESOURCE_PROFILES)
 			r = add_resource(reader, &field);
-		else if (field.number == REQUEST_DICTIONARY)
+		else if (field.number == PROFILES_DATA_DICTIONARY)
 			r = add_dictionary(reader, &field);
 	}
 	if (r == 0)
@@ -211,10 +211,10 @@ static bool begins_message(const uint8_t *data, size_t bytes)
 
 	if (!ep_proto_varint(&proto, &tag) || !ep_proto_varint(&proto, &len) || !ep_proto_left(&proto) || len == 0)
 		return false;
-	if (tag == (REQUEST_RESOURCE_PROFILES << 3 | EP_PROTO_BYTES)) /* resource, scopes or schema: bytes */
+	if (tag == (PROFILES_DATA_RESOURCE_PROFILES << 3 | EP_PROTO_BYTES)) /* resource, scopes or schema: bytes */
 		return *proto.at == 0x0a || *proto.at == 0x12 || *proto.at == 0x1a;
 	/* The first table of a dictionary, and its first element, which is empty. */
-	return tag == (REQUEST_DICTIONARY << 3 | EP_PROTO_BYTES) && ep_proto_left(&proto) >= 2 &&
+	return tag == (PROFILES_DATA_DICTIONARY << 3 | EP_PROTO_BYTES) && ep_proto_left(&proto) >= 2 &&
 	       proto.at[0] == 0x0a && proto.at[1] == 0;
 }
 

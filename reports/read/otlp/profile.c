@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Profiles: their own fields first, wherever they stand, and then their samples. */
-#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/proto/otlp_fields.h"
 #include "reports/read/otlp/reading.h"
 
 #include <endian.h>
@@ -93,15 +93,15 @@ static int read_sample_fields(struct otlp_reading *reader, struct ep_proto *mess
 
 	reader->indices.len = reader->values.len = reader->times.len = 0;
 	while (r == 0 && ep_proto_next(message, &field)) {
-		if (field.number == SAMPLE_ATTRIBUTES) {
+		if (field.number == SAMPLE_ATTRIBUTE_INDICES) {
 			r = otlp_add_numbers(&reader->tables, &field, &reader->indices);
 		} else if (field.number == SAMPLE_VALUES) {
 			r = otlp_add_numbers(&reader->tables, &field, &reader->values);
-		} else if (field.number == SAMPLE_TIMESTAMPS) {
+		} else if (field.number == SAMPLE_TIMESTAMPS_UNIX_NANO) {
 			r = add_times(reader, &field);
-		} else if (field.number == SAMPLE_STACK || field.number == SAMPLE_LINK) {
+		} else if (field.number == SAMPLE_STACK_INDEX || field.number == SAMPLE_LINK_INDEX) {
 			r = otlp_expect(&reader->tables, &field, EP_PROTO_VARINT);
-			*stack = field.number == SAMPLE_STACK ? field.value : *stack;
+			*stack = field.number == SAMPLE_STACK_INDEX ? field.value : *stack;
 		}
 	}
 	return r < 0 ? r : otlp_reading_end(reader, message);
@@ -170,12 +170,12 @@ static int read_type(struct otlp_reading *reader, const struct ep_proto_field *t
 	int r = otlp_expect(&reader->tables, type_field, EP_PROTO_BYTES);
 
 	while (r == 0 && ep_proto_next(&message, &field)) {
-		if (field.number > VALUE_TYPE_UNIT)
+		if (field.number > VALUE_TYPE_UNIT_STRINDEX)
 			continue;
 		r = otlp_expect(&reader->tables, &field, EP_PROTO_VARINT);
 		if (r == 0)
 			r = otlp_tables_bytes(&reader->tables, field.value, field.bytes.at,
-					      field.number == VALUE_TYPE_TYPE ? &type->name : &type->unit);
+					      field.number == VALUE_TYPE_TYPE_STRINDEX ? &type->name : &type->unit);
 	}
 	return r < 0 ? r : otlp_reading_end(reader, &message);
 }
@@ -211,19 +211,19 @@ static int read_profile_field(struct otlp_reading *reader, struct ep_proto_field
 	case PROFILE_PERIOD_TYPE:
 		profile->has_period_type = true;
 		return read_type(reader, field, &profile->period_type);
-	case PROFILE_ATTRIBUTES:
+	case PROFILE_ATTRIBUTE_INDICES:
 		return read_facts(reader, field);
 	case PROFILE_SAMPLES:
 		return otlp_expect(t, field, EP_PROTO_BYTES);
-	case PROFILE_TIME:
+	case PROFILE_TIME_UNIX_NANO:
 		r = otlp_expect(t, field, EP_PROTO_FIXED64);
 		profile->start_ns = field->value;
 		return r;
-	case PROFILE_DURATION:
+	case PROFILE_DURATION_NANO:
 		r = otlp_expect(t, field, EP_PROTO_VARINT);
 		profile->duration_ns = field->value;
 		return r;
-	case PROFILE_DROPPED_ATTRIBUTES:
+	case PROFILE_DROPPED_ATTRIBUTES_COUNT:
 		return otlp_expect(t, field, EP_PROTO_VARINT);
 	case PROFILE_PERIOD:
 		r = otlp_expect(t, field, EP_PROTO_VARINT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reports/read/otlp/tables.h"
 #include "ebpf-profiler/frame.h"
-#include "exporters/shared/otlp/fields.h"
+#include "exporters/shared/proto/otlp_fields.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -138,7 +138,7 @@ int otlp_tables_string(struct otlp_tables *t, uint64_t index, const uint8_t *at,
 	*ret_row = 0;
 	if (index == 0)
 		return 0;
-	element = get_element(t, DICTIONARY_STRING, index, at);
+	element = get_element(t, PROFILES_DICTIONARY_STRING_TABLE, index, at);
 	if (!element)
 		return -EBADMSG;
 	if (element->row == OTLP_NOT_READ)
@@ -150,7 +150,7 @@ int otlp_tables_string(struct otlp_tables *t, uint64_t index, const uint8_t *at,
 
 int otlp_tables_bytes(struct otlp_tables *t, uint64_t index, const uint8_t *at, struct ep_proto *ret_text)
 {
-	const struct otlp_element *element = get_element(t, DICTIONARY_STRING, index, at);
+	const struct otlp_element *element = get_element(t, PROFILES_DICTIONARY_STRING_TABLE, index, at);
 
 	if (!element)
 		return -EBADMSG;
@@ -174,13 +174,13 @@ int otlp_tables_value(struct otlp_tables *t, struct ep_proto value, struct otlp_
 	int r = 0;
 
 	while (r == 0 && ep_proto_next(&value, &field)) {
-		if (field.number == ANY_VALUE_STRING && field.wire == EP_PROTO_BYTES) {
+		if (field.number == ANY_VALUE_STRING_VALUE && field.wire == EP_PROTO_BYTES) {
 			r = set_text(t, field.bytes, attribute);
-		} else if (field.number == ANY_VALUE_STRINDEX && field.wire == EP_PROTO_VARINT) {
+		} else if (field.number == ANY_VALUE_STRING_VALUE_STRINDEX && field.wire == EP_PROTO_VARINT) {
 			r = otlp_tables_bytes(t, field.value, field.bytes.at, &text);
 			if (r == 0)
 				r = set_text(t, text, attribute);
-		} else if (field.number == ANY_VALUE_INT || field.number == ANY_VALUE_BOOL) {
+		} else if (field.number == ANY_VALUE_INT_VALUE || field.number == ANY_VALUE_BOOL_VALUE) {
 			attribute->value = field.value;
 		}
 	}
@@ -189,7 +189,7 @@ int otlp_tables_value(struct otlp_tables *t, struct ep_proto value, struct otlp_
 
 static int find_key(struct otlp_tables *t, uint64_t index, const uint8_t *at, enum otlp_key *ret_key)
 {
-	const struct otlp_element *element = get_element(t, DICTIONARY_STRING, index, at);
+	const struct otlp_element *element = get_element(t, PROFILES_DICTIONARY_STRING_TABLE, index, at);
 	uint8_t *known;
 
 	if (!element)
@@ -209,11 +209,11 @@ static int read_attribute(struct otlp_tables *t, const struct otlp_element *elem
 	int r = 0;
 
 	while (r == 0 && ep_proto_next(&message, &field)) {
-		if (field.number == ATTRIBUTE_KEY) {
+		if (field.number == KEY_VALUE_AND_UNIT_KEY_STRINDEX) {
 			r = otlp_expect(t, &field, EP_PROTO_VARINT);
 			if (r == 0)
 				r = find_key(t, field.value, field.bytes.at, &attribute->key);
-		} else if (field.number == ATTRIBUTE_VALUE) {
+		} else if (field.number == KEY_VALUE_AND_UNIT_VALUE) {
 			r = otlp_expect(t, &field, EP_PROTO_BYTES);
 			value = field.bytes;
 		}
@@ -226,15 +226,15 @@ static int read_attribute(struct otlp_tables *t, const struct otlp_element *elem
 
 int otlp_tables_read_attributes(struct otlp_tables *t)
 {
-	size_t n = n_elements(t, DICTIONARY_ATTRIBUTE);
-	int r = ep_vec_append(&t->keys, NULL, n_elements(t, DICTIONARY_STRING));
+	size_t n = n_elements(t, PROFILES_DICTIONARY_ATTRIBUTE_TABLE);
+	int r = ep_vec_append(&t->keys, NULL, n_elements(t, PROFILES_DICTIONARY_STRING_TABLE));
 
 	if (r == 0)
 		r = ep_vec_append(&t->attributes, NULL, n);
 	if (r == 0)
-		r = ep_vec_append(&t->stack_facts, NULL, n_elements(t, DICTIONARY_STACK));
+		r = ep_vec_append(&t->stack_facts, NULL, n_elements(t, PROFILES_DICTIONARY_STACK_TABLE));
 	for (size_t i = 1; i < n && r == 0; i++)
-		r = read_attribute(t, ep_vec_at(&t->elements[DICTIONARY_ATTRIBUTE - 1], struct otlp_element, i),
+		r = read_attribute(t, ep_vec_at(&t->elements[PROFILES_DICTIONARY_ATTRIBUTE_TABLE - 1], struct otlp_element, i),
 				   ep_vec_at(&t->attributes, struct otlp_attribute, i));
 	return r;
 }
@@ -243,7 +243,7 @@ const struct otlp_attribute *otlp_tables_attribute(struct otlp_tables *t, uint64
 {
 	if (index < t->attributes.len)
 		return ep_vec_at(&t->attributes, struct otlp_attribute, index);
-	(void)get_element(t, DICTIONARY_ATTRIBUTE, index, at); /* for its sentence */
+	(void)get_element(t, PROFILES_DICTIONARY_ATTRIBUTE_TABLE, index, at); /* for its sentence */
 	return NULL;
 }
 
@@ -263,9 +263,9 @@ static int read_function(struct otlp_tables *t, const struct otlp_element *eleme
 {
 	struct ep_profile_function function = {0};
 	uint32_t *const texts[] = {
-		[FUNCTION_NAME] = &function.name,
-		[FUNCTION_SYSTEM_NAME] = &function.system_name,
-		[FUNCTION_FILENAME] = &function.file,
+		[FUNCTION_NAME_STRINDEX] = &function.name,
+		[FUNCTION_SYSTEM_NAME_STRINDEX] = &function.system_name,
+		[FUNCTION_FILENAME_STRINDEX] = &function.file,
 	};
 	struct ep_proto message = message_of(t, element);
 	struct ep_proto_field field;
@@ -287,7 +287,7 @@ static int read_function(struct otlp_tables *t, const struct otlp_element *eleme
 
 static int get_function(struct otlp_tables *t, uint64_t index, const uint8_t *at, uint32_t *ret_row)
 {
-	struct otlp_element *element = get_element(t, DICTIONARY_FUNCTION, index, at);
+	struct otlp_element *element = get_element(t, PROFILES_DICTIONARY_FUNCTION_TABLE, index, at);
 	int r = 0;
 
 	if (!element)
@@ -331,18 +331,18 @@ static int read_mapping_field(struct otlp_tables *t, struct ep_proto_field *fiel
 {
 	int r = 0;
 
-	if (field->number == MAPPING_ATTRIBUTES)
+	if (field->number == MAPPING_ATTRIBUTE_INDICES)
 		return otlp_add_numbers(t, field, &t->indices);
-	if (field->number > MAPPING_ATTRIBUTES)
+	if (field->number > MAPPING_ATTRIBUTE_INDICES)
 		return 0;
 	r = otlp_expect(t, field, EP_PROTO_VARINT);
 	if (r < 0)
 		return r;
-	if (field->number == MAPPING_START)
+	if (field->number == MAPPING_MEMORY_START)
 		mapping->start_va = field->value;
-	else if (field->number == MAPPING_LIMIT)
+	else if (field->number == MAPPING_MEMORY_LIMIT)
 		mapping->limit_va = field->value;
-	else if (field->number == MAPPING_OFFSET)
+	else if (field->number == MAPPING_FILE_OFFSET)
 		mapping->file_off = field->value;
 	else
 		r = otlp_tables_string(t, field->value, field->bytes.at, &mapping->path);
@@ -378,7 +378,7 @@ static int get_mapping(struct otlp_tables *t, uint64_t index, const uint8_t *at,
 	*ret_row = 0;
 	if (index == 0)
 		return 0;
-	element = get_element(t, DICTIONARY_MAPPING, index, at);
+	element = get_element(t, PROFILES_DICTIONARY_MAPPING_TABLE, index, at);
 	if (!element)
 		return -EBADMSG;
 	if (element->row == OTLP_NOT_READ)
@@ -401,7 +401,7 @@ static int read_line(struct otlp_tables *t, struct ep_proto message)
 		r = otlp_expect(t, &field, EP_PROTO_VARINT);
 		if (r < 0)
 			break;
-		if (field.number == LINE_FUNCTION)
+		if (field.number == LINE_FUNCTION_INDEX)
 			r = get_function(t, field.value, field.bytes.at, &line.function);
 		else if (field.number == LINE_LINE)
 			line.line = (uint32_t)EP_MIN(field.value, (uint64_t)UINT32_MAX);
@@ -498,15 +498,15 @@ static int read_location_fields(struct otlp_tables *t, struct ep_proto *message,
 	int r = 0;
 
 	while (r == 0 && ep_proto_next(message, &field)) {
-		if (field.number == LOCATION_ATTRIBUTES) {
+		if (field.number == LOCATION_ATTRIBUTE_INDICES) {
 			r = otlp_add_numbers(t, &field, &t->indices);
 		} else if (field.number == LOCATION_LINES) {
 			r = otlp_expect(t, &field, EP_PROTO_BYTES);
 			if (r == 0)
 				r = read_line(t, field.bytes);
-		} else if (field.number == LOCATION_MAPPING || field.number == LOCATION_ADDRESS) {
+		} else if (field.number == LOCATION_MAPPING_INDEX || field.number == LOCATION_ADDRESS) {
 			r = otlp_expect(t, &field, EP_PROTO_VARINT);
-			if (field.number == LOCATION_MAPPING)
+			if (field.number == LOCATION_MAPPING_INDEX)
 				*mapping = field.value;
 			else
 				location->address = field.value;
@@ -540,7 +540,7 @@ static int read_location(struct otlp_tables *t, struct otlp_element *element)
 
 static int get_location(struct otlp_tables *t, uint64_t index, const uint8_t *at, uint32_t *ret_row, bool *ret_is_end)
 {
-	struct otlp_element *element = get_element(t, DICTIONARY_LOCATION, index, at);
+	struct otlp_element *element = get_element(t, PROFILES_DICTIONARY_LOCATION_TABLE, index, at);
 	int r = 0;
 
 	if (!element)
@@ -594,7 +594,7 @@ static int read_stack(struct otlp_tables *t, const struct otlp_element *element,
 
 	t->locations.len = 0;
 	while (r == 0 && ep_proto_next(&message, &field)) {
-		if (field.number == STACK_LOCATIONS)
+		if (field.number == STACK_LOCATION_INDICES)
 			r = read_locations(t, &field, &is_end);
 	}
 	if (r == 0)
@@ -612,7 +612,7 @@ static int read_stack(struct otlp_tables *t, const struct otlp_element *element,
 int otlp_tables_stack(struct otlp_tables *t, uint64_t index, const uint8_t *at, const struct otlp_stack_facts *facts,
 		      uint32_t *ret_row)
 {
-	struct otlp_element *element = get_element(t, DICTIONARY_STACK, index, at);
+	struct otlp_element *element = get_element(t, PROFILES_DICTIONARY_STACK_TABLE, index, at);
 	struct otlp_stack_facts *present;
 	int r = 0;
 

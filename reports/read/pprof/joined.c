@@ -26,7 +26,7 @@ struct seen {
 
 static bool is_once(uint32_t number)
 {
-	return number > PPROF_STRING && number < PPROF_FIELDS && number != PPROF_COMMENT;
+	return number > PROFILE_STRING_TABLE && number < PPROF_FIELDS && number != PROFILE_COMMENT;
 }
 
 static void note_string(struct seen *seen, bool is_empty, const uint8_t *at)
@@ -41,20 +41,20 @@ static void note_string(struct seen *seen, bool is_empty, const uint8_t *at)
 
 static void note(struct seen *seen, const struct ep_proto_field *field, const uint8_t *at)
 {
-	if (field->number != PPROF_STRING)
+	if (field->number != PROFILE_STRING_TABLE)
 		seen->table = NULL;
 	if (is_once(field->number)) {
 		if (!seen->run && seen->fields >> field->number & 1)
 			seen->run = at;
 		seen->fields |= 1u << field->number;
-	} else if (field->number <= PPROF_STRING) {
+	} else if (field->number <= PROFILE_STRING_TABLE) {
 		seen->run = NULL;
 	}
-	if (field->number == PPROF_STRING)
+	if (field->number == PROFILE_STRING_TABLE)
 		note_string(seen, !ep_proto_left(&field->bytes), at);
-	else if (field->number == PPROF_SAMPLE_TYPE)
+	else if (field->number == PROFILE_SAMPLE_TYPE)
 		seen->has_types = true;
-	else if (field->number < PPROF_STRING)
+	else if (field->number < PROFILE_STRING_TABLE)
 		seen->has_body = true;
 }
 
@@ -78,7 +78,7 @@ bool pprof_next_profile(struct pprof_joined *joined, const uint8_t **ret_data, s
 	if (joined->at == joined->end)
 		return false;
 	while (!end && ep_proto_next(&message, &field)) {
-		if (field.number == PPROF_SAMPLE_TYPE)
+		if (field.number == PROFILE_SAMPLE_TYPE)
 			end = find_begin(&seen, at);
 		note(&seen, &field, at);
 		at = message.at;

@@ -19,15 +19,15 @@ int pprof_bad(struct pprof *p, const uint8_t *at, const char *what)
 static bool has_wire(const struct ep_proto_field *field)
 {
 	switch (field->number) {
-	case PPROF_SAMPLE_TYPE:
-	case PPROF_SAMPLE:
-	case PPROF_MAPPING:
-	case PPROF_LOCATION:
-	case PPROF_FUNCTION:
-	case PPROF_STRING:
-	case PPROF_PERIOD_TYPE:
+	case PROFILE_SAMPLE_TYPE:
+	case PROFILE_SAMPLE:
+	case PROFILE_MAPPING:
+	case PROFILE_LOCATION:
+	case PROFILE_FUNCTION:
+	case PROFILE_STRING_TABLE:
+	case PROFILE_PERIOD_TYPE:
 		return field->wire == EP_PROTO_BYTES;
-	case PPROF_COMMENT:
+	case PROFILE_COMMENT:
 		return field->wire == EP_PROTO_VARINT || field->wire == EP_PROTO_BYTES;
 	default: /* drop_frames, keep_frames, times, doc_url: numbers all */
 		return field->number < 20 && field->wire == EP_PROTO_VARINT;
@@ -58,9 +58,9 @@ static bool pprof_matches(const uint8_t *data, size_t bytes)
 	while (ep_proto_next(&message, &field)) {
 		if (!has_wire(&field))
 			return false;
-		if (field.number == PPROF_SAMPLE_TYPE)
+		if (field.number == PROFILE_SAMPLE_TYPE)
 			return is_value_type(field.bytes);
-		if (field.number == PPROF_STRING)
+		if (field.number == PROFILE_STRING_TABLE)
 			return true;
 	}
 	return false;
@@ -115,41 +115,41 @@ static int note_number(struct pprof *p, const struct ep_proto_field *field)
 	/* what is negative is not known */
 	uint64_t value = (int64_t)field->value < 0 ? 0 : field->value;
 
-	if (field->number == PPROF_TIME_NANOS)
+	if (field->number == PROFILE_TIME_NANOS)
 		p->time_ns = value;
-	else if (field->number == PPROF_DURATION_NANOS)
+	else if (field->number == PROFILE_DURATION_NANOS)
 		p->duration_ns = value;
-	else if (field->number == PPROF_PERIOD)
+	else if (field->number == PROFILE_PERIOD)
 		p->period = value;
-	else if (field->number == PPROF_DEFAULT_SAMPLE_TYPE)
+	else if (field->number == PROFILE_DEFAULT_SAMPLE_TYPE)
 		p->default_type = value;
 	return 0;
 }
 
 static int note_field(struct pprof *p, struct ep_proto_field *field)
 {
-	bool is_table = field->number >= PPROF_MAPPING && field->number <= PPROF_STRING;
+	bool is_table = field->number >= PROFILE_MAPPING && field->number <= PROFILE_STRING_TABLE;
 
 	if (is_table && field->wire == EP_PROTO_BYTES && p->samples)
 		p->tables = EP_MIN(p->tables, field->bytes.at);
-	if (field->number == PPROF_SAMPLE && field->wire == EP_PROTO_BYTES && !p->samples)
+	if (field->number == PROFILE_SAMPLE && field->wire == EP_PROTO_BYTES && !p->samples)
 		p->samples = field->bytes.at;
-	if (field->number == PPROF_COMMENT)
+	if (field->number == PROFILE_COMMENT)
 		return add_comments(p, field);
 	if (field->wire != EP_PROTO_BYTES)
 		return note_number(p, field);
 	switch (field->number) {
-	case PPROF_SAMPLE_TYPE:
+	case PROFILE_SAMPLE_TYPE:
 		return add_type(p, field->bytes);
-	case PPROF_PERIOD_TYPE:
+	case PROFILE_PERIOD_TYPE:
 		return read_type(p, field->bytes, &p->period_type);
-	case PPROF_STRING:
+	case PROFILE_STRING_TABLE:
 		return add_string(p, field->bytes);
-	case PPROF_MAPPING:
+	case PROFILE_MAPPING:
 		return pprof_table_add(p, &p->mappings, field->bytes);
-	case PPROF_LOCATION:
+	case PROFILE_LOCATION:
 		return pprof_table_add(p, &p->locations, field->bytes);
-	case PPROF_FUNCTION:
+	case PROFILE_FUNCTION:
 		return pprof_table_add(p, &p->functions, field->bytes);
 	default:
 		return 0;

@@ -13,24 +13,9 @@
 
 #include "core/base/map.h"
 #include "core/base/vec.h"
+#include "exporters/shared/proto/pprof_fields.h"
 #include "reports/read/reader.h"
 #include "reports/read/shared/proto.h"
-
-/* Field numbers. */
-enum {
-	PPROF_SAMPLE_TYPE = 1,
-	PPROF_SAMPLE = 2,
-	PPROF_MAPPING = 3,
-	PPROF_LOCATION = 4,
-	PPROF_FUNCTION = 5,
-	PPROF_STRING = 6,
-	PPROF_TIME_NANOS = 9,
-	PPROF_DURATION_NANOS = 10,
-	PPROF_PERIOD_TYPE = 11,
-	PPROF_PERIOD = 12,
-	PPROF_COMMENT = 13,
-	PPROF_DEFAULT_SAMPLE_TYPE = 14,
-};
 
 #define PPROF_NOT_READ	UINT32_MAX
 #define PPROF_HAS_NOTE	(1u << 31)

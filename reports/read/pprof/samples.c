@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
-enum { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3 };
 
 /* Of a sample while it is read. */
 struct sample {
@@ -349,7 +347,7 @@ int pprof_samples(struct pprof *p)
 	int r = 0;
 
 	while (r == 0 && ep_proto_next(&message, &field)) {
-		if (field.number == PPROF_SAMPLE && field.wire == EP_PROTO_BYTES)
+		if (field.number == PROFILE_SAMPLE && field.wire == EP_PROTO_BYTES)
 			r = add_sample(p, field.bytes);
 		/* the stack before is still compared */
 		if (p->before.at && p->before.at < p->tables)

@@ -7,7 +7,9 @@
 
 #define TEXT_BYTES 512 /* of what is guessed by */
 
-enum { ELEMENT_ID = 1 }; /* of mapping, location and function */
+/* All of mapping, location and function have the same. */
+#define ELEMENT_ID MAPPING_ID
+_Static_assert(ELEMENT_ID == (int)LOCATION_ID && ELEMENT_ID == (int)FUNCTION_ID, "one loop finds them");
 
 /* --- strings --- */
 
@@ -135,13 +137,6 @@ static struct ep_proto message_of(const struct pprof *p, const struct pprof_elem
 
 /* --- functions --- */
 
-enum {
-	FUNCTION_NAME = 2,
-	FUNCTION_SYSTEM_NAME = 3,
-	FUNCTION_FILENAME = 4,
-	FUNCTION_START_LINE = 5,
-};
-
 static int read_function(struct pprof *p, struct pprof_element *element)
 {
 	struct ep_proto message = message_of(p, element);
@@ -202,15 +197,6 @@ static void strings_of_function(struct pprof *p, uint64_t id, uint64_t *ret_name
 
 /* --- mappings --- */
 
-enum {
-	MAPPING_START = 2,
-	MAPPING_LIMIT = 3,
-	MAPPING_OFFSET = 4,
-	MAPPING_FILENAME = 5,
-	MAPPING_BUILD_ID = 6,
-	MAPPING_HAS_FUNCTIONS = 7,
-};
-
 static int read_mapping(struct pprof *p, struct pprof_element *element, char path[TEXT_BYTES])
 {
 	struct ep_proto message = message_of(p, element);
@@ -220,11 +206,11 @@ static int read_mapping(struct pprof *p, struct pprof_element *element, char pat
 
 	path[0] = '\0';
 	while (r == 0 && ep_proto_next(&message, &field)) {
-		if (field.number == MAPPING_START) {
+		if (field.number == MAPPING_MEMORY_START) {
 			mapping.start_va = field.value;
-		} else if (field.number == MAPPING_LIMIT) {
+		} else if (field.number == MAPPING_MEMORY_LIMIT) {
 			mapping.limit_va = field.value;
-		} else if (field.number == MAPPING_OFFSET) {
+		} else if (field.number == MAPPING_FILE_OFFSET) {
 			mapping.file_off = field.value;
 		} else if (field.number == MAPPING_FILENAME) {
 			pprof_copy_text(p, field.value, path, TEXT_BYTES);
@@ -259,15 +245,6 @@ static int find_mapping(struct pprof *p, uint64_t id, char path[TEXT_BYTES], uin
 }
 
 /* --- locations --- */
-
-enum {
-	LOCATION_MAPPING_ID = 2,
-	LOCATION_ADDRESS = 3,
-	LOCATION_LINE = 4,
-	LINE_FUNCTION_ID = 1,
-	LINE_LINE = 2,
-	LINE_COLUMN = 3,
-};
 
 /* `*function` is the first function's id, of the innermost line. */
 static int read_line(struct pprof *p, struct ep_proto message, uint64_t *function)
