@@ -110,8 +110,8 @@ size_t ruby_succ_bytes(uint32_t positions)
 	return IMMEDIATE_BYTES + (size_t)(positions - IMMEDIATE + BLOCK - 1) / BLOCK * BLOCK_BYTES;
 }
 
-int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layout, const void *body_bytes,
-		    struct ruby_lines *ret)
+int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layout,
+		    const void *body_bytes, struct ruby_lines *ret)
 {
 	const uint8_t *body = body_bytes;
 	const struct ruby_body_layout *at = &layout->body;

@@ -57,8 +57,9 @@ EP_TEST(file_that_is_not_known_is_none)
 EP_TEST(text_says_why_it_is_no_name)
 {
 	outcome = -ENOMEM;
-	assert_int_equal(names_add_text(&host, NAMES, "(freed)", EP_UNNAMED_GONE, EP_NAME_STANDS_IN),
-			 -ENOMEM);
+	assert_int_equal(
+		names_add_text(&host, NAMES, "(freed)", EP_UNNAMED_GONE, EP_NAME_STANDS_IN),
+		-ENOMEM);
 	assert_string_equal(added.function, "(freed)");
 	assert_int_equal(added.unnamed, EP_UNNAMED_GONE);
 	assert_int_equal(added.flags, EP_NAME_STANDS_IN);
