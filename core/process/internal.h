@@ -5,7 +5,8 @@
  * returns what it changed, or says so by a callback, and what follows from that is decided here.
  *
  *	processes.c	the public calls, housekeeping
- *	events.c	what the kernel said: births, deaths, mappings, samples
+ *	births.c	what the kernel said: forks, execs, exits
+ *	events.c	the same: mappings, samples
  *	doubt.c		what follows where records are missing, or too many
  *	learn.c		what /proc and files said
  *	moved_text.c	memory of no file that is a file's text
@@ -87,6 +88,10 @@ struct ep_processes {
 struct ep_process *ep_processes_add(struct ep_processes *processes, struct ep_program program,
 				    uint64_t born_ns);
 /* It has ended and nobody told, so that BPF does not know either. */
+/* events.c: arg: struct ep_processes. In order, or once more when a birth comes late. */
+void ep_processes_map(void *arg, const struct ep_mapping_event *event);
+/* Its mappings stay until all samples up to that time were handled. */
+void ep_processes_end(struct ep_processes *processes, struct ep_process *process, uint64_t time_ns);
 void ep_processes_end_vanished(struct ep_processes *processes, struct ep_process *process);
 
 /* doubt.c */
