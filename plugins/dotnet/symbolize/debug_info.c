@@ -19,6 +19,8 @@ enum flag {
 };
 
 #define UNINSTRUMENTED 0xffffffffu /* in place of the bounds' size: two more numbers (10) */
+#define FAT_SIZES      5	   /* variables, uninstrumented bounds, patchpoint, rich, async (11) */
+#define FAT_RICH       3
 #define IL_BIAS	       3u	   /* enum ICorDebugInfo::MappingTypes begins with -3 */
 
 #define RICH_IL_FIRST  ((uint32_t)-2) /* what differences of IL offsets begin at: ICorDebugInfo::PROLOG */
@@ -26,11 +28,12 @@ enum flag {
 /* --- bounds --------------------------------------------------------------------------------------------- */
 
 /* The entry that holds is the last one at or below `native` that has an IL offset; before the first: 0. */
-static int find_in_bounds(struct dotnet_bytes *bytes, bool is_packed, uint32_t native, uint32_t *ret_il)
+static int find_in_bounds(struct dotnet_bytes *bytes, const struct dotnet_debug_info *info,
+			  uint32_t native, uint32_t *ret_il)
 {
 	uint32_t n = dotnet_nibbles(bytes), native_bits = 0, il_bits = 0, at = 0, found = 0;
 
-	if (is_packed) {
+	if (info->is_packed) {
 		native_bits = dotnet_nibbles(bytes) + 1;
 		il_bits = dotnet_nibbles(bytes) + 1;
 		dotnet_bytes_align(bytes);
@@ -40,8 +43,8 @@ static int find_in_bounds(struct dotnet_bytes *bytes, bool is_packed, uint32_t n
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t il;
 
-		if (is_packed) {
-			(void)dotnet_bits(bytes, 2);
+		if (info->is_packed) {
+			(void)dotnet_bits(bytes, info->has_sizes ? 3 : 2);
 			at += dotnet_bits(bytes, native_bits);
 			il = dotnet_bits(bytes, il_bits);
 		} else {
@@ -182,10 +185,47 @@ static int pass_extras(const struct dotnet_reader *reader, uint64_t *addr, uint6
 	return r;
 }
 
+/*
+ * The sizes that 11 has in place of flags: of bounds and variables, or 0, and those of all parts. The
+ * bounds are next. *ret_rich: 0, or where it begins.
+ */
+static uint32_t read_sizes(struct dotnet_bytes *bytes, uint64_t *ret_rich, uint32_t *ret_bytes)
+{
+	uint32_t n_bytes = dotnet_nibbles(bytes), others[FAT_SIZES] = {0};
+	bool is_fat = n_bytes == 0;
+
+	*ret_rich = 0;
+	n_bytes = is_fat ? dotnet_nibbles(bytes) : n_bytes;
+	for (uint32_t i = 0; i < (is_fat ? FAT_SIZES : 1); i++)
+		others[i] = dotnet_nibbles(bytes);
+	dotnet_bytes_align(bytes);
+	*ret_bytes = others[FAT_RICH];
+	if (bytes->result < 0 || !others[FAT_RICH] || others[FAT_RICH] > MAX_INFO_BYTES)
+		return n_bytes;
+	*ret_rich = dotnet_bytes_addr(bytes) + n_bytes;
+	for (uint32_t i = 0; i < FAT_RICH; i++)
+		*ret_rich += others[i];
+	return n_bytes;
+}
+
+/* The same of 8, 9 and 10. */
+static uint32_t read_size(struct dotnet_bytes *bytes)
+{
+	uint32_t n_bytes = dotnet_nibbles(bytes);
+
+	if (n_bytes == UNINSTRUMENTED) {
+		n_bytes = dotnet_nibbles(bytes);
+		(void)dotnet_nibbles(bytes);
+	}
+	(void)dotnet_nibbles(bytes); /* of variables */
+	dotnet_bytes_align(bytes);
+	return n_bytes;
+}
+
 int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_debug_info *info, uint32_t native,
 		      struct dotnet_il *ret, uint32_t *ret_n)
 {
-	struct dotnet_bytes bytes;
+	struct dotnet_bytes bytes, rich_part;
 	uint64_t addr = info->addr, rich = 0;
 	uint32_t n_bytes, rich_bytes = 0;
 	int r = 0;
@@ -193,34 +233,26 @@ int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_de
 	*ret_n = 0;
 	if (!addr)
 		return -ENODATA;
-	if (info->has_flags && reader->layout->major > DOTNET_NEWEST_KNOWN)
-		return -ENOTSUP;
-	if (info->has_flags)
+	if (info->has_flags && !info->has_sizes)
 		r = pass_extras(reader, &addr, &rich, &rich_bytes);
 	if (r < 0)
 		return r;
+	dotnet_bytes_init(&bytes, &reader->memory, addr, MAX_INFO_BYTES);
+	n_bytes = info->has_sizes ? read_sizes(&bytes, &rich, &rich_bytes) : read_size(&bytes);
 	if (rich) {
-		dotnet_bytes_init(&bytes, &reader->memory, rich, rich_bytes);
-		r = find_inlined(&bytes, native, ret, ret_n);
+		dotnet_bytes_init(&rich_part, &reader->memory, rich, rich_bytes);
+		r = find_inlined(&rich_part, native, ret, ret_n);
 		if (r == -ESRCH || r == -ETIME)
 			return r;
 		if (r < 0) /* the lines of the method are there all the same */
 			*ret_n = 0;
 	}
-	dotnet_bytes_init(&bytes, &reader->memory, addr, MAX_INFO_BYTES);
-	n_bytes = dotnet_nibbles(&bytes);
-	if (n_bytes == UNINSTRUMENTED) {
-		n_bytes = dotnet_nibbles(&bytes);
-		(void)dotnet_nibbles(&bytes);
-	}
-	(void)dotnet_nibbles(&bytes); /* of variables */
-	dotnet_bytes_align(&bytes);
 	if (bytes.result < 0 || n_bytes > MAX_INFO_BYTES)
 		return bytes.result < 0 ? bytes.result : -EBADMSG;
 	if (!n_bytes)
 		return -ENODATA;
 	ret[*ret_n] = (struct dotnet_il){0};
-	r = find_in_bounds(&bytes, info->is_packed, native, &ret[*ret_n].offset);
+	r = find_in_bounds(&bytes, info, native, &ret[*ret_n].offset);
 	*ret_n += 1;
 	return r;
 }
@@ -228,7 +260,17 @@ int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_de
 int dotnet_debug_is_rich(const struct dotnet_reader *reader, const struct dotnet_debug_info *info)
 {
 	uint8_t flags = 0;
-	int r = info->addr && info->has_flags
+	struct dotnet_bytes bytes;
+	uint64_t rich = 0;
+	uint32_t n_bytes;
+	int r;
+
+	if (info->addr && info->has_sizes) {
+		dotnet_bytes_init(&bytes, &reader->memory, info->addr, MAX_INFO_BYTES);
+		(void)read_sizes(&bytes, &rich, &n_bytes);
+		return bytes.result < 0 ? bytes.result : rich != 0;
+	}
+	r = info->addr && info->has_flags
 			? memory_read(&reader->memory, info->addr, &flags, sizeof(flags))
 			: 0;
 
@@ -237,7 +279,11 @@ int dotnet_debug_is_rich(const struct dotnet_reader *reader, const struct dotnet
 
 int dotnet_debug_of_header(const struct dotnet_reader *reader, uint64_t header, struct dotnet_debug_info *ret)
 {
-	*ret = (struct dotnet_debug_info){.has_flags = true, .is_packed = reader->layout->major >= 10};
+	*ret = (struct dotnet_debug_info){
+		.has_flags = true,
+		.is_packed = reader->layout->major >= 10,
+		.has_sizes = reader->layout->major >= 11,
+	};
 	return dotnet_read_word(reader, header + reader->layout->header_debug, &ret->addr);
 }
 
@@ -246,6 +292,7 @@ int dotnet_debug_of_header(const struct dotnet_reader *reader, uint64_t header, 
 #define R2R_SIGNATURE	0x00525452u /* "RTR" */
 #define R2R_DEBUG_INFO	105u
 #define R2R_PACKED	16u /* major version of the image from which bounds are packed */
+#define R2R_NEWEST	16u /* whose form is known: 10's; 11's images have 26 */
 #define R2R_HEAD_WORDS	4
 #define MAX_SECTIONS	64u
 #define BLOCK_ENTRIES	16u /* vm/nativeformatreader.h: NativeArray::_blockSize */
@@ -345,6 +392,8 @@ int dotnet_debug_of_function(const struct dotnet_reader *reader, uint64_t info, 
 
 	if (r == 0)
 		r = find_section(reader, header, R2R_DEBUG_INFO, &rva, &major);
+	if (r == 0 && major > R2R_NEWEST)
+		r = -ENOTSUP;
 	if (r == 0)
 		r = find_in_array(reader, base + rva, index, &entry);
 	if (r == 0)

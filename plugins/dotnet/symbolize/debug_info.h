@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From an offset in a method's code to one in its IL (vm/debuginfostore.cpp, v8.0.0, v10.0.0):
+ * From an offset in a method's code to one in its IL (vm/debuginfostore.cpp, v8.0.0, v10.0.0, v11.0.0):
  *
  *	JIT	u8 flags: 1 PatchpointInfo, 2 rich debug info	[PatchpointInfo] [u32 bytes, rich]
  *	all	nibbles: bytes of bounds, bytes of variables; to the next byte
+ *	JIT, 11	no flags; nibbles: the same, or 0, then bytes of bounds, variables, uninstrumented
+ *		bounds, PatchpointInfo, rich debug info, async; to the next byte; these parts
  *	bounds	to 9	nibbles: count, then {native offset - last one, IL offset + 3, source}
  *		10	nibbles: count, bits of a difference - 1, bits of an IL offset - 1; to the next byte;
- *			{2 bits source, native offset - last one, IL offset + 3}, packed
+ *			{2 bits source (11: 3), native offset - last one, IL offset + 3}, packed
  *
  * R2R code has no flags, and the form of the image's own version, from major 16 on that of 10. IL offsets -1, -2 and
  * -3 are code without one, of a prologue, of an epilogue: the last one before holds.
@@ -28,6 +30,7 @@ struct dotnet_debug_info {
 	uint64_t addr;	/* 0: there is none */
 	bool has_flags; /* of JIT code */
 	bool is_packed; /* bounds have the form of 10 */
+	bool has_sizes; /* of JIT code of 11 */
 };
 
 /* A method, and where it is in its IL. */
