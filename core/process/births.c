@@ -299,8 +299,8 @@ static struct ep_process *find_old(const struct ep_processes *processes,
 
 /*
  * A program begins, by fork or exec. This may be told in order or late, before or behind a sample
- * of it, so only times count: it is made of what there was at this time, and what has happened since
- * is done once more.
+ * of it, so only times count: it is made of what there was at this time, and what has happened
+ * since is done once more.
  *
  *	from	the parent of a fork; what the process ran until an exec
  *	child	the program, if something told of it before; else it begins now

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paths of cgroups by their numbers, as reads of processes have told them: an exec tells the number
- * alone. The kernel uses no number twice. Loop's thread only.
+ * The paths of cgroups by their numbers, as reads of processes have told them: an exec tells the
+ * number alone. The kernel uses no number twice. Loop's thread only.
  */
 #ifndef EP_PROCESS_CGROUP_PATHS_H
 #define EP_PROCESS_CGROUP_PATHS_H
@@ -12,7 +12,7 @@
 #define EP_CGROUP_PATHS_BYTES (1u << 20) /* of all; when they are as many, all are forgotten */
 
 struct ep_cgroup_paths {
-	struct ep_map by_number; /* to a string's id */
+	struct ep_map by_number;    /* to a string's id */
 	struct ep_strings *strings; /* NULL: none is known */
 };
 

@@ -186,16 +186,16 @@ static void ask_again(struct ep_processes *processes, struct ep_process *process
 }
 
 /*
- * What a read would add to what an exec has told: variables, or a container that the program before it was not in. A child
- * is what it was forked from, until it takes other rights.
+ * What a read would add to what an exec has told: variables, or a container that the program before
+ * it was not in. A child is what it was forked from, until it takes other rights.
  */
 static uint64_t identify_wait_ns(const struct ep_process *process)
 {
 	const char *const *variables;
 
-	return process->identity &&
-		       (process->identity->was_read ||
-			(process->identity->is_at_home && ep_host_environment(&variables) == 0))
+	return process->identity && (process->identity->was_read ||
+				     (process->identity->is_at_home &&
+				      ep_host_environment(&variables) == 0))
 		       ? IDENTIFY_LATER_NS
 		       : IDENTIFY_NS;
 }
