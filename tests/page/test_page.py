@@ -9,6 +9,8 @@ HEAD.html is what build_page.py --html makes. Nothing here depends on how fast t
 import os
 import sys
 import tempfile
+import time
+import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser  # noqa: E402
@@ -37,6 +39,14 @@ class Bench:
             file.write(messages.page(self.head, message, base))
         self.browser.open(path, hash_text)
         return self.browser
+
+    @staticmethod
+    def until(condition):
+        deadline = time.monotonic() + browser.PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError("never")
+            time.sleep(.02)
 
 
 def near(a, b, most=6):
@@ -176,10 +186,61 @@ def graph_has_half_of_a_small_window(bench):
                 if height < 300:
                     raise AssertionError(f"the graph has {height} of 600, {hash_text}, {base is not None}")
                 equal(b.js("document.documentElement.scrollWidth"), 800, "nothing is beside the window")
-                seen = b.js("['#keep', '#hide', '#undo', '#search', '#help'].filter((id) => { const r = document.querySelector(id).getBoundingClientRect(); return r.left < 0 || r.right > 800 || r.width < 20; })")
+                seen = b.js("['#keep', '#hide', '#undo', '#search', '#help', '#save'].filter((id) => { const r = document.querySelector(id).getBoundingClientRect(); return r.left < 0 || r.right > 800 || r.width < 20; })")
                 equal(seen, [], "controls out of sight")
     finally:
         size(1280, 800)
+
+
+@case
+def picture_is_saved(bench):
+    """As it is shown, by a click and by its key; names of others stay text; the file is searched and zoomed by itself."""
+    m = messages.small()
+    m.facts["ebpf_profiler.title"] = "./server <80>"
+    evil = m.stack([m.location("native", [('</title><script>alert("1")]]>\x1b\u202e', "", 0)])])
+    m.sample((300, "evil", ""), 300, "evil", 0, evil, [i * 10_000_000 for i in range(50)])
+    b = bench.open(m.message())
+    b.js("(() => { const make = URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved = blob; return make.call(URL, blob); }; })()")
+    b.js("document.addEventListener('click', (event) => { if (event.target.download) window.savedAs = event.target.download; }, true)")
+    b.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=bench.directory)
+    def saved(act):
+        path = os.path.join(bench.directory, "server-80.svg")
+        if os.path.exists(path):
+            os.unlink(path)
+        act()
+        bench.until(lambda: os.path.exists(path) and open(path, encoding="utf-8").read().endswith("</svg>\n"))
+        with open(path, encoding="utf-8") as file:
+            return xml.etree.ElementTree.fromstring(file.read())
+    def boxes(svg):
+        return {box.find("{*}title").text.rsplit(" (", 1)[0]: box for box in svg.iterfind(".//{*}g")}
+    svg = saved(lambda: b.click("#save"))
+    equal(svg.find(".//{*}text[@id='title']").text, "./server <80>, CPU time", "its title")
+    whole = boxes(svg)
+    equal({name for name in whole if "title" in name}, {'</title><script>alert("1")]]>\u27e81B\u27e9\u27e8202E\u27e9'}, "a name is text")
+    equal(len(svg.findall(".//{*}script")), 1, "only its own script")
+    holds(whole["slow_handler"].find("{*}title").text, "slow_handler (6.31 s, 57.3")
+    equal([float(whole["all"].get("data-" + key)) for key in "xwy"], [0, 1180, 0], "the root")
+    share = float(whole["slow_handler"].get("data-w")) / 1180
+    if abs(share - 625 / 1090) > .001:
+        raise AssertionError(f"a box has the width of its time, not {share}")
+    # A filter, a zoom and a search.
+    b.type("#hide", "alert")
+    b.click_at(*at_row(b, .65, 4))
+    b.type("#search", "vfs")
+    svg = saved(lambda: b.js("document.querySelector('#graph canvas').focus()") or b.key("p"))
+    zoomed = boxes(svg)
+    if "slow_handler" in zoomed or any("alert" in name for name in zoomed):
+        raise AssertionError(f"what is not shown is not in it: {list(zoomed)}")
+    equal([float(zoomed["fast_handler"].get("data-" + key)) for key in "xw"], [0, 1180], "what was zoomed to")
+    equal([name for name, box in zoomed.items() if "hit" in box.get("class")], ["vfs_read"], "hits")
+    holds(svg.find(".//{*}text[@id='title']").text, "hide alert", "hidden: 4.59 %")
+    equal(b.complaints(), [], "complaints")
+    b.call("Page.navigate", url="file://" + os.path.join(bench.directory, "server-80.svg"))
+    b.wait("document.querySelectorAll('g.box').length > 0 && document.readyState === 'complete'")
+    b.js("[...document.querySelectorAll('g.box')].find((box) => box.textContent.includes('vfs_read')).dispatchEvent(new MouseEvent('click'))")
+    equal(b.js("[...document.querySelectorAll('g.box')].find((box) => box.textContent.includes('vfs_read')).querySelector('rect').getAttribute('width')"), "1180", "it zooms")
+    b = bench.open(messages.small().message(), "#view=table")
+    equal(b.js("document.querySelector('#save').disabled"), True, "a table is no picture")
 
 
 @case

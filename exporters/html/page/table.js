@@ -304,6 +304,7 @@ function drawControls(app) {
 	drawFound(app);
 	$('do-around').disabled = app.frame < 0;
 	$('do-keep').disabled = $('do-hide').disabled = app.frame < 0 && !app.group;
+	$('save').disabled = state.view !== 'graph' || !(app.sum > 0);
 	$('do-zoom').disabled = state.view !== 'graph' || app.flame.selected < 0;
 }
 
