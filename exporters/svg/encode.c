@@ -235,6 +235,10 @@ static void put_head(const struct drawing *drawing)
 			   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
 			   "viewBox=\"0 0 %d %u\">\n",
 			   WIDTH + 2 * LEFT, height, WIDTH + 2 * LEFT, height);
+	/* A browser asks at each title whether it is the file's: it finds that one at once, or looks at all boxes. */
+	ep_text_out_str(drawing->out, "<title>");
+	put_title(drawing);
+	ep_text_out_str(drawing->out, "</title>\n");
 	ep_text_out_str(drawing->out,
 			"<style>text { font: 11px monospace; fill: #1c2126; }\n"
 			".box text { pointer-events: none; }\n"

@@ -215,6 +215,7 @@ def picture_is_saved(bench):
         return {box.find("{*}title").text.rsplit(" (", 1)[0]: box for box in svg.iterfind(".//{*}g")}
     svg = saved(lambda: b.click("#save"))
     equal(svg.find(".//{*}text[@id='title']").text, "./server <80>, CPU time", "its title")
+    equal((svg[0].tag.rsplit("}")[-1], svg[0].text), ("title", "./server <80>, CPU time"), "first of all")
     whole = boxes(svg)
     equal({name for name in whole if "title" in name}, {'</title><script>alert("1")]]>\u27e81B\u27e9\u27e8202E\u27e9'}, "a name is text")
     equal(len(svg.findall(".//{*}script")), 1, "only its own script")

@@ -54,6 +54,7 @@ class SvgPicture {
 		const status = app.isDiff ? 'red: more of it, blue: less' : leftOut ? `${counted(leftOut, 'box').replace(/xs$/, 'xes')} ${leftOut === 1 ? 'is' : 'are'} too narrow to be shown` : '';
 		return `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
+<title>${xml(title, 300)}</title>
 <style>${SVG_STYLE}</style>
 <rect width="100%" height="100%" fill="#ffffff"/>
 <text id="title" x="${SVG_LEFT}" y="24">${xml(title, 300)}</text>
