@@ -76,7 +76,7 @@ static void put_string(const struct drawing *drawing, uint32_t string)
 		ep_text_out_str(drawing->out, "[unknown]");
 }
 
-/* At most `chars` of it, of which the last is an ellipsis where that is less than all; nothing of it in three. */
+/* At most `chars` of it; of less than all the last is an ellipsis, with three it is nothing. */
 static void put_cut(struct ep_text_out *out, const char *text, size_t bytes, size_t chars)
 {
 	size_t n = 0, at = 0, cut = 0;
@@ -103,7 +103,8 @@ static void put_label(const struct drawing *drawing, uint32_t string, size_t cha
 	if (!batch->string_bytes[string])
 		put_string(drawing, string);
 	else
-		put_cut(drawing->out, batch->string_text[string], batch->string_bytes[string], chars);
+		put_cut(drawing->out, batch->string_text[string],
+			batch->string_bytes[string], chars);
 }
 
 static bool is_time(const struct drawing *drawing)
@@ -235,7 +236,7 @@ static void put_head(const struct drawing *drawing)
 			   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
 			   "viewBox=\"0 0 %d %u\">\n",
 			   WIDTH + 2 * LEFT, height, WIDTH + 2 * LEFT, height);
-	/* A browser asks at each title whether it is the file's: it finds that one at once, or looks at all boxes. */
+	/* A browser looks for the file's title at each title of a box: it finds it at once. */
 	ep_text_out_str(drawing->out, "<title>");
 	put_title(drawing);
 	ep_text_out_str(drawing->out, "</title>\n");

@@ -170,8 +170,8 @@ struct ep_batch {
 	const uint32_t *process_unit;
 
 	/*
-	 * What it is a recording of, for people: the command that was given, cut where it is long; of
-	 * each side of a difference its files. "": not known.
+	 * What it is a recording of, for people: the command that was given, cut where it is long;
+	 * of each side of a difference its files. "": not known.
 	 */
 	const char *title;
 };
