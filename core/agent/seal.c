@@ -7,10 +7,15 @@
 #include "core/agent/session_internal.h"
 #include "core/base/clock.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define TITLE_BYTES 240
 
 static int describe_executable(void *arg, uint32_t id, struct ep_batch_executable *ret)
 {
@@ -74,15 +79,33 @@ static int64_t steady(struct ep_session *session, int64_t boot_to_wall_ns)
 	return session->boot_to_wall_ns;
 }
 
+/* With blanks between its words; "": there is none. */
+static const char *title_of(char *const *command, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; command && command[i] && n < size; i++)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? " " : "", command[i]);
+	if (n >= size) {
+		n = ep_utf8_cut(buf, size - 1, size - sizeof("…"));
+		memcpy(buf + n, "…", sizeof("…"));
+	}
+	for (char *c = buf; *c; c++)
+		*c = *c == '\n' || *c == '\t' ? ' ' : *c; /* a script after -c */
+	return buf;
+}
+
 static struct ep_batch *build_batch(struct ep_session *session, const struct ep_seal *seal)
 {
-	char host_name[HOST_NAME_MAX + 1] = "";
+	char host_name[HOST_NAME_MAX + 1] = "", title[TITLE_BYTES];
 	struct ep_batch_source source = {
 		.arg = session,
 		.executable = describe_executable,
 		.process = describe_process,
 		.kernel_build_id = ep_namer_kernel_build_id(session->namer),
 		.host_name = host_name,
+		.title = title_of(session->options.command, title, sizeof(title)),
 		.period_hz = session->options.freq_hz,
 		.period_ns = ep_events_mean_period_ns(session->events),
 		.cpu_period = period_of,

@@ -43,6 +43,9 @@ struct ep_session_options {
 	/* Names of processes and executables that are gone are kept so long: more than the longest
 	 * interval. 0: two and a half minutes. */
 	uint64_t keep_gone_ns;
+	/* NULL or the command that is recorded, NULL-terminated: batches have it as their title.
+	 * Borrowed while the session lives. */
+	char *const *command;
 };
 
 /* What was tried when ep_session_new failed, for an explanation. */

@@ -69,6 +69,7 @@ enum ep_exit ep_chosen_open(const struct ep_args *args, const struct ep_config_f
 		.native_names = true,
 		.kernel_names = true,
 		.keep_gone_ns = keep_gone_ns,
+		.command = args->child_argv,
 	};
 
 	if (!can_choose(&args->filter))

@@ -335,6 +335,7 @@ int ep_profile_add_batch(struct ep_profile_builder *builder, const struct ep_bat
 		.bpf_ns = EP_HAS(batch, bpf_ns) ? batch->bpf_ns : 0,
 		.n_cpus = EP_HAS(batch, n_cpus) ? batch->n_cpus : 0,
 		.host_name = batch->host_name,
+		.title = EP_HAS(batch, title) ? batch->title : NULL,
 		.sample_type = batch->sample_type,
 		.weight_unit = EP_HAS(batch, weight_unit) ? batch->weight_unit : "nanoseconds",
 	};

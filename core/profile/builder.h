@@ -83,6 +83,7 @@ struct ep_profile_header {
 	uint64_t agent_cpu_ns, bpf_ns; /* 0: not known, as in the batch; these two add up as well */
 	uint32_t n_cpus;	       /* that were sampled: the most of any input */
 	const char *host_name;	 /* NULL or "": not known */
+	const char *title;	 /* likewise; batch.h */
 	const char *sample_type; /* "cpu"; of others' profiles also "alloc_space", "samples" */
 	const char *weight_unit; /* "nanoseconds", "count", "bytes" */
 };

@@ -217,6 +217,7 @@ static void set_mean_period(const struct ep_profile_builder *b, struct ep_batch 
 static void set_header(const struct ep_profile_builder *b, struct ep_batch *batch)
 {
 	batch->host_name = ep_profile_text(b, b->host_name);
+	batch->title = ep_profile_text(b, b->title);
 	batch->sample_type = b->sample_type ? ep_profile_text(b, b->sample_type) : "cpu";
 	batch->weight_unit = b->weight_unit ? ep_profile_text(b, b->weight_unit) : "nanoseconds";
 	batch->start_ns = b->start_ns;

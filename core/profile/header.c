@@ -49,19 +49,19 @@ static int join_text(struct ep_profile_builder *b, const char *text, uint32_t *r
 	return 0;
 }
 
-/* Two hosts are named both: "a, b". */
-static int join_host(struct ep_profile_builder *b, const char *host)
+/* Two hosts, or commands, are named both: "a, b". */
+static int join_names(struct ep_profile_builder *b, const char *name, uint32_t *row)
 {
 	char both[256];
-	const char *have = ep_profile_text(b, b->host_name);
+	const char *have = ep_profile_text(b, *row);
 	int n;
 
-	if (!host || !host[0] || strstr(have, host))
+	if (!name || !name[0] || strstr(have, name))
 		return 0;
-	n = snprintf(both, sizeof(both), "%s%s%s", have, have[0] ? ", " : "", host);
+	n = snprintf(both, sizeof(both), "%s%s%s", have, have[0] ? ", " : "", name);
 	if (n < 0 || (have[0] && n >= (int)sizeof(both)))
 		return 0;
-	return ep_profile_add_string(b, both, strlen(both), &b->host_name);
+	return ep_profile_add_string(b, both, strlen(both), row);
 }
 
 int ep_profile_add_header(struct ep_profile_builder *b, const struct ep_profile_header *header)
@@ -73,7 +73,9 @@ int ep_profile_add_header(struct ep_profile_builder *b, const struct ep_profile_
 	if (r == 0)
 		r = join_text(b, header->weight_unit, &b->weight_unit);
 	if (r == 0)
-		r = join_host(b, header->host_name);
+		r = join_names(b, header->host_name, &b->host_name);
+	if (r == 0)
+		r = join_names(b, header->title, &b->title);
 	if (r < 0) {
 		b->error = b->error ? b->error : r;
 		return r;

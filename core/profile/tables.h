@@ -122,7 +122,7 @@ struct ep_profile_builder {
 	uint64_t due_samples, agent_cpu_ns, bpf_ns;
 	uint32_t n_cpus;
 	uint32_t period_hz;
-	uint32_t host_name, sample_type, weight_unit; /* strings */
+	uint32_t host_name, title, sample_type, weight_unit; /* strings */
 };
 
 void ep_profile_tables_free(void *tables);

@@ -293,6 +293,7 @@ static int add_header(struct build *b)
 		.bpf_ns = b->source->bpf_ns,
 		.n_cpus = b->source->n_cpus,
 		.host_name = b->source->host_name,
+		.title = b->source->title,
 	};
 
 	return ep_profile_add_header(b->profile, &header);

@@ -49,6 +49,7 @@ struct ep_batch_source {
 
 	const char *kernel_build_id; /* hex, may be NULL */
 	const char *host_name;
+	const char *title; /* may be NULL */
 	uint32_t period_hz;
 	uint64_t period_ns; /* mean of the CPUs'; 0: 1 / period_hz */
 	/* CPU time that a sample of this CPU stands for. NULL, or 0 as its result: period_ns. */

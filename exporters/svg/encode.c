@@ -18,6 +18,7 @@
 #define TOP	   62
 #define BOTTOM	   10
 #define CHAR_WIDTH 6.6
+#define TITLE_CHARS 80 /* of the command; the title's letters are larger */
 /* What is narrower is left out: such boxes are in the widths of their callers. */
 #define MIN_WIDTH  0.1
 #define NS_PER_SEC 1000000000ull
@@ -75,11 +76,10 @@ static void put_string(const struct drawing *drawing, uint32_t string)
 		ep_text_out_str(drawing->out, "[unknown]");
 }
 
-/* At most `chars` of it, of which the last is an ellipsis where that is less than all. */
-static void put_label(const struct drawing *drawing, uint32_t string, size_t chars)
+/* At most `chars` of it; of less than all the last is an ellipsis, with three it is nothing. */
+static void put_cut(struct ep_text_out *out, const char *text, size_t bytes, size_t chars)
 {
-	const char *text = drawing->batch->string_text[string];
-	size_t bytes = drawing->batch->string_bytes[string], n = 0, at = 0, cut = 0;
+	size_t n = 0, at = 0, cut = 0;
 
 	for (; at < bytes && n <= chars; at++) {
 		if (((unsigned char)text[at] & 0xc0) == 0x80)
@@ -89,11 +89,22 @@ static void put_label(const struct drawing *drawing, uint32_t string, size_t cha
 		n++;
 	}
 	if (n <= chars) {
-		put_string(drawing, string);
+		put_text(out, text, bytes);
 	} else if (chars > 3) {
-		put_text(drawing->out, text, cut);
-		ep_text_out_str(drawing->out, "…");
+		put_text(out, text, cut);
+		ep_text_out_str(out, "…");
 	}
+}
+
+static void put_label(const struct drawing *drawing, uint32_t string, size_t chars)
+{
+	const struct ep_batch *batch = drawing->batch;
+
+	if (!batch->string_bytes[string])
+		put_string(drawing, string);
+	else
+		put_cut(drawing->out, batch->string_text[string],
+			batch->string_bytes[string], chars);
 }
 
 static bool is_time(const struct drawing *drawing)
@@ -204,6 +215,10 @@ static void put_title(const struct drawing *drawing)
 
 	if (batch->start_ns && gmtime_r(&start, &tm))
 		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	if (EP_HAS(batch, title) && *batch->title) {
+		put_cut(drawing->out, batch->title, strlen(batch->title), TITLE_CHARS);
+		ep_text_out_str(drawing->out, ": ");
+	}
 	put_text(drawing->out, batch->host_name, strlen(batch->host_name));
 	ep_text_out_printf(drawing->out, "%s%s", *batch->host_name && *when ? ", " : "", when);
 	if (batch->duration_ns)
@@ -221,6 +236,10 @@ static void put_head(const struct drawing *drawing)
 			   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" "
 			   "viewBox=\"0 0 %d %u\">\n",
 			   WIDTH + 2 * LEFT, height, WIDTH + 2 * LEFT, height);
+	/* A browser looks for the file's title at each title of a box: it finds it at once. */
+	ep_text_out_str(drawing->out, "<title>");
+	put_title(drawing);
+	ep_text_out_str(drawing->out, "</title>\n");
 	ep_text_out_str(drawing->out,
 			"<style>text { font: 11px monospace; fill: #1c2126; }\n"
 			".box text { pointer-events: none; }\n"

@@ -15,6 +15,7 @@
  *   1.5  rows of code that hold in place of the file's own: EP_CODE_INSTEAD
  *   1.6  files beside mapped ones: target_file
  *   1.7  whose a process is: columns of batches
+ *   1.8  what a recording is of: a member of batches
  */
 #ifndef EP_ABI_H
 #define EP_ABI_H
@@ -23,7 +24,7 @@
 #include <stdint.h>
 
 #define EP_ABI_MAJOR 1
-#define EP_ABI_MINOR 7
+#define EP_ABI_MINOR 8
 
 /* True when `ptr` points at a struct that is long enough to hold `member`, and it is not zero. */
 #define EP_HAS(ptr, member)                                                                        \

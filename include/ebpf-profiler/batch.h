@@ -168,6 +168,12 @@ struct ep_batch {
 	const uint32_t *process_user;
 	const uint32_t *process_cgroup;
 	const uint32_t *process_unit;
+
+	/*
+	 * What it is a recording of, for people: the command that was given, cut where it is long;
+	 * of each side of a difference its files. "": not known.
+	 */
+	const char *title;
 };
 
 /* The weight of a row, of a batch that any host made. */

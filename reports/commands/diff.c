@@ -176,7 +176,10 @@ static enum ep_exit add_side(struct diff *diff, const struct ep_labels *labels,
 	if (status != EP_EXIT_OK || !side->builder)
 		return status;
 	r = ep_profile_finish(side->builder, &side->batch);
-	return r < 0 ? fail(side->title, r) : EP_EXIT_OK;
+	if (r < 0)
+		return fail(side->title, r);
+	side->batch->title = side->title;
+	return EP_EXIT_OK;
 }
 
 static enum ep_exit add_both(struct diff *diff)

@@ -3,8 +3,10 @@
 """Files of 1 million samples, 200 000 functions and 100 000 stacks of 30: what writing them costs, and reading them.
 
 `report` is the reader: CPU time, the best of some runs, and peak memory. A page is read by a headless Chromium, too:
-how fast it is drawn, then a zoom, a search and a range, and the memory of the process that shows it.
+how fast it is drawn, then a zoom, a search and a range, and the memory of the process that shows it. A picture, too,
+with scripts and without.
 """
+import gzip
 import os
 import subprocess
 import sys
@@ -110,6 +112,28 @@ def bench_browser(directory):
         measure.row("memory of the page's process", resident(b), "MB", f"<= {MEMORY_MB}", MEMORY_MB)
 
 
+def bench_picture(directory):
+    """A recording that EBPF_PROFILER_BENCH_PROFILE names, as SVG: with scripts and without."""
+    profile, picture = os.environ.get("EBPF_PROFILER_BENCH_PROFILE"), os.path.join(directory, "large.svg")
+    if not profile:
+        measure.skip_row("a picture in a browser", "EBPF_PROFILER_BENCH_PROFILE names no recording: record -a -F 4999 -d 105")
+        return
+    subprocess.run([measure.BINARY, "convert", "-q", "--force", profile, "-o", picture], check=True)
+    os.chmod(picture, 0o644)
+    with browser.Browser(1280, 800) as b:
+        for name, is_off in (("a picture: drawn", False), ("the same without scripts", True)):
+            b.call("Page.navigate", url="about:blank")
+            b.call("Emulation.setScriptExecutionDisabled", value=is_off)
+            b.call("Page.navigate", url="file://" + picture)
+            b.wait("location.protocol === 'file:' && document.readyState === 'complete'")
+            if not is_off:
+                b.settle()
+            measure.row(name, b.js("performance.now()"), "ms", f"<= {DRAW_MS}", DRAW_MS)
+            if b.screenshot().pixel(600, 70) == (255, 255, 255):
+                measure.row("the box of all is not there", 0, "")
+        measure.row("its boxes", b.js("document.querySelectorAll('g.box').length"), "")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="bench-files-") as directory:
         os.chmod(directory, 0o755)
@@ -120,6 +144,7 @@ def main():
             measure.skip_row("writing and reading files", "the writer is not built")
         if browser.find_chromium():
             bench_browser(directory)
+            bench_picture(directory)
         else:
             measure.skip_row("the page in a browser", "no chromium")
 

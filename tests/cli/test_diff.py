@@ -4,9 +4,11 @@
 
     test_diff.py [NAME...]      EBPF_PROFILER_BINARY and EBPF_PROFILER_PLUGINS_DIR say which one
 """
+import base64
 import collections
 import contextlib
 import fcntl
+import gzip
 import json
 import os
 import pty
@@ -182,6 +184,11 @@ class Diff(unittest.TestCase):
             text = file.read()
         self.assertIn('id="profile"', text)
         self.assertIn('id="profile-base"', text)
+        for mark, name in (('id="profile">', self.after), ('id="profile-base">', self.before)):   # each by its name
+            carried = text[text.index(mark) + len(mark):].split("</script>")[0]
+            message = gzip.decompress(base64.b64decode(carried))
+            self.assertIn(b"ebpf_profiler.title", message)
+            self.assertIn(name.encode(), message)
         self.assertEqual(run(self.before, self.after, "-o", page).returncode, 1)     # it exists
         self.assertEqual(run(self.before, self.after, "-o", page, "--force").returncode, 0)
         self.assertEqual(json.loads(run("--json", self.before, page).stdout)["b"]["samples"], 10000)

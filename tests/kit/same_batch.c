@@ -119,9 +119,11 @@ static void put_header(FILE *out, const struct ep_batch *b)
 	fprintf(out, "start %" PRIu64 " duration %" PRIu64 " period %" PRIu64 " hz %u host <%s> type <%s> unit <%s>",
 		b->start_ns, b->duration_ns, b->period_ns, b->period_hz, b->host_name, b->sample_type,
 		EP_HAS(b, weight_unit) ? b->weight_unit : "nanoseconds");
-	fprintf(out, " lost %" PRIu64 " due %" PRIu64 " agent %" PRIu64 " bpf %" PRIu64 " cpus %u\n", b->lost_samples,
+	fprintf(out, " lost %" PRIu64 " due %" PRIu64 " agent %" PRIu64 " bpf %" PRIu64 " cpus %u title <%s>\n",
+		b->lost_samples,
 		EP_HAS(b, due_samples) ? b->due_samples : 0, EP_HAS(b, agent_cpu_ns) ? b->agent_cpu_ns : 0,
-		EP_HAS(b, bpf_ns) ? b->bpf_ns : 0, EP_HAS(b, n_cpus) ? b->n_cpus : 0);
+		EP_HAS(b, bpf_ns) ? b->bpf_ns : 0, EP_HAS(b, n_cpus) ? b->n_cpus : 0,
+		EP_HAS(b, title) ? b->title : "");
 }
 
 static void put_lines(FILE *out, struct line *lines, uint32_t n)

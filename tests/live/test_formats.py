@@ -91,6 +91,13 @@ class Formats(whole.Case):
             self.assertTrue(row == 0 or (path[-1][0] <= x + 0.01 and x + w <= path[-1][1] + 0.01), title)
             path.append((x, x + w))
 
+    def test_the_command_is_the_title(self):
+        """In the file that loses nothing, and after that was converted."""
+        again = self.convert("r.html", "again.svg")
+        for path in (self.files["r.svg"], again):
+            title = xml.etree.ElementTree.parse(path).find(".//{*}text[@id='title']").text
+            self.assertTrue(title.startswith(f"{sys.executable} -c  import subprocess, threading"), title)
+
     def test_page(self):
         self.same(formats.read_page(self.files["r.html"]), "function", "place", "pid", "comm", "second")
 

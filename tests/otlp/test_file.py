@@ -117,7 +117,7 @@ class File:
         yield (f"start {h['start']} duration {h['duration']} period {h['period']} hz {h['frequency']} "
                f"host <{self.host}> type <{h['sample_type']}> unit <{h['weight_unit']}> lost {h['lost_samples']} "
                f"due {h.get('due_samples', 0)} agent {h.get('cost.agent_ns', 0)} bpf {h.get('cost.bpf_ns', 0)} "
-               f"cpus {h.get('cpus', 0)}")
+               f"cpus {h.get('cpus', 0)} title <{h.get('title', '')}>")
         for (key, _), (count, weight, times) in sorted(self.samples.items(),
                                                        key=lambda item: item[0][0].encode()):
             yield " ".join(map(str, [count, "x", weight, "at", *sorted(times), key]))

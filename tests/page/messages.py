@@ -31,6 +31,7 @@ class Maker:
         self.period = 10_101_010
         self.sample_type = ("samples", "count")
         self.duration = 10_000_000_000
+        self.base_ns = BASE_NS
 
     def string(self, text):
         return self.strings.setdefault(text, len(self.strings))
@@ -77,12 +78,12 @@ class Maker:
         out = []
         for (pid, name, container), samples in self.processes.items():
             profile = data(1, number(1, kind) + number(2, unit)) + b"".join(samples)
-            profile += varint(3 << 3 | 1) + struct.pack("<Q", BASE_NS) + number(4, self.duration)
+            profile += varint(3 << 3 | 1) + struct.pack("<Q", self.base_ns) + number(4, self.duration)
             if self.period:
                 profile += data(5, number(1, cpu) + number(2, nanoseconds)) + number(6, self.period)
             profile += packed(11, facts)
             resource = b""
-            for key, value in (("process.pid", pid), ("process.executable.name", name), ("process.executable.path", f"/usr/bin/{name}"),
+            for key, value in (("process.pid", pid), ("process.executable.name", name), ("process.executable.path", f"/usr/bin/{name}" if name else ""),
                                ("container.id", container), ("host.name", "testhost"),
                                ("process.owner", "www-data" if name == "server" else ""),
                                ("process.linux.cgroup", f"0::/system.slice/{name}.service/a" if name == "server" else "")):

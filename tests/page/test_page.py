@@ -9,6 +9,8 @@ HEAD.html is what build_page.py --html makes. Nothing here depends on how fast t
 import os
 import sys
 import tempfile
+import time
+import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser  # noqa: E402
@@ -37,6 +39,14 @@ class Bench:
             file.write(messages.page(self.head, message, base))
         self.browser.open(path, hash_text)
         return self.browser
+
+    @staticmethod
+    def until(condition):
+        deadline = time.monotonic() + browser.PATIENCE
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError("never")
+            time.sleep(.02)
 
 
 def near(a, b, most=6):
@@ -83,6 +93,155 @@ def facts_and_quality(bench):
     holds(b.text("#quality"), "98.07 % complete", "86.05 % fully named", "3 samples (0.15 %)", "profiler 0.55 %, BPF 0.21 %")
     holds(b.js("document.querySelector('#quality [title]').title"), "1.92 % no unwind rule")
     equal(b.complaints(), [], "complaints")
+
+
+@case
+def command_is_the_title(bench):
+    m = messages.small()
+    m.facts["ebpf_profiler.title"] = "./server --port 80"
+    b = bench.open(m.message())
+    equal(b.text("#title"), "./server --port 80", "what was typed")
+    equal(b.js("document.title"), "./server --port 80: profile", "the window's title")
+    holds(b.text("#facts"), "on testhost", "2026-09-21 14:13:20 UTC")
+    b = bench.open(messages.small().message())  # of the agent: what ran, where and when
+    equal(b.text("#title"), "server on testhost, 2026-09-21 14:13 UTC", "no command")
+    m = messages.small()
+    m.facts["ebpf_profiler.title"] = "sh -c '<script>\x1b[31m" + "x" * 5000
+    b = bench.open(m.message())
+    holds(b.text("#title"), "<script>\u27e81B\u27e9[31m")
+    equal(b.complaints(), [], "complaints")
+
+
+@case
+def what_has_no_times_has_no_strip(bench):
+    m = messages.Maker()
+    m.sample_type, m.period, m.duration = ("samples", "count"), 0, 0
+    m.base_ns = 0
+    m.facts = {"ebpf_profiler.lost_samples": 0}
+    m.sample((0, "", ""), 0, "", 0, m.stack([m.location("native", [("main", "", 0)])]), [], values=[1234])
+    b = bench.open(m.message())
+    equal(b.text("#title"), "testhost", "nobody knows what ran, or when")
+    equal(b.text("#facts").replace("\u202f", ""), "1234 samples \u00b7 duration unknown \u00b7 by ebpf-profiler 0.1.0", "no rate")
+    equal(b.text("#quality").split("\n"), ["stacks unknown", "names unknown", "lost unknown", "cost unknown"], "quality")
+    equal([b.js(f"document.querySelector('{part}').getClientRects().length") for part in ("#strip", "#as-grid")], [0, 0], "no strip")
+    holds(b.text("#range"), "this file has no times")
+    holds(b.text("#processes"), "unknown program")
+    b.key("r")
+    b.key("t")
+    equal(b.complaints(), [], "complaints")
+    b = bench.open(messages.small().message())
+    equal([b.js(f"document.querySelector('{part}').getClientRects().length") for part in ("#strip", "#as-grid")], [1, 1], "a strip")
+
+
+@case
+def one_is_not_said_as_many(bench):
+    m = messages.Maker()
+    m.facts = {"ebpf_profiler.lost_samples": 1, "ebpf_profiler.due_samples": 2, "ebpf_profiler.cpus": 1}
+    m.sample((1, "p", ""), 1, "t", 0, m.stack([m.location("native", [("f", "", 0)])]), [1])
+    b = bench.open(m.message())
+    holds(b.text("#facts"), "1 sample \u00b7", "1 CPU \u00b7")
+    holds(b.text("#quality"), "lost 1 sample (50.00 %)")
+    b.type("#search", "f")
+    holds(b.text("#found"), "100 % in 1 place")
+    equal(b.text("#found")[-1], "e", "1 place")
+    b.move(*at_row(b, .5, 1))
+    holds(b.text("#tip"), "1 sample")
+    b.key("Escape")
+    b.js("document.querySelector('#view-table').click()")
+    b.settle()
+    equal(b.text("#more"), "1 function", "below the table")
+
+
+@case
+def functions_have_their_places(bench):
+    m = messages.small()
+    twice = [m.location("speech", [("search", f"/src/{name}.sp", 5, 4)]) for name in ("one", "two")]
+    known = m.location("speech", [("parse", "/src/deep/parse.sp", 31, 30)])
+    m.sample((100, "server", ""), 100, "server", 0, m.stack([twice[0], known, twice[1]]), [1])
+    b = bench.open(m.message(), "#view=table")
+    places = b.js("""Object.fromEntries([...document.querySelectorAll('#table tbody tr')].map((row) =>
+        [row.querySelector('bdi').textContent, row.querySelector('.place')?.textContent ?? '']))""")
+    equal(places["parse"], "parse.sp:30", "where it begins, not the line that ran")
+    equal(places["slow_handler"], "app.sp", "nobody knows where it begins")
+    equal(places["search (one.sp:4)"], "", "its name says it")
+    equal(places["vfs_read"], "", "no file")
+    equal(b.js("[...document.querySelectorAll('.place')].find((place) => place.textContent === 'parse.sp:30').title"), "/src/deep/parse.sp:30", "the whole path")
+
+
+@case
+def graph_has_half_of_a_small_window(bench):
+    b = bench.browser
+    before, after = messages.small(), messages.small()
+    for m, name in ((before, "before.html"), (after, "after.html")):
+        m.facts["ebpf_profiler.title"] = f"/a/long/path/to/{name}"
+        for i in range(20):
+            m.sample((1000 + i, f"program-{i}", ""), 1, "t", 0, m.stack([m.location(f"kind-{i}", [("f", "", 0)])]), [i])
+    size = lambda width, height: b.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+    size(800, 600)
+    try:
+        for hash_text in ("", "#keep=a&hide=zzz&q=a&only=!comm:sh&range=0,3000000000&group=thread"):
+            for base in (None, before.message()):
+                bench.open(after.message(), hash_text, base=base)
+                height = b.js("document.querySelector('#graph').clientHeight")
+                if height < 300:
+                    raise AssertionError(f"the graph has {height} of 600, {hash_text}, {base is not None}")
+                equal(b.js("document.documentElement.scrollWidth"), 800, "nothing is beside the window")
+                seen = b.js("['#keep', '#hide', '#undo', '#search', '#help', '#save'].filter((id) => { const r = document.querySelector(id).getBoundingClientRect(); return r.left < 0 || r.right > 800 || r.width < 20; })")
+                equal(seen, [], "controls out of sight")
+    finally:
+        size(1280, 800)
+
+
+@case
+def picture_is_saved(bench):
+    """As it is shown, by a click and by its key; names of others stay text; the file is searched and zoomed by itself."""
+    m = messages.small()
+    m.facts["ebpf_profiler.title"] = "./server <80>"
+    evil = m.stack([m.location("native", [('</title><script>alert("1")]]>\x1b\u202e', "", 0)])])
+    m.sample((300, "evil", ""), 300, "evil", 0, evil, [i * 10_000_000 for i in range(50)])
+    b = bench.open(m.message())
+    b.js("(() => { const make = URL.createObjectURL; URL.createObjectURL = (blob) => { window.saved = blob; return make.call(URL, blob); }; })()")
+    b.js("document.addEventListener('click', (event) => { if (event.target.download) window.savedAs = event.target.download; }, true)")
+    b.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=bench.directory)
+    def saved(act):
+        path = os.path.join(bench.directory, "server-80.svg")
+        if os.path.exists(path):
+            os.unlink(path)
+        act()
+        bench.until(lambda: os.path.exists(path) and open(path, encoding="utf-8").read().endswith("</svg>\n"))
+        with open(path, encoding="utf-8") as file:
+            return xml.etree.ElementTree.fromstring(file.read())
+    def boxes(svg):
+        return {box.find("{*}title").text.rsplit(" (", 1)[0]: box for box in svg.iterfind(".//{*}g")}
+    svg = saved(lambda: b.click("#save"))
+    equal(svg.find(".//{*}text[@id='title']").text, "./server <80>, CPU time", "its title")
+    equal((svg[0].tag.rsplit("}")[-1], svg[0].text), ("title", "./server <80>, CPU time"), "first of all")
+    whole = boxes(svg)
+    equal({name for name in whole if "title" in name}, {'</title><script>alert("1")]]>\u27e81B\u27e9\u27e8202E\u27e9'}, "a name is text")
+    equal(len(svg.findall(".//{*}script")), 1, "only its own script")
+    holds(whole["slow_handler"].find("{*}title").text, "slow_handler (6.31 s, 57.3")
+    equal([float(whole["all"].get("data-" + key)) for key in "xwy"], [0, 1180, 0], "the root")
+    share = float(whole["slow_handler"].get("data-w")) / 1180
+    if abs(share - 625 / 1090) > .001:
+        raise AssertionError(f"a box has the width of its time, not {share}")
+    # A filter, a zoom and a search.
+    b.type("#hide", "alert")
+    b.click_at(*at_row(b, .65, 4))
+    b.type("#search", "vfs")
+    svg = saved(lambda: b.js("document.querySelector('#graph canvas').focus()") or b.key("p"))
+    zoomed = boxes(svg)
+    if "slow_handler" in zoomed or any("alert" in name for name in zoomed):
+        raise AssertionError(f"what is not shown is not in it: {list(zoomed)}")
+    equal([float(zoomed["fast_handler"].get("data-" + key)) for key in "xw"], [0, 1180], "what was zoomed to")
+    equal([name for name, box in zoomed.items() if "hit" in box.get("class")], ["vfs_read"], "hits")
+    holds(svg.find(".//{*}text[@id='title']").text, "hide alert", "hidden: 4.59 %")
+    equal(b.complaints(), [], "complaints")
+    b.call("Page.navigate", url="file://" + os.path.join(bench.directory, "server-80.svg"))
+    b.wait("document.querySelectorAll('g.box').length > 0 && document.readyState === 'complete'")
+    b.js("[...document.querySelectorAll('g.box')].find((box) => box.textContent.includes('vfs_read')).dispatchEvent(new MouseEvent('click'))")
+    equal(b.js("[...document.querySelectorAll('g.box')].find((box) => box.textContent.includes('vfs_read')).querySelector('rect').getAttribute('width')"), "1180", "it zooms")
+    b = bench.open(messages.small().message(), "#view=table")
+    equal(b.js("document.querySelector('#save').disabled"), True, "a table is no picture")
 
 
 @case
@@ -368,9 +527,23 @@ def difference_is_red_and_blue(bench):
     gone = before.stack([before.location("native", [("gone", "", 0)])])
     after.sample((100, "server", "c0ffee112233445566"), 100, "server", 0, added, [i * 10_000_000 for i in range(800)])
     before.sample((100, "server", "c0ffee112233445566"), 100, "server", 0, gone, [i * 10_000_000 for i in range(400)])
+    before.facts["ebpf_profiler.title"], after.facts["ebpf_profiler.title"] = "old.html", "new.html"
+    # Three of 1 440 samples may well be none of 1 840.
+    chance = before.stack([before.location("native", [("by_chance", "", 0)])])
+    before.sample((100, "server", "c0ffee112233445566"), 100, "server", 0, chance, [i * 10_000_000 for i in range(3)])
     b = bench.open(after.message(), base=before.message())
-    holds(b.text("#title"), "compared")
-    holds(b.text("#gone"), "Vanished: 1 function", "27.78 %", "gone")
+    equal(b.text("#title"), "new.html compared with old.html", "both by name")
+    a_line, b_line = b.text("#facts").replace("\u202f", "").split("\n")
+    holds(a_line, "A old.html", "1443 samples", "14.58 s of CPU time", "in 10.00 s")
+    holds(b_line, "B new.html", "1840 samples", "18.59 s of CPU time", "in 10.00 s")
+    holds(b.text("#legend"), "less in B", "chance explains it", "more in B", "by share")
+    shades = [rgb(b.js(f"getComputedStyle(document.querySelectorAll('#legend i')[{i}]).backgroundColor")) for i in range(3)]
+    if not (shades[0][2] > shades[0][0] and shades[2][0] > shades[2][2] and max(shades[1]) == min(shades[1])):
+        raise AssertionError(f"the legend's colours are {shades}")
+    holds(b.text("#gone"), "and 1 that chance explains")
+    holds(b.text("#gone"), "Vanished: 1 function", "27.72 %", "gone")
+    if "by_chance" in b.text("#gone"):
+        raise AssertionError("chance makes nothing vanish")
     picture = b.screenshot()
     red = next(picture.pixel(*at_row(b, share, 1)) for share in (.7,))
     x, y = at_row(b, .7, 1)

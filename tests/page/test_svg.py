@@ -40,6 +40,8 @@ def run(b):
     whole = {"all": (0, 1180), "server": (0, 1121), "main": (0, 1121), "handle": (0, 1062), "parse": (0, 708),
              "write": (708, 354), "idle": (1062, 59), "shell": (1121, 59), "run": (1121, 59)}
     check(b, whole, "at first")
+    assert b.js("document.documentElement.firstElementChild.localName") == "title"    # test_svg.c says why
+    assert b.js("document.title") == b.js("document.getElementById('title').textContent")
     click(b, "handle")
     check(b, {"all": (0, 1180), "server": (0, 1180), "main": (0, 1180), "handle": (0, 1180), "parse": (0, 786.67),
               "write": (786.67, 393.33)}, "zoomed")

@@ -167,6 +167,7 @@ static inline struct ep_batch *full_batch_new(const struct full_batch *options)
 		.bpf_ns = 987654321,
 		.n_cpus = 8,
 		.host_name = "host.example.com",
+		.title = "server --port 80",
 		.sample_type = options->type ? options->type : "cpu",
 		.weight_unit = options->unit ? options->unit : "nanoseconds",
 	};

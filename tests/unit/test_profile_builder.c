@@ -36,6 +36,7 @@ static const struct ep_profile_header header = {
 	.bpf_ns = 2,
 	.n_cpus = 4,
 	.host_name = "one",
+	.title = "make -j2",
 	.sample_type = "cpu",
 	.weight_unit = "nanoseconds",
 };
@@ -128,6 +129,7 @@ EP_TEST(headers_are_joined)
 	second.start_ns = 900;
 	second.duration_ns = 700;
 	second.host_name = "two";
+	second.title = "node x.js";
 	second.period_ns = 20;
 	assert_int_equal(fill(b, false), 0);
 	assert_int_equal(ep_profile_add_header(b, &second), 0);
@@ -140,6 +142,7 @@ EP_TEST(headers_are_joined)
 	assert_int_equal(batch->bpf_ns, 4);
 	assert_int_equal(batch->n_cpus, 4);
 	assert_string_equal(batch->host_name, "one, two");
+	assert_string_equal(batch->title, "make -j2, node x.js");
 	assert_int_equal(batch->period_ns, 10); /* 40 for 4 samples */
 	assert_int_equal(batch->period_hz, 100); /* as both */
 	assert_string_equal(batch->weight_unit, "nanoseconds");

@@ -26,6 +26,33 @@ EP_TEST(functions_are_boxes_as_wide_as_their_time)
 	assert_null(strstr(text, "too narrow"));
 }
 
+/* Before all boxes: a browser would look through them for it at each of their titles. */
+EP_TEST(the_file_has_a_title_first)
+{
+	char *text = written_by(svg_encode, writer_batch(), NULL), *root = strstr(text, "<svg ");
+
+	assert_non_null(root);
+	root = strchr(root, '>');
+	assert_ptr_equal(strstr(root, ">\n<title>host, 2023-11-14 22:13:20 UTC, 1.0 s, CPU time</title>\n"), root);
+}
+
+/* The command that was recorded comes first, and leaves room for where and when. */
+EP_TEST(a_command_is_the_title)
+{
+	struct ep_batch *batch = writer_batch();
+	char name[100] = "";
+
+	batch->title = "make -j2 <all>";
+	assert_non_null(strstr(written_by(svg_encode, batch, NULL),
+			       "y=\"24\">make -j2 &lt;all&gt;: host, 2023-11-14 22:13:20 UTC, 1.0 s, CPU time</text>"));
+	memset(name, 'x', sizeof(name) - 1);
+	batch->title = name;
+	name[79] = '\0';
+	assert_non_null(strstr(written_by(svg_encode, batch, NULL), "xxx: host"));
+	name[79] = 'x';
+	assert_non_null(strstr(written_by(svg_encode, batch, NULL), "xxx…: host"));
+}
+
 /* Each box is of its own color, and the kernel's is nobody else's. */
 EP_TEST(kinds_have_colors)
 {

@@ -52,6 +52,8 @@ class App {
 			onHover: (text, event) => this.tip(text ? [text] : null, event),
 		});
 		this.strip.rank();
+		document.body.classList.toggle('untimed', profile.events.timed === 0);
+		document.body.classList.toggle('diff', this.isDiff);
 		listen(this);
 		this.tellFacts();
 		this.update(3);
@@ -361,7 +363,7 @@ class App {
 		if (frame >= 0 && own > 0)
 			times.push(`${this.weight(own)} itself`);
 		if (tree === this.tree)
-			times.push(`${grouped(this.calls.countOf(node, this.weights))} samples`);
+			times.push(counted(this.calls.countOf(node, this.weights), 'sample'));
 		const isFrame = frame >= 0 && frame < profile.nFrames, cells = isFrame && tree === this.tree ? this.calls.cellsOf(node, this.weights) : [];
 		if (isFrame)
 			lines.push(...this.describeCells(cells.length ? cells : [[tree.cell[node], total]], total, cells.length > 0));

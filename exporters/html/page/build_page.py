@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joins the page's sources to what stands in front of a profile, as bytes for C to include.
 
-    build_page.py OUT.inc page.html style.css SCRIPT.js...
+    build_page.py OUT.inc [--text NAME FILE] page.html style.css SCRIPT.js...
 
 The script is one function, so that nothing of it is global; its hash, and that of the style, is all that the
-page's policy allows. With --html the page's head itself is written, for tests."""
+page's policy allows. With --text the script has a constant of that name, the text of that file. With --html the page's head
+itself is written, for tests."""
 import base64
 import hashlib
+import json
 import sys
 
 
@@ -31,8 +33,13 @@ def make_head(template, style, scripts):
 
 def main(arguments):
     is_html = arguments[0] == "--html"
-    out, template, style, *scripts = arguments[1:] if is_html else arguments
-    head = make_head(read(template), read(style), [read(path) for path in scripts])
+    out, *rest = arguments[1:] if is_html else arguments
+    texts = []
+    while rest[0] == "--text":
+        texts.append(f"const {rest[1]} = {json.dumps(read(rest[2]))};\n")
+        rest = rest[3:]
+    template, style, *scripts = rest
+    head = make_head(read(template), read(style), texts + [read(path) for path in scripts])
     with open(out, "w", encoding="utf-8") as file:
         if is_html:
             file.write(head)

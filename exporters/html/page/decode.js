@@ -4,6 +4,8 @@
 // Every length and every row is checked: what is wrong with a file becomes one sentence. Whatever is absent is
 // unknown, and stays so.
 
+const NO_PROGRAM = 'unknown program';
+
 // The innermost unit of systemd in a line of /proc/PID/cgroup, a slice where it is alone; else its whole path.
 function unitOf(line) {
 	const path = line.replace(/^0::/, ''), names = path.split('/');
@@ -123,7 +125,7 @@ class Decoder extends Dictionary {
 	addProcess(facts) {
 		const pid = Number(facts['process.pid']) || 0, exe = String(facts['process.executable.path'] || '');
 		const name = String(facts['ebpf_profiler.process.comm'] || facts['process.command'] ||
-			facts['process.executable.name'] || baseName(exe) || (pid ? '?' : 'kernel'));
+			facts['process.executable.name'] || baseName(exe) || (pid ? '?' : NO_PROGRAM));
 		const container = String(facts['container.id'] || '');
 		const user = String(facts['process.owner'] || ''), unit = unitOf(String(facts['process.linux.cgroup'] || ''));
 		const key = JSON.stringify([pid, facts['process.creation.time'], facts['ebpf_profiler.process.image'], exe,
@@ -373,10 +375,11 @@ class Decoder extends Dictionary {
 		return thread;
 	}
 
-	// A recording's length is that of its profiles, and of its events where those say more.
+	// A recording's length is that of its profiles, and of its events where those say more; hasSpan: one of them says it.
 	findSpan() {
 		const {info} = this, start = Math.min(info.base ? info.start : Infinity, this.start);
 		const end = Math.max(info.base ? info.end : -Infinity, this.end);
+		info.hasSpan = start <= end;
 		info.start = start <= end ? start : 0;
 		info.end = start <= end ? Math.max(end, start + 1) : 1;
 	}

@@ -11,7 +11,7 @@ const KEYS = ['', 'profile.frame.type', 'thread.name', 'thread.id', 'cpu.logical
 	'ebpf_profiler.pointer_walk', 'ebpf_profiler.gap', 'ebpf_profiler.kind', 'ebpf_profiler.stack.error_text',
 	'ebpf_profiler.count', 'ebpf_profiler.lost_samples', 'ebpf_profiler.due_samples', 'ebpf_profiler.cpus',
 	'ebpf_profiler.cost.agent_ns', 'ebpf_profiler.cost.bpf_ns', 'ebpf_profiler.frequency', 'ebpf_profiler.duration',
-	'ebpf_profiler.weight_unit', 'ebpf_profiler.sample_type', 'ebpf_profiler.stack.unverified'];
+	'ebpf_profiler.weight_unit', 'ebpf_profiler.sample_type', 'ebpf_profiler.stack.unverified', 'ebpf_profiler.title'];
 const KEY = new Map(KEYS.map((key, i) => [key, i]));
 const FRAME_TYPE = 1, THREAD_NAME = 2, THREAD_ID = 3, CPU = 4, UNNAMED = 5, IS_POINTER_WALK = 6, IS_GAP = 7, KIND = 8,
 	STACK_ERROR = 9, COUNT = 10, UNVERIFIED = 20;
@@ -309,7 +309,7 @@ class Dictionary {
 	readLocations() {
 		const {profile} = this;
 		this.readTable(LOCATIONS, [this.locationCells, profile.frameKind, profile.frameName, profile.frameSide, profile.cellFrame,
-			profile.cellLine, profile.cellFlags, profile.cellFile, profile.cellModule], () => this.location());
+			profile.cellLine, profile.cellStart, profile.cellFlags, profile.cellFile, profile.cellModule], () => this.location());
 		this.locationCells.push(profile.cellFrame.length);
 	}
 
@@ -350,6 +350,7 @@ class Dictionary {
 			profile.cellFrame.push(this.frame(name, kind));
 			profile.cellLine.push(lines.data[i + 1]);
 			profile.cellFlags.push(flags | (i < lines.length - 2 ? INLINED : 0));
+			profile.cellStart.push(row > 0 ? this.functionLine.data[row] : 0);
 			profile.cellFile.push(row > 0 ? this.functionFile.data[row] : 0);
 			profile.cellModule.push(module);
 		}

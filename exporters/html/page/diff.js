@@ -22,6 +22,35 @@ App.prototype.compare = function (old) {
 			this.most = Math.max(this.most, Math.abs(this.move(tree.total[i], total[i])));
 };
 
+// The sides by their names, A before B; that B is what is shown is for this file alone to know.
+App.prototype.sideNames = function () {
+	const [b, a] = this.profile.sides.map((info) => shown(String(info.facts['ebpf_profiler.title'] || info.host || ''), 120));
+	return [a || 'A', b || 'B'];
+};
+
+App.prototype.titleOfDiff = function () {
+	const [a, b] = this.sideNames();
+	return a === b ? `${a}, compared` : `${b} compared with ${a}`;
+};
+
+// Each side with what it rests on, and what the colours mean.
+App.prototype.tellSides = function (facts) {
+	const [a, b] = this.sideNames(), start = startOf(this.profile.sides[1]);
+	const line = (letter, name, parts) => element('span', {class: 'side', title: [name, ...parts].join('\n')}, element('b', {text: letter}), ' ',
+		...(name === letter ? [] : [element('bdi', {text: name, dir: 'ltr'}), ' \u00b7 ']), parts.join(' \u00b7 '));
+	$('facts').removeAttribute('title');
+	$('facts').replaceChildren(line('A', a, [...this.factsOf(1), ...(start ? [start] : [])]), line('B', b, facts));
+};
+
+App.prototype.drawLegend = function () {
+	const shades = [[0, 'less in B'], [32, 'chance explains it'], [64, 'more in B']], unit = this.state.abs ? 'CPU time per second' : 'share';
+	$('legend').replaceChildren(element('h2', {text: `Colours, by ${unit}`, title: 'b: by share, or CPU time per second'}), ...shades.map(([shade, text]) => {
+		const swatch = element('i', {});
+		swatch.style.background = this.colors.moved[shade];
+		return element('span', {class: 'chip'}, swatch, text);
+	}));
+};
+
 // How much more of it there is now: of all, or of a CPU.
 App.prototype.move = function (now, before) {
 	if (this.state.abs)
@@ -86,7 +115,7 @@ function drawVanished(app) {
 	}
 	const {rows, count} = largest(base.total, 100, isGone), list = $('gone').querySelector('ol');
 	$('gone').hidden = false;
-	$('gone').querySelector('h2').textContent = count ? `Vanished: ${grouped(count)} function${count === 1 ? '' : 's'}` : 'Nothing vanished';
+	$('gone').querySelector('h2').textContent = count ? `Vanished: ${counted(count, 'function')}` : 'Nothing vanished';
 	list.replaceChildren(...rows.map((frame) => element('li', {title: shown(profile.name(frame))},
 		element('b', {text: percent(base.total[frame], app.baseSum)}), element('bdi', {text: shown(profile.name(frame)), dir: 'ltr'}))));
 	if (chance)

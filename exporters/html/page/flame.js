@@ -79,13 +79,14 @@ class Flame {
 		return context;
 	}
 
-	// Boxes that are wide enough, as [node, x, width]...; sets how many rows there are.
-	findBoxes() {
-		const {tree, from, to, scale} = this, boxes = [], least = NARROWEST / scale;
-		let rows = 1;
+	// Boxes that are wide enough, as [node, x, width]..., in `width` pixels, and how many rows there are.
+	boxesOf(width, narrowest) {
+		const {tree, from, to} = this, boxes = [], scale = to > from ? width / (to - from) : 0, least = narrowest / scale;
+		let rows = 1, leftOut = 0;
 		for (let i = 0; i < tree.n;) {
 			const x = tree.x[i], end = x + tree.total[i];
 			if (tree.total[i] < least || end <= from || x >= to) {
+				leftOut += tree.total[i] > 0 && end > from && x < to ? 1 : 0;
 				i = tree.end[i];
 				continue;
 			}
@@ -94,10 +95,15 @@ class Flame {
 				continue;
 			}
 			const left = Math.max(0, (x - from) * scale);
-			boxes.push(i, left, Math.min(this.width, (end - from) * scale) - left);
+			boxes.push(i, left, Math.min(width, (end - from) * scale) - left);
 			rows = Math.max(rows, tree.depth[i] + 1 - this.skip);
 			i++;
 		}
+		return {boxes, rows, leftOut};
+	}
+
+	findBoxes() {
+		const {boxes, rows} = this.boxesOf(this.width, NARROWEST);
 		this.rows = rows;
 		return boxes;
 	}

@@ -12,7 +12,7 @@ const KEY_SHEET = [
 	['u', 'all filters off'], ['g', 'group by program, process, thread, user, unit, container, CPU'],
 	['t', 'CPU time or 20 ms grid'], ['r', 'to the strip: arrows move the range'],
 	['[ ]', 'range earlier, later'], ['l', 'to the legend'],
-	['s', 'sort by self or total'], ['d', 'light or dark'],
+	['s', 'sort by self or total'], ['p', 'save the graph as a picture, an SVG file'], ['d', 'light or dark'],
 	['b', 'of a difference: shares or CPU time'], ['Ctrl wheel', 'nearer and farther at the pointer'],
 	['Shift wheel', 'along'], ['drag', 'over the strip: a range of time'],
 ];
@@ -42,6 +42,7 @@ const ACTIONS = {
 	's': (app) => app.set({sort: app.state.sort === 'self' ? 'total' : 'self', view: 'table'}, 1),
 	'd': (app) => app.switchTheme(),
 	'b': (app) => app.isDiff && app.set({abs: !app.state.abs}, 2),
+	'p': (app) => app.savePicture(),
 	'[': (app) => app.moveRange(-1),
 	']': (app) => app.moveRange(1),
 	'+': (app) => app.active.near(.5),
@@ -163,6 +164,7 @@ function listen(app) {
 	click('undo', () => app.undo());
 	click('do-zoom', () => ACTIONS.Enter(app));
 	click('do-around', () => ACTIONS.c(app));
+	click('save', () => app.savePicture());
 	click('do-keep', () => app.filterBy('keep'));
 	click('do-hide', () => app.filterBy('hide'));
 	click('kinds', (event) => onKind(app, event));

@@ -68,6 +68,7 @@ class Profile {
 		this.nameOf = [];       // of frames: () => text, by side
 		this.cellFrame = new Ints();
 		this.cellLine = new Words();
+		this.cellStart = new Words(); // the line in which the function begins, 0: not known
 		this.cellFlags = new Bytes();
 		this.cellFile = new Ints();   // text of its side
 		this.cellModule = new Ints(); // text of its side

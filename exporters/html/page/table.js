@@ -26,7 +26,7 @@ function drawTable(app) {
 	head.replaceChildren(...cells);
 	$('table').querySelector('tbody').replaceChildren(...rows.map((frame) => tableRow(app, frame, tallies)));
 	const more = count - rows.length;
-	$('more').textContent = more > 0 ? `Show all ${grouped(count)}` : `${grouped(count)} functions`;
+	$('more').textContent = more > 0 ? `Show all ${grouped(count)}` : counted(count, 'function');
 	$('more').disabled = more <= 0;
 	if (profile.nFrames === 0)
 		$('more').textContent = 'No functions';
@@ -53,12 +53,35 @@ function tableRow(app, frame, tallies) {
 		row.append(element('td', {text: app.moveText(tallies.self[frame], tallies.base.self[frame])}));
 	const name = element('td', {}), swatch = element('i', {}), kind = profile.frameKind[frame];
 	swatch.style.background = colors.shades[kind][0];
-	name.append(swatch, element('bdi', {text: shown(profile.name(frame)), dir: 'ltr'}), element('small', {text: shown(profile.kinds[kind], 40)}));
+	name.append(swatch, element('bdi', {text: shown(profile.name(frame)), dir: 'ltr'}));
+	name.append(...placeOf(app, frame), element('small', {text: shown(profile.kinds[kind], 40)}));
 	row.append(name);
 	if (frame === state.frame)
 		row.setAttribute('aria-selected', 'true');
 	return row;
 }
+
+// Where a function is, unless its name says so: its file and, where that is known, the line it begins in.
+function placeOf(app, frame) {
+	const {profile} = app, cell = app.cellOf(frame);
+	const path = cell < 0 ? '' : profile.text(profile.cellSide(cell), profile.cellFile[cell]), line = cell < 0 ? 0 : profile.cellStart[cell];
+	const place = `${baseName(path)}${line ? `:${line}` : ''}`;
+	if (!path || /\)$/.test(profile.name(frame)) && profile.name(frame).endsWith(`${place})`))
+		return [];
+	return [element('small', {class: 'place', title: shown(`${path}${line ? `:${line}` : ''}`), dir: 'ltr', text: shown(place, 80)})];
+}
+
+// A cell of a frame that has a file; -1: none has.
+App.prototype.cellOf = function (frame) {
+	const {profile} = this;
+	if (!this.frameCell) {
+		this.frameCell = new Int32Array(profile.nFrames).fill(-1);
+		for (let cell = profile.cellFrame.length - 1; cell >= 0; cell--)
+			if (profile.cellFile[cell])
+				this.frameCell[profile.cellFrame[cell]] = cell;
+	}
+	return this.frameCell[frame];
+};
 
 // --- the line of facts, said once ---
 
@@ -101,14 +124,16 @@ function tellQuality(app) {
 	const {profile} = app, {facts} = profile.sides[0], quality = app.quality, parts = [];
 	const complete = percentDown(quality.complete, quality.all), named = percentDown(quality.named, quality.all);
 	const unverified = quality.unverified ? `, ${percent(quality.unverified, quality.all)} unverified` : '';
-	parts.push(factText('stacks', `${complete} complete${unverified}`, quality.complete >= .98 * quality.all, reasonsText(quality.cuts, quality.all)));
-	parts.push(factText('names', `${named} fully named`, quality.named >= .9 * quality.all, reasonsText(quality.unnamed, quality.all)));
+	// Files of others do not say what of a stack they have left out.
+	const isSaid = facts['ebpf_profiler.due_samples'] || facts['ebpf_profiler.lost_samples'] || quality.cuts.length || quality.unverified || quality.unnamed.length;
+	parts.push(!isSaid ? factText('stacks', 'unknown') : factText('stacks', `${complete} complete${unverified}`, quality.complete >= .98 * quality.all, reasonsText(quality.cuts, quality.all)));
+	parts.push(!isSaid ? factText('names', 'unknown') : factText('names', `${named} fully named`, quality.named >= .9 * quality.all, reasonsText(quality.unnamed, quality.all)));
 	const lost = facts['ebpf_profiler.lost_samples'], due = facts['ebpf_profiler.due_samples'] || quality.samples + (lost || 0);
-	parts.push(lost === undefined ? factText('lost', 'unknown')
-		: factText('lost', `${grouped(lost)} samples (${percent(lost, due)})`, lost <= .01 * due));
-	const wall = facts['ebpf_profiler.duration'] || profile.sides[0].end - profile.sides[0].start, cost = [];
+	parts.push(lost === undefined || !(lost || facts['ebpf_profiler.due_samples']) ? factText('lost', 'unknown')
+		: factText('lost', `${counted(lost, 'sample')} (${percent(lost, due)})`, lost <= .01 * due));
+	const wall = lengthOf(profile.sides[0]), cost = [];
 	for (const [key, name] of [['ebpf_profiler.cost.agent_ns', 'profiler'], ['ebpf_profiler.cost.bpf_ns', 'BPF']])
-		if (facts[key])
+		if (facts[key] && wall)
 			cost.push(`${name} ${percent(facts[key], wall)}`);
 	parts.push(factText('cost', cost.length ? `${cost.join(', ')} of one CPU` : 'unknown'));
 	$('quality').replaceChildren(...parts);
@@ -122,28 +147,67 @@ function whatRan(names, all) {
 	return few.map(([name]) => shown(name, 40)).join(', ') + (few.length > 1 && more ? ` and ${more} more` : '');
 }
 
-App.prototype.tellFacts = function () {
-	const {profile} = this, info = profile.sides[0], quality = this.quality = qualityOf(profile), facts = [];
-	const begin = info.base ? (info.base[0] + info.base[1] * 4294967296 + info.start) / 1e6 : 0;
-	const rate = info.facts['ebpf_profiler.frequency'] || (info.period ? Math.round(1e9 / info.period) : 0);
-	const what = whatRan(this.strip.names, quality.all), host = shown(info.host, 80);
-	const title = what && host ? `${what} on ${host}` : what || host || 'Profile';
-	$('title').textContent = this.isDiff ? `${title}, compared` : title;
-	document.title = `${title}: profile`;
-	facts.push(`${grouped(quality.samples)} samples`);
+// When a recording began, as text; '': not known.
+function startOf(info) {
+	const begin = info.base && info.hasSpan ? (info.base[0] + info.base[1] * 4294967296 + info.start) / 1e6 : 0;
+	return begin > 0 && begin < 8e15 ? new Date(begin).toISOString().slice(0, 19).replace('T', ' ') + ' UTC' : '';
+}
+
+// Its length in ns, 0: not known.
+function lengthOf(info) {
+	return info.facts['ebpf_profiler.duration'] || (info.hasSpan ? info.end - info.start : 0);
+}
+
+// Samples and weight of a side: 0 is what is shown.
+function sumOfSide(profile, side) {
+	let samples = 0, all = 0;
+	for (let row = side ? profile.baseRows : 0; row < (side ? profile.nRows : profile.baseRows); row++) {
+		samples += profile.rowSamples[row];
+		all += profile.rowTotal[row];
+	}
+	return {samples, all};
+}
+
+// What is said of a recording in a line. A rate is that of the sampling clock, so that what has none has no rate.
+App.prototype.factsOf = function (side) {
+	const {profile} = this, info = profile.sides[side], {samples, all} = sumOfSide(profile, side), facts = [counted(samples, 'sample')];
+	const rate = info.facts['ebpf_profiler.frequency'] || (info.period && this.unitName === 'time' ? Math.round(1e9 / info.period) : 0);
+	const length = lengthOf(info), cpus = info.facts['ebpf_profiler.cpus'];
 	if (rate)
 		facts.push(`${rate} Hz`);
-	facts.push(this.unitName === 'time' ? `${this.weight(quality.all)} of CPU time` : this.weight(quality.all));
-	facts.push(`in ${duration(info.end - info.start)}`);
-	if (info.facts['ebpf_profiler.cpus'])
-		facts.push(`${info.facts['ebpf_profiler.cpus']} CPUs`);
-	if (begin > 0 && begin < 8e15)
-		facts.push(new Date(begin).toISOString().slice(0, 19).replace('T', ' ') + ' UTC');
+	if (this.weight(all) !== facts[0])
+		facts.push(this.unitName === 'time' ? `${this.weight(all)} of CPU time` : this.weight(all));
+	facts.push(length ? `in ${duration(length)}` : 'duration unknown');
+	if (cpus)
+		facts.push(counted(cpus, 'CPU'));
+	return facts;
+};
+
+// The command that was given; else what ran, where and when.
+App.prototype.titleOf = function (info, all) {
+	const what = whatRan(this.strip.names.filter(([name]) => name !== NO_PROGRAM), all), host = shown(info.host, 80), given = info.facts['ebpf_profiler.title'];
+	if (given)
+		return shown(String(given), 300);
+	return [what && host ? `${what} on ${host}` : what || host || 'Profile', startOf(info).replace(/:\d\d UTC/, ' UTC')].filter(Boolean).join(', ');
+};
+
+App.prototype.tellFacts = function () {
+	const {profile} = this, info = profile.sides[0], quality = this.quality = qualityOf(profile), facts = this.factsOf(0);
+	const title = this.title = this.isDiff ? this.titleOfDiff() : this.titleOf(info, quality.all), start = startOf(info);
+	$('title').textContent = title;
+	document.title = `${title}: profile`;
+	if (info.facts['ebpf_profiler.title'] && info.host && !this.isDiff)
+		facts.push(`on ${shown(info.host, 80)}`);
+	if (start)
+		facts.push(start);
 	if (info.version)
 		facts.push(`by ${shown(info.scope, 40)} ${shown(info.version, 40)}`);
 	if (info.others)
-		facts.push(`${info.others} parts of other types are not shown`);
+		facts.push(`${counted(info.others, 'part')} of other types ${info.others === 1 ? 'is' : 'are'} not shown`);
+	$('facts').title = facts.join('\n');
 	$('facts').textContent = facts.join(' · ');
+	if (this.isDiff)
+		this.tellSides(facts);
 	tellQuality(this);
 };
 
@@ -206,7 +270,7 @@ function drawProcesses(app) {
 		return made;
 	});
 	if (strip.names.length > SHOWN_PROCESSES)
-		chips.push(element('span', {class: 'chip'}, Object.assign(element('i', {}), {}), `${strip.names.length - SHOWN_PROCESSES} others`));
+		chips.push(element('span', {class: 'chip'}, Object.assign(element('i', {}), {}), counted(strip.names.length - SHOWN_PROCESSES, 'other')));
 	if (chips.length > SHOWN_PROCESSES)
 		chips[SHOWN_PROCESSES].firstChild.style.background = colors.process(SHOWN_PROCESSES);
 	$('processes').replaceChildren(...chips);
@@ -223,6 +287,8 @@ function drawControls(app) {
 	$('as-grid').setAttribute('aria-pressed', state.grid);
 	drawKinds(app);
 	drawProcesses(app);
+	if (app.isDiff)
+		app.drawLegend();
 	const range = state.range && state.range.map((time) => strip.secondsOf(time));
 	$('range').textContent = range ? `${range[0].toFixed(2)} s to ${range[1].toFixed(2)} s: ${app.weight(app.weights.all)}` : profile.events.timed ? '' : 'this file has no times';
 	$('strip').setAttribute('aria-valuetext', range ? `${range[0].toFixed(2)} to ${range[1].toFixed(2)} seconds` : 'all');
@@ -238,6 +304,7 @@ function drawControls(app) {
 	drawFound(app);
 	$('do-around').disabled = app.frame < 0;
 	$('do-keep').disabled = $('do-hide').disabled = app.frame < 0 && !app.group;
+	$('save').disabled = state.view !== 'graph' || !(app.sum > 0);
 	$('do-zoom').disabled = state.view !== 'graph' || app.flame.selected < 0;
 }
 
@@ -250,6 +317,6 @@ function drawFound(app) {
 	if (app.owner.isHit === null)
 		found.append('not a regular expression');
 	else
-		found.append(element('b', {text: percent(app.hitSum, app.sum)}), ` in ${grouped(app.hits.length)} places` +
+		found.append(element('b', {text: percent(app.hitSum, app.sum)}), ` in ${counted(app.hits.length, 'place')}` +
 			(app.hitAt >= 0 ? `, at ${app.hitAt + 1}` : ''));
 }

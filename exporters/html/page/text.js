@@ -8,7 +8,7 @@ const MAX_SHOWN = 400;
 
 // Control characters, bidi marks, zero-width and invisible ones, tags, halves of surrogate pairs.
 const UNSEEN = new RegExp('[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5' +
-	'\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202f\\u205f-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffc\\ufffe\\uffff' +
+	'\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u205f-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffc\\ufffe\\uffff' +
 	'\\u{e0000}-\\u{e0fff}\\ud800-\\udfff]', 'gu');
 
 function showUnseen(char) {
@@ -43,6 +43,10 @@ function duration(ns) {
 
 function grouped(number) {
 	return Math.round(number).toString().replace(/\B(?=(\d{3})+$)/g, '\u202f');
+}
+
+function counted(number, word) {
+	return `${grouped(number)} ${word}${Math.round(number) === 1 ? '' : 's'}`;
 }
 
 function bytesText(bytes) {

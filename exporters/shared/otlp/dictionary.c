@@ -57,6 +57,7 @@ static const char *const own_texts[OTLP_OWN_STRINGS] = {
 	[OTLP_COST_AGENT] = OTLP_NAME_COST_AGENT,
 	[OTLP_COST_BPF] = OTLP_NAME_COST_BPF,
 	[OTLP_CPUS] = OTLP_NAME_CPUS,
+	[OTLP_TITLE] = OTLP_NAME_TITLE,
 };
 
 /* --- strings --- */

@@ -60,6 +60,7 @@ enum otlp_own_string {
 	OTLP_COST_AGENT,
 	OTLP_COST_BPF,
 	OTLP_CPUS,
+	OTLP_TITLE,
 	OTLP_OWN_STRINGS,
 };
 

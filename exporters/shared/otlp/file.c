@@ -347,6 +347,8 @@ static void put_facts(struct file *file)
 	put_known(file, OTLP_COST_AGENT, file->view.agent_cpu_ns);
 	put_known(file, OTLP_COST_BPF, file->view.bpf_ns);
 	put_known(file, OTLP_CPUS, file->view.n_cpus);
+	if (file->view.title[0])
+		put_text(file, OTLP_TITLE, file->view.title);
 	otlp_put_message(&file->body, PROFILE_ATTRIBUTE_INDICES, &file->part);
 	file->has_facts = true;
 }

@@ -34,6 +34,7 @@
 #define OTLP_NAME_COST_AGENT   OTLP_OWN_PREFIX "cost.agent_ns"
 #define OTLP_NAME_COST_BPF     OTLP_OWN_PREFIX "cost.bpf_ns"
 #define OTLP_NAME_CPUS	       OTLP_OWN_PREFIX "cpus"
+#define OTLP_NAME_TITLE	       OTLP_OWN_PREFIX "title"
 
 /* of samples, and the reason of locations as well */
 #define OTLP_NAME_UNNAMED	   OTLP_OWN_PREFIX "unnamed"

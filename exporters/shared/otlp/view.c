@@ -29,7 +29,7 @@ static void find_cost(const struct ep_batch *batch, struct otlp_view *view)
 
 void otlp_view_of(const struct ep_batch *batch, struct otlp_view *ret_view)
 {
-	struct otlp_view view = {.weight_unit = "nanoseconds"};
+	struct otlp_view view = {.weight_unit = "nanoseconds", .title = ""};
 
 	if (EP_HAS(batch, mapping_go_build_id))
 		view.mapping_go_build_id = batch->mapping_go_build_id;
@@ -47,6 +47,8 @@ void otlp_view_of(const struct ep_batch *batch, struct otlp_view *ret_view)
 		view.location_unnamed = batch->location_unnamed;
 	if (EP_HAS(batch, weight_unit) && batch->weight_unit)
 		view.weight_unit = batch->weight_unit;
+	if (EP_HAS(batch, title))
+		view.title = batch->title;
 	if (EP_HAS(batch, stack_error_text))
 		view.stack_error_text = batch->stack_error_text;
 	if (EP_HAS(batch, process_image))

@@ -25,7 +25,7 @@ struct otlp_view {
 	const uint32_t *location_unnamed, *stack_error_text, *process_image;
 	uint64_t due_samples, agent_cpu_ns, bpf_ns;
 	uint32_t n_cpus;
-	const char *weight_unit; /* never NULL */
+	const char *weight_unit, *title; /* never NULL */
 	uint32_t n_events;
 	const uint32_t *event_type;
 	const uint32_t *sample_event;

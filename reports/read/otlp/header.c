@@ -49,6 +49,9 @@ void otlp_header_set(struct otlp_reading *reader, const struct otlp_attribute *a
 	case KEY_CPUS:
 		header->n_cpus = (uint32_t)attribute->value;
 		break;
+	case KEY_TITLE:
+		set_text(reader, attribute, reader->header.title);
+		break;
 	default:
 		break;
 	}
@@ -94,6 +97,7 @@ int otlp_header_add(struct otlp_reading *reader)
 			h->header.period_hz = (uint32_t)EP_MIN(NS_PER_SECOND / h->header.period_ns, NS_PER_SECOND);
 	}
 	h->header.host_name = h->host_name;
+	h->header.title = h->title;
 	h->header.sample_type = h->sample_type;
 	h->header.weight_unit = h->weight_unit;
 	return ep_profile_add_header(reader->builder, &h->header);

@@ -38,7 +38,7 @@ struct otlp_header {
 	bool is_known, is_said;
 	struct otlp_type type;
 	uint64_t start_ns, end_ns;
-	char host_name[256], sample_type[256], weight_unit[256];
+	char host_name[256], sample_type[256], weight_unit[256], title[256];
 	struct ep_profile_header header;
 };
 
