@@ -288,8 +288,8 @@ class Report(Case):
         return b"".join(chunks).decode("utf-8")
 
 
-FORMATS = ["x.pb.gz", "x.pprof", "x.otlp.gz", "x.html", "x.folded", "x.perf.txt"]
-PLUGINS = {"x.folded": "folded", "x.otlp.gz": "otlp_file", "x.html": "html", "x.perf.txt": "perf"}
+FORMATS = ["x.pb.gz", "x.pprof", "x.otlp.gz", "x.html", "x.folded", "x.perf.txt", "x.json.gz"]
+PLUGINS = {"x.folded": "folded", "x.otlp.gz": "otlp_file", "x.html": "html", "x.perf.txt": "perf", "x.json.gz": "firefox"}
 
 
 def has_plugin(name):
@@ -398,6 +398,21 @@ class Convert(Case):
                 result = run("convert", self.path, "-o", out)
                 self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
                 self.assertEqual(self.shares(out), Report.WANTED)
+
+    def test_speedscope_by_its_content(self):
+        """As py-spy writes it, under any name; `diff` takes it beside pprof of the same."""
+        frames = [{"name": name, "file": file, "line": line} for name, file, line in
+                  (("main", "main.c", 3), ("work", "a.c", 10), ("work", "a.c", 20), ("idle", "b.c", 7))]
+        stacks = [[0, 1]] * 40 + [[0, 2]] * 20 + [[0, 3]] * 40
+        with open(self.at("spy"), "w", encoding="utf-8") as file:
+            json.dump({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": frames},
+                       "profiles": [{"type": "sampled", "name": 'Thread 7 "MainThread"', "unit": "seconds", "startValue": 0.0,
+                                     "endValue": 1.0, "samples": stacks, "weights": [0.01] * len(stacks)}]}, file)
+        self.assertEqual(self.rows(self.at("spy")), self.rows(self.path))
+        self.assertEqual(self.json(self.at("spy"))["weight"], self.json(self.path)["weight"])
+        out = self.at("out.pb.gz")
+        self.assertEqual(run("convert", self.at("spy"), "-o", out).returncode, 0)
+        self.assertEqual(self.shares(out), Report.WANTED)
 
     def test_filters_and_merges(self):
         out = self.at("out.pb.gz")
