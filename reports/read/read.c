@@ -135,7 +135,7 @@ static const char *name_other(const struct ep_vec *bytes)
 	}
 	if (ep_utf16_is_likely(bytes))
 		return "is text in UTF-16 without a byte order mark: write it anew in UTF-8 (iconv), and read that";
-	return "is no profile that is known: OTLP, pprof, folded stacks, `perf script` text or a page are";
+	return "is no profile that is known: OTLP, pprof, folded stacks, speedscope, `perf script` text or a page are";
 }
 
 static const struct ep_reader *find_reader(const struct ep_vec *bytes)

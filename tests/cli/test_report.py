@@ -289,7 +289,7 @@ class Report(Case):
 
 
 FORMATS = ["x.pb.gz", "x.pprof", "x.otlp.gz", "x.html", "x.folded", "x.perf.txt", "x.json.gz"]
-PLUGINS = {"x.folded": "folded", "x.otlp.gz": "otlp_file", "x.html": "html", "x.perf.txt": "perf", "x.json.gz": "firefox"}
+PLUGINS = {"x.folded": "folded", "x.otlp.gz": "otlp_file", "x.html": "html", "x.perf.txt": "perf", "x.json.gz": "firefox", "x.svg": "svg"}
 
 
 def has_plugin(name):
