@@ -56,6 +56,15 @@ EP_TEST(evented_profiles_are_read)
 	assert_int_equal(depth_in(batch, sample_with_leaf(batch, "work")), 2);
 }
 
+EP_TEST(time_without_a_frame_is_no_sample)
+{
+	struct ep_batch *batch = batch_of_text(FILE_OF(
+		EVENTED("none", OPEN(0, 1) "," CLOSE(0, 2) "," OPEN(1, 5) "," CLOSE(1, 6))));
+
+	assert_int_equal(batch->n_samples, 2);
+	assert_int_equal(weight_in(batch), 2);
+}
+
 /* As an exporter leaves it that was stopped. */
 EP_TEST(the_end_of_a_profile_ends_what_is_open)
 {
