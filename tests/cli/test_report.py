@@ -346,6 +346,22 @@ class SharedNames(Case):
         self.assertIn(("search", None, None, 8), rows)
         self.assertEqual(len(rows), 9)
 
+    @unittest.skipUnless(has_plugin("x.folded"), "the plugin folded is not built")
+    def test_convert_with_labels(self):
+        """For formats without files: flamegraph.pl shows two functions as two, and `report` has their files back."""
+        def leaves(*words):
+            out = self.at("out.folded")
+            result = run("convert", self.path, "-o", out, "--force", *words)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(out, encoding="utf-8") as file:
+                return {line.rsplit(" ", 1)[0].split(";")[-1].removesuffix("_[j]") for line in file}
+        self.assertEqual(leaves(), {"search", "(anonymous)", "init", "research"})
+        self.assertEqual(leaves("--labels"), {
+            "search", "search (a.py:12)", "search (b.py:3)", "(anonymous) (x.js:7)", "(anonymous) (x.js:90)",
+            "init (/one/mod.py:1)", "init (/two/mod.py:1)", "research"})
+        text = run("report", self.at("out.folded")).stdout
+        self.assertRegex(text, r"(?m)^ .*  search  a\.py$")
+
     def test_trees(self):
         names = {node["name"] for node in self.json(self.path, "--tree", "--min", "0")["tree"][0]["children"]}
         self.assertEqual(names, {"search (a.py:12)", "search (b.py:3)", "(anonymous) (x.js:7)", "(anonymous) (x.js:90)",
