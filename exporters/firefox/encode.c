@@ -114,6 +114,15 @@ static void put_fact(struct firefox *fx, const char *label, const char *text)
 	json_close(&fx->json, '}');
 }
 
+static bool has_times(const struct firefox *fx)
+{
+	for (size_t i = 0; i < fx->tables.n_moments; i++) {
+		if (!fx->tables.moments[i].timed)
+			return false;
+	}
+	return true;
+}
+
 /* Shown with the profile's other facts. */
 static void put_facts(struct firefox *fx)
 {
@@ -128,6 +137,8 @@ static void put_facts(struct firefox *fx)
 	put_fact(fx, "Frequency", number);
 	snprintf(number, sizeof(number), "%" PRIu64, fx->batch->lost_samples);
 	put_fact(fx, "Samples lost", number);
+	if (!has_times(fx))
+		put_fact(fx, "Times of samples", "not known: they stand one after another");
 	json_close(&fx->json, ']');
 	json_close(&fx->json, '}');
 	json_close(&fx->json, ']');
@@ -196,6 +207,32 @@ static void make_breakpad_id(const char *build_id, char id[34])
 	memcpy(id + 32, "0", 2);
 }
 
+static void put_address(struct firefox *fx, const char *key, uint64_t address)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, address);
+	json_str(&fx->json, key, text);
+}
+
+/*
+ * What the format has no place for, under our own name, which the profiler leaves alone: so that
+ * addresses are what they were when `report` and `convert` read the file again. Text, since JSON's
+ * readers lose greater numbers.
+ */
+static void put_own_lib(struct firefox *fx, uint32_t mapping)
+{
+	const struct ep_batch *batch = fx->batch;
+
+	json_open(&fx->json, "ebpfProfiler", '{');
+	put_address(fx, "startVa", batch->mapping_start_va[mapping]);
+	put_address(fx, "limitVa", batch->mapping_limit_va[mapping]);
+	put_address(fx, "fileOffset", batch->mapping_file_off[mapping]);
+	put_address(fx, "flags", batch->mapping_flags[mapping]);
+	json_str(&fx->json, "fileId", batch->string_text[batch->mapping_file_id[mapping]]);
+	json_close(&fx->json, '}');
+}
+
 static void put_lib(struct firefox *fx, uint32_t mapping)
 {
 	const struct ep_batch *batch = fx->batch;
@@ -215,6 +252,7 @@ static void put_lib(struct firefox *fx, uint32_t mapping)
 		json_str(&fx->json, "codeId", build_id);
 	else
 		json_null(&fx->json, "codeId");
+	put_own_lib(fx, mapping);
 	json_close(&fx->json, '}');
 }
 

@@ -5,6 +5,8 @@
 #include "core/cli/parts/text.h"
 #include "core/config/config.h"
 #include "core/profile/batch.h"
+#include "core/profile/builder.h"
+#include "core/profile/labels.h"
 #include "reports/commands/commands.h"
 #include "reports/commands/debuginfod.h"
 #include "reports/commands/parts/convert_args.h"
@@ -120,6 +122,41 @@ static enum ep_exit add_symbols(struct convert *convert)
 	return EP_EXIT_OK;
 }
 
+/* --- labels ---------------------------------------------------------------------------------- */
+
+static int copy_batch(const struct ep_batch *batch, struct ep_batch **ret_batch)
+{
+	ep_cleanup(ep_profile_builder_freep) struct ep_profile_builder *builder = NULL;
+	int r = ep_profile_builder_new(&builder);
+
+	if (r == 0)
+		r = ep_profile_add_batch(builder, batch, NULL);
+	return r < 0 ? r : ep_profile_finish(builder, ret_batch);
+}
+
+/* The names that tables show, in place of those that several functions have. */
+static enum ep_exit draw_labels(struct convert *convert)
+{
+	ep_cleanup(ep_labelled_fini) struct ep_labelled labelled = {0};
+	ep_cleanup(ep_labels_fini) struct ep_labels labels;
+	struct ep_batch *named = NULL;
+	int r;
+
+	ep_labels_init(&labels, false);
+	r = ep_labels_learn(&labels, 0, convert->batch);
+	if (r == 0)
+		r = ep_labels_draw(&labels, convert->batch, &labelled);
+	if (r == 0)
+		r = copy_batch(&labelled.batch, &named);
+	if (r < 0) {
+		fprintf(stderr, "ebpf-profiler: --labels: %s\n", ep_strerror(r));
+		return EP_EXIT_FAILED;
+	}
+	ep_batch_unref(convert->batch);
+	convert->batch = named;
+	return EP_EXIT_OK;
+}
+
 /* --- the way of a file ----------------------------------------------------------------------- */
 
 static enum ep_exit run(struct convert *convert, const char *plugin_dir)
@@ -140,6 +177,8 @@ static enum ep_exit run(struct convert *convert, const char *plugin_dir)
 		status = ep_view_files_read(&convert->inputs, view, &convert->batch);
 	if (status == EP_EXIT_OK && args->symbols)
 		status = add_symbols(convert);
+	if (status == EP_EXIT_OK && args->labels)
+		status = draw_labels(convert);
 	return status == EP_EXIT_OK ? ep_written_write(&convert->written, convert->batch) : status;
 }
 

@@ -23,7 +23,7 @@ struct dated {
 	uint64_t start_ns;
 	uint64_t end_ns, guess_end_ns; /* as in struct ep_view_dated */
 	uint32_t number;	       /* among the names of one second */
-	bool has_times;		       /* of samples */
+	int loss;		       /* by its format, see loss_of */
 	bool is_edge;
 };
 
@@ -35,12 +35,28 @@ static void closedirp(DIR **directory)
 
 /* --- the newest ------------------------------------------------------------------------------ */
 
+/*
+ * Of formats that are read again, in the order of what they keep: of two files of one interval the
+ * one that lost less is read. -1: it is none of them.
+ */
+static int loss_of(const struct ep_output_format *format)
+{
+	static const char *const names[] = {"otlp", "html", "firefox", "perf", /* without times: */
+					    "pprof", "folded"};
+
+	for (size_t i = 0; format && i < EP_LEN(names); i++) {
+		if (strcmp(format->name, names[i]) == 0)
+			return (int)i;
+	}
+	return -1;
+}
+
 /* Written by `record` or by name one of ours: a page may be anything. */
 static bool is_profile(const char *name)
 {
 	const struct ep_output_format *format = name[0] == '.' ? NULL : ep_output_format_of(name);
 
-	if (!format)
+	if (loss_of(format) < 0)
 		return false;
 	return strncmp(name, PREFIX, strlen(PREFIX)) == 0 || strcmp(format->name, "otlp") == 0 ||
 	       strcmp(format->name, "pprof") == 0;
@@ -87,27 +103,16 @@ int ep_view_newest_here(const char *directory, char **ret_path)
 
 /* --- the agent's ----------------------------------------------------------------------------- */
 
-static bool is_one_of(const struct ep_output_format *format, const char *const *names)
-{
-	for (; *names; names++)
-		if (strcmp(format->name, *names) == 0)
-			return true;
-	return false;
-}
-
 /* False when the name is not of that form, or of what is not read again. */
 static bool parse_name(const char *name, struct dated *file)
 {
-	static const char *const written_only[] = {"firefox", "pgo", NULL};
-	static const char *const without_times[] = {"pprof", "folded", NULL};
-	const struct ep_output_format *format = ep_output_format_of(name);
+	int loss = loss_of(ep_output_format_of(name));
 	const char *stamp = NULL, *pos;
 	uint64_t number = 1;
 	struct tm tm = {0};
 	time_t seconds;
 
-	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !format ||
-	    is_one_of(format, written_only))
+	if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || loss < 0)
 		return false;
 	/* The host's name may have dashes and digits as well: the stamp is the last of this form.
 	 */
@@ -133,7 +138,7 @@ static bool parse_name(const char *name, struct dated *file)
 		.stem_bytes = (size_t)(pos - name),
 		.start_ns = (uint64_t)seconds * EP_NS_PER_SEC,
 		.number = (uint32_t)number,
-		.has_times = !is_one_of(format, without_times),
+		.loss = loss,
 	};
 	return true;
 }
@@ -169,7 +174,7 @@ static int by_start(const void *left, const void *right)
 	r = r ? r : compare_numbers(a->series_bytes, b->series_bytes);
 	r = r ? r : strncmp(a->name, b->name, a->series_bytes);
 	r = r ? r : compare_numbers(a->number, b->number);
-	r = r ? r : b->has_times - a->has_times;
+	r = r ? r : a->loss - b->loss;
 	return r ? r : strcmp(a->name, b->name);
 }
 
@@ -233,7 +238,7 @@ static void find_ends(struct ep_vec *list)
 	qsort(files, n, sizeof(*files), by_start);
 }
 
-/* Two outputs of one interval say the same: the one whose samples have times is read. */
+/* Two outputs of one interval say the same: the one that lost less is read. */
 static bool is_twin(const struct dated *files, size_t i)
 {
 	return i > 0 && files[i].stem_bytes == files[i - 1].stem_bytes &&

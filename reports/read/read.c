@@ -17,6 +17,12 @@ static const struct ep_reader *const readers[] = {
 #ifdef EP_HAS_PAGE_READER
 	&ep_page_reader,
 #endif
+#ifdef EP_HAS_SPEEDSCOPE_READER
+	&ep_speedscope_reader,
+#endif
+#ifdef EP_HAS_FIREFOX_READER
+	&ep_firefox_reader,
+#endif
 	&ep_pprof_reader,
 #ifdef EP_HAS_OTLP_READER
 	&ep_otlp_reader,
@@ -110,7 +116,7 @@ static const struct {
 	{"\xfd" "7zXZ", "is compressed by xz: unfold it with `xz -d`, and read that"},
 	{"BZh", "is compressed by bzip2: unfold it with `bzip2 -d`, and read that"},
 	{"PK\x03\x04", "is a zip archive: unpack it, and read the profile in it"},
-	{"{", "is JSON, which is not read: give the pprof, .otlp.gz or .html file of the same recording"},
+	{"{", "is JSON of no profile that is known: speedscope's and our own .json.gz are; or give pprof"},
 };
 
 static const char *name_other(const struct ep_vec *bytes)
@@ -129,7 +135,7 @@ static const char *name_other(const struct ep_vec *bytes)
 	}
 	if (ep_utf16_is_likely(bytes))
 		return "is text in UTF-16 without a byte order mark: write it anew in UTF-8 (iconv), and read that";
-	return "is no profile that is known: OTLP, pprof, folded stacks, `perf script` text or a page are";
+	return "is no profile that is known: OTLP, pprof, folded stacks, speedscope, `perf script` text or a page are";
 }
 
 static const struct ep_reader *find_reader(const struct ep_vec *bytes)

@@ -26,7 +26,8 @@ struct ep_reader {
 	int (*read)(const uint8_t *data, size_t bytes, struct ep_profile_builder *builder, char *why);
 };
 
-extern const struct ep_reader ep_otlp_reader, ep_pprof_reader, ep_folded_reader, ep_perf_script_reader, ep_page_reader;
+extern const struct ep_reader ep_otlp_reader, ep_pprof_reader, ep_folded_reader,
+	ep_perf_script_reader, ep_page_reader, ep_speedscope_reader, ep_firefox_reader;
 
 struct ep_input;
 

@@ -145,6 +145,9 @@ class Ranges(Case):
     def test_pprof(self):
         self.judge(["pb.gz"])
 
+    def test_firefox(self):
+        self.judge(["json.gz"])
+
     def test_mixed(self):
         """Those without times count whole, the others exactly."""
         self.judge(["otlp.gz", "pb.gz", "html"])
@@ -177,12 +180,25 @@ class Ranges(Case):
     def test_two_outputs_of_one_interval_count_once(self):
         recording = self.recording(n=4)
         for path, _ in recording.files:
-            self.assertEqual(run("convert", "-q", path, "-o", path.replace(".otlp.gz", ".pb.gz")).returncode, 0)
+            for name in filter(lambda name: has_plugin("x" + name), (".pb.gz", ".json.gz")):
+                self.assertEqual(run("convert", "-q", path, "-o", path.replace(".otlp.gz", name)).returncode, 0)
         start, end = START + 5 * SECOND, START + 22 * SECOND
         result = run("report", "--json", recording.directory, "--from", iso(start), "--to", iso(end))
         self.assertEqual((self.counts(result), result.stderr), (recording.expected(start, end, keeps_times), ""))
         result = run("report", "--json", recording.directory)
         self.assertTrue(result.stdout.startswith('{"profile": "' + recording.files[-1][0] + '"'), result.stdout[:200])
+
+    def test_pictures_are_no_profiles(self):
+        """What is written and not read again may lie beside them, and may be the newest."""
+        if not has_plugin("x.svg"):
+            self.skipTest("the plugin svg is not built")
+        recording = self.recording(n=2)
+        newest, times = recording.files[-1]
+        self.assertEqual(run("convert", "-q", newest, "-o", newest.replace(".otlp.gz", ".svg")).returncode, 0)
+        for place, words in ((recording.directory, []), (recording.directory, ["--from", "-1h"]), (".", [])):
+            result = run("report", "--json", *(() if place == "." else (place,)), *words, cwd=recording.directory)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(sum(self.counts(result).values()), len(times) + (len(recording.files[0][1]) if words else 0))
 
     def test_both_sides_of_a_diff(self):
         """The times of one filter count from each directory's own end."""

@@ -288,8 +288,8 @@ class Report(Case):
         return b"".join(chunks).decode("utf-8")
 
 
-FORMATS = ["x.pb.gz", "x.pprof", "x.otlp.gz", "x.html", "x.folded", "x.perf.txt"]
-PLUGINS = {"x.folded": "folded", "x.otlp.gz": "otlp_file", "x.html": "html", "x.perf.txt": "perf"}
+FORMATS = ["x.pb.gz", "x.pprof", "x.otlp.gz", "x.html", "x.folded", "x.perf.txt", "x.json.gz"]
+PLUGINS = {"x.folded": "folded", "x.otlp.gz": "otlp_file", "x.html": "html", "x.perf.txt": "perf", "x.json.gz": "firefox", "x.svg": "svg"}
 
 
 def has_plugin(name):
@@ -346,6 +346,22 @@ class SharedNames(Case):
         self.assertIn(("search", None, None, 8), rows)
         self.assertEqual(len(rows), 9)
 
+    @unittest.skipUnless(has_plugin("x.folded"), "the plugin folded is not built")
+    def test_convert_with_labels(self):
+        """For formats without files: flamegraph.pl shows two functions as two, and `report` has their files back."""
+        def leaves(*words):
+            out = self.at("out.folded")
+            result = run("convert", self.path, "-o", out, "--force", *words)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(out, encoding="utf-8") as file:
+                return {line.rsplit(" ", 1)[0].split(";")[-1].removesuffix("_[j]") for line in file}
+        self.assertEqual(leaves(), {"search", "(anonymous)", "init", "research"})
+        self.assertEqual(leaves("--labels"), {
+            "search", "search (a.py:12)", "search (b.py:3)", "(anonymous) (x.js:7)", "(anonymous) (x.js:90)",
+            "init (/one/mod.py:1)", "init (/two/mod.py:1)", "research"})
+        text = run("report", self.at("out.folded")).stdout
+        self.assertRegex(text, r"(?m)^ .*  search  a\.py$")
+
     def test_trees(self):
         names = {node["name"] for node in self.json(self.path, "--tree", "--min", "0")["tree"][0]["children"]}
         self.assertEqual(names, {"search (a.py:12)", "search (b.py:3)", "(anonymous) (x.js:7)", "(anonymous) (x.js:90)",
@@ -398,6 +414,21 @@ class Convert(Case):
                 result = run("convert", self.path, "-o", out)
                 self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
                 self.assertEqual(self.shares(out), Report.WANTED)
+
+    def test_speedscope_by_its_content(self):
+        """As py-spy writes it, under any name; `diff` takes it beside pprof of the same."""
+        frames = [{"name": name, "file": file, "line": line} for name, file, line in
+                  (("main", "main.c", 3), ("work", "a.c", 10), ("work", "a.c", 20), ("idle", "b.c", 7))]
+        stacks = [[0, 1]] * 40 + [[0, 2]] * 20 + [[0, 3]] * 40
+        with open(self.at("spy"), "w", encoding="utf-8") as file:
+            json.dump({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": frames},
+                       "profiles": [{"type": "sampled", "name": 'Thread 7 "MainThread"', "unit": "seconds", "startValue": 0.0,
+                                     "endValue": 1.0, "samples": stacks, "weights": [0.01] * len(stacks)}]}, file)
+        self.assertEqual(self.rows(self.at("spy")), self.rows(self.path))
+        self.assertEqual(self.json(self.at("spy"))["weight"], self.json(self.path)["weight"])
+        out = self.at("out.pb.gz")
+        self.assertEqual(run("convert", self.at("spy"), "-o", out).returncode, 0)
+        self.assertEqual(self.shares(out), Report.WANTED)
 
     def test_filters_and_merges(self):
         out = self.at("out.pb.gz")

@@ -7,6 +7,7 @@ is equal to the nanosecond. Needs root and bpf(); a tool that is missing is a sk
                                     a directory with flamegraph.pl and stackcollapse-perf.pl
 """
 import collections
+import json
 import os
 import re
 import shutil
@@ -108,6 +109,15 @@ class Formats(whole.Case):
 
     def test_firefox(self):
         self.same(formats.read_firefox(self.files["r.json.gz"]), "function", "place", "pid", "second")
+
+    def test_firefox_is_reported_as_otlp(self):
+        """Functions of `report`, by itself and with what they called."""
+        said = [json.loads(whole.run("report", "--json", self.files[name]).stdout) for name in ("r.otlp.gz", "r.json.gz")]
+        rows = [{(row["name"], row.get("file")): (row["self"], row["total"], row["self_samples"], row["total_samples"])
+                 for row in one["rows"]} for one in said]
+        self.assertEqual(*rows)
+        self.assertGreater(len(rows[0]), 10)
+        self.assertEqual(*(one["weight"] for one in said))
 
     def test_perf_script(self):
         self.same(formats.read_perf(self.files["r.perf.txt"]), "function", "pid", "second", name=as_perf)

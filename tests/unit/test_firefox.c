@@ -11,7 +11,8 @@ static const char *const parts[] = {
 	"{\"name\":\"kernel\",\"color\":\"orange\",\"subcategories\":[\"Other\"]}",
 	"{\"arch\":\"\",\"name\":\"my server\",\"path\":\"/opt/my server\",\"debugName\":\"my server\","
 	"\"debugPath\":\"/opt/my server\",\"breakpadId\":\"67452301AB89EFCD0123456789ABCDEF0\","
-	"\"codeId\":\"0123456789abcdef0123456789abcdef01234567\"}",
+	"\"codeId\":\"0123456789abcdef0123456789abcdef01234567\",\"ebpfProfiler\":{\"startVa\":\"0x401000\","
+	"\"limitVa\":\"0x411000\",\"fileOffset\":\"0x1000\",\"flags\":\"0x0\",\"fileId\":\"\"}}",
 	"\"handler\\\"<b>\\\\?[2J 12\"",
 	"\"processName\":\"evil;comm?\"",
 	"\"name\":\"worker 3\",\"isMainThread\":false,\"pid\":\"7\",\"tid\":8,\"samples\":",

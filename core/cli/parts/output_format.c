@@ -13,7 +13,8 @@ static const struct ep_output_format formats[] = {
 	{"pprof", "pprof", {".pb.gz", ".pprof"}, false, true, "go tool pprof -top %s"},
 	{"folded", "folded", {".folded"}, true, false, "flamegraph.pl --countname ns %s >profile.svg"},
 	{"perf", "perf", {".perf.txt"}, true, false, "stackcollapse-perf.pl %s, or open it in speedscope"},
-	{"firefox", "firefox", {".json.gz"}, false, false, "open %s in profiler.firefox.com"},
+	{"firefox", "firefox", {".json.gz"}, false, true,
+	 "open %s in profiler.firefox.com (for speedscope: .pb.gz), or: ebpf-profiler report %s"},
 	{"svg", "svg", {".svg"}, false, false, "open %s in a browser"},
 	{"pgo", "pgo", {".pgo"}, false, false, "go build -pgo=%s"},
 };

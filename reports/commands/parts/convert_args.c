@@ -31,6 +31,9 @@ static const struct ep_cli_option options[] = {
 		 "file's name. Can be repeated"},
 	{"debuginfod", 0, EP_CLI_FLAG, AT(debuginfod),
 	 .help = "with --symbols: ask the servers of DEBUGINFOD_URLS, too; never as root"},
+	{"labels", 0, EP_CLI_FLAG, AT(labels),
+	 .help = "functions that share a name as 'search (a.py:12)': for formats without files, "
+		 "like folded"},
 	{.kind = EP_CLI_INCLUDE, .include = ep_view_options},
 	{0},
 };

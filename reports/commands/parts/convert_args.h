@@ -13,7 +13,7 @@ struct ep_convert_args {
 	struct ep_view_args view; /* filters and files; its error is that of all */
 	struct ep_output_choices outputs;
 	struct ep_symbols_sources sources; /* directories */
-	bool symbols, debuginfod, force;
+	bool symbols, debuginfod, labels, force;
 };
 
 /* As ep_view_args_parse. */
