@@ -44,15 +44,15 @@ _Static_assert(sizeof(struct ep_process_event) == 80, "ep_process_event is share
 
 /*
  * What a sample carries when its walk could not go on for want of knowledge that user space may
- * come by: registers, and the stack from the page of the sp on. It lies behind the words; copy_bytes
+ * come by: registers, and the stack from the page of the sp on. It lies after the words; copy_bytes
  * of the sample counts all. User space goes on from there (core/walk). A thread may have come from
  * another stack, as in Go's runtime: where frame pointers lead away from the first one, a piece of
- * what they lead to lies behind it.
+ * what they lead to lies after it.
  */
 struct ep_copy {
 	__u64 pc;
 	__u64 addr; /* of the first byte of the stack that follows: the start of sp's page, or of the
-		     * first behind it that is there */
+		     * first after it that is there */
 	__u32 bytes; /* of the stack: whole pages, up to EP_COPY_PAGES; maybe 0 */
 	__u32 at_word; /* of the sample's user words: where the frames to come belong */
 	__u32 known_regs; /* this and the next as in struct ep_walk */
@@ -113,7 +113,7 @@ _Static_assert(sizeof(struct ep_copy) == 56 + 8 * EP_REGS, "ep_copy is shared wi
 
 enum ep_proc_flag {
 	EP_PROC_FINAL = 1 << 0, /* user space cannot learn more of it: no copies of stacks */
-	EP_PROC_MARKS = 1 << 1, /* a language's frames come when the native walk is done: room is kept */
+	EP_PROC_MARKS = 1 << 1, /* a language's frames come after the native walk: space stays */
 	EP_PROC_AWAITS = 1 << 2, /* its languages are still attached to: frames are sent each time */
 	/* From these bits on one for each of its languages: */
 	EP_PROC_TAKERS_SHIFT = 8,    /* it takes code that no file backs (EP_RANGE_ANONYMOUS) */
@@ -258,7 +258,8 @@ struct ep_control {
 	__u32 dropped; /* a birth or death did not fit into the ring; user space writes 0 */
 	__u32 young; /* a language has something new in a program that may be gone soon; the same */
 	__u32 patient; /* bit n: names of the language in slot n may wait, in a program older than EP_PATIENT_AGE_NS */
-	__u32 keeping; /* bit n: in a program younger than EP_YOUNG_NS, since its keeper sends all that they are made of */
+	__u32 keeping; /* bit n: in a program younger than EP_YOUNG_NS, since its snapshot program
+			  sends all that they are made of */
 	__u32 cgroups; /* so many were made, modulo 2^32, while cgroups decide what is wanted */
 	__u32 births; /* with a filter: user space was to hear of so many programs for the first time, modulo 2^32 */
 	__u32 changes; /* of what decides who is wanted, modulo 2^32 */

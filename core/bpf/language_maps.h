@@ -9,7 +9,7 @@
  * not for longest (ep_language_maps_find_idle). The last EP_SPARE_STATES that are free are for processes
  * that are sampled.
  *
- * A released cell rests for a second, as a program may just be reading it. Loop's thread only,
+ * A released cell waits for a second, as a program may just be reading it. Loop's thread only,
  * except for ep_language_maps_map_fd.
  */
 #ifndef EP_BPF_LANGUAGE_MAPS_H

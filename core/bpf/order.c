@@ -146,7 +146,7 @@ static void add(struct ep_order *order, size_t i, const struct ep_moment *moment
 {
 	struct source *source = source_at(order, i);
 
-	if (!ep_timeline_add(&order->timeline, moment)) { /* cannot be: quotas are of its room */
+	if (!ep_timeline_add(&order->timeline, moment)) { /* cannot be: quotas are of its space */
 		order->lost++;
 		return;
 	}

@@ -6,7 +6,7 @@
  *
  * A drain reads CLOCK_MONOTONIC, then what all rings have, and hands over every record up to that
  * time, oldest first. What is younger is copied and waits for the next drain, so that the rings are
- * empty behind every drain. At equal times: fork, exec, mapping, sample, exit. A sample comes after
+ * empty after every drain. At equal times: fork, exec, mapping, sample, exit. A sample comes after
  * what it must be seen with, so after the birth and the new image and the mapping; and before the
  * exit, since who is sampled is still there. The image is there before anything is mapped into it.
  *
@@ -22,13 +22,13 @@
  *     true.
  *  3. No record is copied but the few that wait or lie across the end of a side-band ring. No
  *     memory is allocated but when CPUs come. All is bounded: when there are more records than
- *     the index has room for, they are handled in several rounds, each up to the time that all
- *     rings are known to; and when more must wait than there is room for, the oldest do not.
+ *     the index has space for, they are handled in several rounds, each up to the time that all
+ *     rings are known to; and when more must wait than there is space for, the oldest do not.
  *  4. What a process writes beyond what anybody could follow (core/bpf/floods.h) is skipped, and told like a loss of
  *     that process alone. Where most of a ring that lost records is of processes that have many in it, they are told
  *     of, and that others may have lost something.
- *  5. After a ring of side-band records was replaced (core/bpf/sideband_set.h) a mapping may be
- *     told twice, with two times.
+ *  5. After a ring of side-band records was replaced (core/bpf/sideband_set.h) a mapping may
+ *     be reported twice, with two times.
  */
 #ifndef EP_BPF_ORDER_H
 #define EP_BPF_ORDER_H
@@ -71,7 +71,7 @@ struct ep_order_stats {
 	uint64_t crowded;     /* as told by ops->crowded */
 	uint64_t skipped;     /* of processes that flood */
 	uint64_t waited;      /* copied, since they were younger than their drain */
-	uint64_t rounds;      /* one in each drain, unless there was no room */
+	uint64_t rounds;      /* one in each drain, unless there was no space */
 };
 
 int ep_order_new(const struct ep_order_options *options, struct ep_order **ret_order);

@@ -25,7 +25,8 @@ struct ep_bpf_options {
 
 /*
  * Loads the programs. 0; -EPERM when privileges miss; -ENOENT or -ENODATA when the kernel's BTF
- * lacks what is needed, -ENOTSUP when it lacks what the filter needs; otherwise what the kernel said. One log line says why.
+ * lacks what is needed, -ENOTSUP when it lacks what the filter needs; otherwise what the kernel
+ * reported. One log line says why.
  */
 int ep_bpf_load(const struct ep_bpf_options *options, struct ep_bpf **ret_bpf);
 void ep_bpf_free(struct ep_bpf *bpf);

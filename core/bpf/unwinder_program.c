@@ -181,7 +181,7 @@ static int load_any(struct ep_unwinder_program *program, const struct ep_bpf *bp
 		return -ENOMEM;
 	do {
 		r = load_with(program, bpf, maps, options, frames, log);
-		/* Some refusals are said as EACCES or EPERM: only the longest is believed. */
+		/* Some refusals are reported as EACCES or EPERM: only the longest is trusted. */
 		if (ep_unwinder_program_may_pass(r) || (is_final(r) && (r == 0 || frames == most)))
 			break;
 		frames /= 2;

@@ -108,8 +108,8 @@ static void print_row(const struct advised *row, const struct ep_doctor_rows *ro
 }
 
 /*
- * What was not seen is said, so that no row does not mean no advice. Root cannot read a few either, where
- * it is confined; nothing can be done about these.
+ * What was not seen is reported, so that no row does not mean no advice. Root cannot read a few
+ * either, where it is confined; nothing can be done about these.
  */
 static void print_limits(const struct collected *collected, const struct ep_advice_stats *stats,
 			 const struct ep_doctor_rows *rows)

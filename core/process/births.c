@@ -262,7 +262,7 @@ static void become(struct ep_processes *processes, struct ep_process *child,
 		if (hears)
 			ep_reads_spare(&processes->reads, child);
 		if (hears && child->state == EP_PROCESS_READING)
-			child->state = EP_PROCESS_KNOWN; /* what is being read is not believed */
+			child->state = EP_PROCESS_KNOWN; /* what is being read is not trusted */
 		child->languages.remapped = true;
 		ep_processes_mark(processes, child);
 		return;
@@ -298,7 +298,7 @@ static struct ep_process *find_old(const struct ep_processes *processes,
 }
 
 /*
- * A program begins, by fork or exec. This may be told in order or late, before or behind a sample
+ * A program begins, by fork or exec. This may be told in order or late, before or after a sample
  * of it, so only times count: it is made of what there was at this time, and what has happened since
  * is done once more.
  *

@@ -387,7 +387,7 @@ int otlp_tls_handshake(struct otlp_tls_stream *stream, char why[OTLP_WHY_BYTES])
 	return r == -EAGAIN ? r : explain(stream, r, why);
 }
 
-/* Once a connection, behind the handshake and the tickets that come with the first data. */
+/* Once a connection, after the handshake and the tickets that come with the first data. */
 static void drop_pages(struct otlp_tls_stream *stream)
 {
 	if (stream->has_dropped)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/bpf/order.h over real rings: children that exec, and more mappings than a side-band ring has
- * room for. Needs root and bpf(); skipped without.
+ * space for. Needs root and bpf(); skipped without.
  */
 #include "core/bpf/events.h"
 #include "core/bpf/order.h"
@@ -28,7 +28,7 @@
 #define MAPPINGS 600
 #define TRIES	 4
 
-/* What was told of one child, in this order: a letter each. */
+/* What was reported of one child, in this order: a letter each. */
 struct child {
 	pid_t pid;
 	char told[32];

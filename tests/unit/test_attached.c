@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each outcome of each call in each state of a language in a process, and what a call said. */
+/* Each outcome of each call in each state of a language in a process, and what a call reported. */
 #include "core/plugin/attached.h"
 #include "core/plugin/unwinder.h"
 #include "tests/kit/test.h"
@@ -28,7 +28,10 @@ struct row {
 #define SYMBOLIZE EP_ATTACHMENT_SYMBOLIZE
 #define REST	  EP_ATTACHMENT_REST
 
-/* What is not told apart: EP_FRAME_GONE to INT_MAX, and errors from -EPERM to INT_MIN but for three. */
+/*
+ * What is not distinguished: EP_FRAME_GONE to INT_MAX, and errors from -EPERM to INT_MIN but for
+ * three.
+ */
 static const struct row rows[] = {
 	/*			       W      A      D      R    G */
 	{ATTACH, 0,		     {"A",   "A",   "A",   "R", "G"}},

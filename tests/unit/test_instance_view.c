@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What BPF is told of a language in a process, and who has a cell for its state. */
+/* What is published to BPF of a language in a process, and who has a cell for its state. */
 #include "tests/unit/scripted_language.h"
 #include "core/base/clock.h"
 #include "core/bpf/language_maps.h"

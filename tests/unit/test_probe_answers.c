@@ -230,7 +230,7 @@ EP_TEST(symbols_by_prefix_are_seen_live_and_recorded)
 	assert_false(was_told_of("sample_compare"));
 	check_sample("beside/linked");
 	assert_true(was_told_of("sample_known") && was_told_of("sample_compare"));
-	assert_false(was_told_of("sample_public")); /* behind the one that ends it */
+	assert_false(was_told_of("sample_public")); /* after the one that ends it */
 }
 
 /* Function bounds are in its debug file's .debug_frame alone. */

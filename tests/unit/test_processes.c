@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process manager: records in, descriptions, places and what BPF is told out. */
+/* The process manager: records in, descriptions, places and what is published to BPF out. */
 #include "tests/unit/process_world.h"
 
 #define MS EP_NS_PER_MS

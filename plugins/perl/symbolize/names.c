@@ -457,7 +457,7 @@ static const char *find_file_name(struct finding *f, const struct pl_namer *name
 	return pl_files_find(namer->files, f->frame.file);
 }
 
-/* It has no statement: where it was is said by the frame. */
+/* It has no statement: where it was is reported by the frame. */
 static int find_file(struct finding *f, const struct pl_namer *namer)
 {
 	const char *name = find_file_name(f, namer);

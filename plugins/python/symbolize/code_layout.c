@@ -58,7 +58,7 @@ static void fill_str(struct py_code_layout *layout)
 
 	layout->str_length = 16;
 	layout->str_state = 32;
-	layout->str_kind_shift = 2; /* behind `interned` */
+	layout->str_kind_shift = 2; /* after `interned` */
 	layout->str_ascii_data = wstr ? 48 : 40;
 	layout->str_compact_data = layout->str_any = wstr ? 72 : 56;
 }

@@ -43,7 +43,7 @@ static void put_bounds(struct made_bytes *bounds, bool is_packed)
 	}
 }
 
-/* Behind flags and what they say: `before` bytes, which are there already. */
+/* After flags and what they say: `before` bytes, which are there already. */
 static void put_info(struct made_bytes *info, bool is_packed)
 {
 	struct made_bytes bounds = {0};
