@@ -46,7 +46,8 @@ static int see_method(void *arg, uint64_t start)
 	    dotnet_debug_of_header(looking->reader, header, &debug) == 0)
 		looking->n_rich += dotnet_debug_is_rich(looking->reader, &debug) == 1;
 	if (dotnet_method_of_start(looking->reader, start, &addr) == 0 &&
-	    dotnet_method_read(looking->reader, addr, &method) == 0 && method.kind != DOTNET_METHOD_DYNAMIC)
+	    dotnet_method_read(looking->reader, addr, &method) == 0 &&
+	    method.kind != DOTNET_METHOD_DYNAMIC)
 		see_module(looking, method.module);
 	return 0;
 }
@@ -63,15 +64,16 @@ static int see_range(void *arg, const struct dotnet_range *range)
 /* What comes with the runtime has none, and nobody can do anything about it. */
 static bool is_of_runtime(const char *name)
 {
-	return strncmp(name, "System", 6) == 0 || strncmp(name, "Microsoft.", 10) == 0 || strcmp(name, "netstandard") == 0 ||
-	       strcmp(name, "mscorlib") == 0;
+	return strncmp(name, "System", 6) == 0 || strncmp(name, "Microsoft.", 10) == 0 ||
+	       strcmp(name, "netstandard") == 0 || strcmp(name, "mscorlib") == 0;
 }
 
-static bool lacks_lines(const struct looking *looking, const struct dotnet_lines *lines, uint64_t module,
-			char name[NAME_BYTES])
+static bool lacks_lines(const struct looking *looking, const struct dotnet_lines *lines,
+			uint64_t module, char name[NAME_BYTES])
 {
 	uint64_t addr;
-	int r = dotnet_read_word(looking->reader, module + looking->reader->layout->module_name, &addr);
+	int r = dotnet_read_word(looking->reader, module + looking->reader->layout->module_name,
+				 &addr);
 
 	if (r == 0)
 		r = memory_read_string(&looking->reader->memory, addr, name, NAME_BYTES, 64);
@@ -95,11 +97,13 @@ int dotnet_say_advice(const struct dotnet_reader *reader, const struct dotnet_li
 		if (!lacks_lines(&looking, lines, looking.modules[i], name))
 			continue;
 		n_said++;
-		snprintf(text, sizeof(text), "the assembly %s has no PDB: its frames have no lines", name);
+		snprintf(text, sizeof(text), "the assembly %s has no PDB: its frames have no lines",
+			 name);
 		say(arg, text, "put its .pdb beside it, or compile it with DebugType=embedded");
 	}
 	if (looking.n_methods && !looking.n_rich)
 		say(arg, "methods that the JIT has inlined are part of their callers",
-		    "start the program with DOTNET_RichDebugInfo=1, which costs some 100 bytes for each method");
+		    "start the program with DOTNET_RichDebugInfo=1, which costs some 100 bytes for "
+		    "each method");
 	return 0;
 }

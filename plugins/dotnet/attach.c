@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process. The first word of g_dacTable is the map of its code (vm/codeman.cpp: g_codeRangeMap; debug/
- * inc/dacvars.h has it first), 0 until the runtime starts; the map is empty until it has loaded
- * its first image. Then one way through all structures that naming goes is tried before anything is
- * trusted:
+ * A process. The first word of g_dacTable is the map of its code (vm/codeman.cpp: g_codeRangeMap;
+ *debug/ inc/dacvars.h has it first), 0 until the runtime starts; the map is empty until it has
+ *loaded its first image. Then one way through all structures that naming goes is tried before
+ *anything is trusted:
  *
- *	map ──► range ──► heap: code header ──► MethodDesc ──► chunk ──► MethodTable ──► Module ──► "BSJB"
+ *	map ──► range ──► heap: code header ──► MethodDesc ──► chunk ──► MethodTable ──► Module ──►
+ *"BSJB"
  *
- * BPF walks the map itself, so it knows new code at once. Its memory is no ELF file's, so it is offered
- * as anonymous memory. Only in a single-file program images lie in a mapping of an ELF file: these
- * are exact ranges, looked for anew when something is mapped.
+ * BPF walks the map itself, so it knows new code at once. Its memory is no ELF file's, so it is
+ *offered as anonymous memory. Only in a single-file program images lie in a mapping of an ELF file:
+ *these are exact ranges, looked for anew when something is mapped.
  */
 #include "core/base/util.h"
 #include "plugins/dotnet/descriptor.h"
@@ -57,12 +58,14 @@ struct instance {
 
 static int refuse(const struct instance *inst, const char *why)
 {
-	return attach_refuse(&inst->process, why, "this CoreCLR (%u.%u) is", inst->exe->major, inst->exe->minor);
+	return attach_refuse(&inst->process, why, "this CoreCLR (%u.%u) is", inst->exe->major,
+			     inst->exe->minor);
 }
 
-/* --- the layout ------------------------------------------------------------------------------------- */
+/* --- the layout ----------------------------------------------------------------------------- */
 
-/* What the process publishes. Where that is not to be understood the table holds, and is proven as it is. */
+/* What the process publishes. Where that is not to be understood the table holds, and is proven as
+ * it is. */
 static int read_descriptor(struct instance *inst)
 {
 	ep_autofree char *text = NULL;
@@ -72,19 +75,21 @@ static int read_descriptor(struct instance *inst)
 
 	if (r < 0)
 		return r == -ENODATA ? 0 : r;
-	if (head.magic != DESCRIPTOR_MAGIC || head.bytes > DOTNET_DESCRIPTOR_MAX_BYTES || !head.bytes)
+	if (head.magic != DESCRIPTOR_MAGIC || head.bytes > DOTNET_DESCRIPTOR_MAX_BYTES ||
+	    !head.bytes)
 		return 0;
 	text = malloc(head.bytes);
 	if (!text)
 		return -ENOMEM;
 	r = attach_read(inst, head.text, text, head.bytes);
 	if (r == 0 && dotnet_layout_publish(&inst->layout, text, head.bytes, NULL) < 0)
-		inst->process.host->host->log(EP_HOST_DEBUG, "dotnet: pid %d: its data contract is not understood",
+		inst->process.host->host->log(EP_HOST_DEBUG,
+					      "dotnet: pid %d: its data contract is not understood",
 					      inst->process.host->target_pid(inst->process.target));
 	return r;
 }
 
-/* --- the proof ---------------------------------------------------------------------------------------- */
+/* --- the proof ------------------------------------------------------------------------------ */
 
 struct proof {
 	const struct instance *inst;
@@ -95,7 +100,8 @@ struct proof {
 	int result; /* of reading: -ESRCH */
 };
 
-/* A method with a row of its own, whose module has metadata. `r`: whether it could be read where it is. */
+/* A method with a row of its own, whose module has metadata. `r`: whether it could be read where it
+ * is. */
 static int prove_method(struct proof *proof, int r, uint64_t addr)
 {
 	const struct dotnet_reader *reader = &proof->inst->reader;
@@ -135,8 +141,9 @@ static int prove_code(void *arg, uint64_t start)
 }
 
 /*
- * Code of images runs for a tenth of a second before the first method is compiled. Who is at their entries is named
- * the same way, so that is enough to begin with; that it is not there yet is no failure.
+ * Code of images runs for a tenth of a second before the first method is compiled. Who is at their
+ * entries is named the same way, so that is enough to begin with; that it is not there yet is no
+ * failure.
  */
 static int prove_image(struct proof *proof, const struct dotnet_range *range)
 {
@@ -147,7 +154,8 @@ static int prove_image(struct proof *proof, const struct dotnet_range *range)
 	int r = dotnet_module_r2r(reader, range->module, &info);
 
 	if (r == 0)
-		r = dotnet_read_word(reader, info + layout->r2r_map + layout->map_buckets, &buckets);
+		r = dotnet_read_word(reader, info + layout->r2r_map + layout->map_buckets,
+				     &buckets);
 	proof->is_named = false;
 	for (uint32_t i = 1; r == 0 && i <= MAX_BUCKETS_SEEN && !proof->is_named; i++) {
 		r = memory_read(&reader->memory, buckets + 64ull * i, bucket, sizeof(bucket));
@@ -172,7 +180,8 @@ static int prove_range(void *arg, const struct dotnet_range *range)
 	proof->n_methods = 0;
 	if (!range->flags && range->module && !proof->is_begun)
 		return prove_image(proof, range);
-	if ((range->flags & ~7u) || !(range->flags & DOTNET_RANGE_HEAP) || range->flags & DOTNET_RANGE_COLLECTIBLE)
+	if ((range->flags & ~7u) || !(range->flags & DOTNET_RANGE_HEAP) ||
+	    range->flags & DOTNET_RANGE_COLLECTIBLE)
 		return 0;
 	proof->is_named = false;
 	r = dotnet_heap_visit(&proof->inst->reader, range, MAX_HEAP_BYTES, prove_code, proof);
@@ -204,7 +213,7 @@ static int prove_all(struct instance *inst)
 	return r == -ENOTSUP ? refuse(inst, "its structures") : r;
 }
 
-/* --- ranges ------------------------------------------------------------------------------------------- */
+/* --- ranges --------------------------------------------------------------------------------- */
 
 static void see_image(struct instance *inst, const struct dotnet_range *range)
 {
@@ -257,7 +266,7 @@ static int set_ranges(struct instance *inst)
 	return r;
 }
 
-/* --- state -------------------------------------------------------------------------------------------- */
+/* --- state ---------------------------------------------------------------------------------- */
 
 static int set_state(struct instance *inst)
 {
@@ -276,7 +285,7 @@ static int set_state(struct instance *inst)
 	return inst->exe->host->set_state(inst->process.target, &state, sizeof(state));
 }
 
-/* --- attach ------------------------------------------------------------------------------------------- */
+/* --- attach --------------------------------------------------------------------------------- */
 
 void dotnet_detach(void *instance)
 {
@@ -286,12 +295,15 @@ void dotnet_detach(void *instance)
 	free(inst);
 }
 
-static int read_file(void *instance, struct ep_target_file *file, uint64_t off, void *buf, size_t bytes)
+static int read_file(void *instance, struct ep_target_file *file, uint64_t off, void *buf,
+		     size_t bytes)
 {
 	const struct instance *inst = instance;
 	const struct ep_unwinder_host *host = inst->exe->host;
 
-	return EP_HAS(host, target_file) ? host->target_file(inst->process.target, file, off, buf, bytes) : -ENODATA;
+	return EP_HAS(host, target_file)
+		       ? host->target_file(inst->process.target, file, off, buf, bytes)
+		       : -ENODATA;
 }
 
 int dotnet_attach(void *executable, struct ep_target *target, void **ret_instance)
@@ -306,7 +318,8 @@ int dotnet_attach(void *executable, struct ep_target *target, void **ret_instanc
 	files.arg = inst;
 	files.program = exe->is_host ? exe->host->target_bias(target) : 0;
 	inst->exe = exe;
-	inst->reader = (struct dotnet_reader){.memory = {attach_read, inst}, .layout = &inst->layout};
+	inst->reader =
+		(struct dotnet_reader){.memory = {attach_read, inst}, .layout = &inst->layout};
 	r = dotnet_layout_find(exe->major, &inst->layout)
 		    ? dotnet_read_word(&inst->reader, attach_addr(&inst->process, exe->table_va),
 				       &inst->reader.range_map)
@@ -339,7 +352,8 @@ int dotnet_refresh(void *instance)
 	return inst->exe->is_host || attach_may_look(&inst->process) ? set_ranges(inst) : 0;
 }
 
-int dotnet_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg)
+int dotnet_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix),
+		  void *arg)
 {
 	struct instance *inst = instance;
 

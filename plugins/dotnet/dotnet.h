@@ -28,14 +28,17 @@ struct dotnet_executable {
 	bool is_host;		/* a single-file program: images lie in the executable itself */
 };
 
-int dotnet_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable);
-int dotnet_describe(void *executable, const struct ep_file *file, struct ep_description *description);
+int dotnet_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
+		 void **ret_executable);
+int dotnet_describe(void *executable, const struct ep_file *file,
+		    struct ep_description *description);
 void dotnet_unload(void *executable);
 
 int dotnet_attach(void *executable, struct ep_target *target, void **ret_instance);
 int dotnet_refresh(void *instance);
 int dotnet_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_names *names);
-int dotnet_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix), void *arg);
+int dotnet_advise(void *instance, void (*say)(void *arg, const char *found, const char *fix),
+		  void *arg);
 void dotnet_detach(void *instance);
 
 struct dotnet_lines;

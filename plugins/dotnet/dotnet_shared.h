@@ -9,9 +9,9 @@
  *			was compiled ahead; or an address in it
  *	stub		an address in it				enum dotnet_stub
  *
- * Offsets are of the instruction that runs, or of the last byte of the one that called. Funclets of JIT
- * code are parts of their method; in images they are functions of their own. Collectible code and its
- * MethodDesc may be another method's a moment later.
+ * Offsets are of the instruction that runs, or of the last byte of the one that called. Funclets of
+ *JIT code are parts of their method; in images they are functions of their own. Collectible code
+ *and its MethodDesc may be another method's a moment later.
  */
 #ifndef DOTNET_SHARED_H
 #define DOTNET_SHARED_H
@@ -38,18 +38,21 @@ enum dotnet_range_flag {
 /* RangeSectionFragment: next, begin, end, RangeSection *. */
 #define DOTNET_FRAGMENT_WORDS 4
 
-/* The nibble map (inc/nibblemapmacros.h, v8.0.0, v10.0.0): a word for 256 bytes, a nibble for 32. */
+/* The nibble map (inc/nibblemapmacros.h, v8.0.0, v10.0.0): a word for 256 bytes, a nibble for 32.
+ */
 #define DOTNET_NIBBLE_WORDS   16 /* that are read at once */
 #define DOTNET_NIBBLE_WINDOWS 32 /* a method of 128 KiB */
 #define DOTNET_NIBBLE_POINTER 8	 /* a low nibble above it: the word is an offset (10) */
 
-/* Before the code's start: a RealCodeHeader *, or a number up to it (vm/codeman.h: StubCodeBlockKind). */
+/* Before the code's start: a RealCodeHeader *, or a number up to it (vm/codeman.h:
+ * StubCodeBlockKind). */
 #define DOTNET_STUB_LAST 15u
 
 #define DOTNET_MAX_FUNCLETS	  256 /* of a JIT method */
 #define DOTNET_FUNCLET_STEPS	  9
 #define DOTNET_MAX_CLAUSES	  64  /* of a method with funclets */
-#define DOTNET_MAX_R2R_FUNCTIONS (1u << 20) /* of an image; all of .NET has 214 114, Bicep's composite 532 852 */
+#define DOTNET_MAX_R2R_FUNCTIONS                                                                   \
+	(1u << 20) /* of an image; all of .NET has 214 114, Bicep's composite 532 852 */
 #define DOTNET_R2R_STEPS	  21
 #define DOTNET_FUNCTION_BYTES	  12 /* of RUNTIME_FUNCTION: begin, end, unwind data */
 
@@ -107,8 +110,8 @@ _Static_assert(sizeof(struct dotnet_state) <= EP_STATE_BYTES, "dotnet_state is t
 
 /*
  * The check of a frame in collectible memory is over these words, in this order: MethodDesc's first
- * one; then of a dynamic method the address of its name, and the name; of another one MethodTable *,
- * the words of that, the address of the module's name, and the name.
+ * one; then of a dynamic method the address of its name, and the name; of another one MethodTable
+ * *, the words of that, the address of the module's name, and the name.
  */
 static inline __attribute__((always_inline)) __u64 dotnet_check_word(__u64 check, __u64 word)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Walks managed frames of CoreCLR. It is entered at the first frame in code that the runtime made or
- * mapped, and goes on as long as it can without the native unwinder.
+ * Walks managed frames of CoreCLR. It is entered at the first frame in code that the runtime made
+ *or mapped, and goes on as long as it can without the native unwinder.
  *
  *	pc ─┬─ remembered: words and rule ────────────────────────────────────┐
  *	    ├─ a remembered native frame ──► its caller                        ├─► push, caller ─┐
@@ -11,8 +11,8 @@
  *	 ▲   interrupted: prologue, epilogue, stub	leaf.bpf.h                               │
  *	 └───────────────────────────────────────────────────────────────────────────────────────┘
  *
- * rbp alone is wrong here: small methods keep none, and code of on-stack replacement has its rbp lead to
- * the frame that it has replaced.
+ * rbp alone is wrong here: small methods keep none, and code of on-stack replacement has its rbp
+ *lead to the frame that it has replaced.
  */
 #include "plugins/dotnet/bpf/check.bpf.h"
 #include "plugins/dotnet/bpf/leaf.bpf.h"
@@ -84,8 +84,8 @@ static __always_inline void look_up_code(const struct dotnet_walk *w, __u64 is_l
 }
 
 /*
- * What is not remembered, or seldom needed. A function of its own, which a verifier walks once for all
- * frames of a run: it is given no pointers, and finds its own.
+ * What is not remembered, or seldom needed. A function of its own, which a verifier walks once for
+ * all frames of a run: it is given no pointers, and finds its own.
  */
 int dotnet_look_up(__u64 what);
 __attribute__((noinline)) int dotnet_look_up(__u64 what)
@@ -110,19 +110,22 @@ __attribute__((noinline)) int dotnet_look_up(__u64 what)
 static __always_inline void push(const struct dotnet_walk *w)
 {
 	struct dotnet_frame_at *at = &w->s->at;
-	__u64 addr = w->rec->walk.pc - w->rec->walk.return_address, flags = at->kind << DOTNET_FRAME_SHIFT;
-	__u64 is_stub = ep_is_same(at->kind, DOTNET_FRAME_STUB), aux = ep_pick(is_stub, at->stub, addr - at->start);
+	__u64 addr = w->rec->walk.pc - w->rec->walk.return_address,
+	      flags = at->kind << DOTNET_FRAME_SHIFT;
+	__u64 is_stub = ep_is_same(at->kind, DOTNET_FRAME_STUB),
+	      aux = ep_pick(is_stub, at->stub, addr - at->start);
 	__u32 n = at->kind == DOTNET_FRAME_COLLECTIBLE ? 2 : 1;
 
-	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, aux), n, ep_pick(is_stub, addr, at->start),
-			   w->s->check, 0))
+	if (!ep_push_words(w->rec, EP_FRAME_HEADER(ep_self.kind, flags, n, aux), n,
+			   ep_pick(is_stub, addr, at->start), w->s->check, 0))
 		w->s->error = EP_ERROR_TOO_DEEP;
 }
 
 /*
- * While a catch or finally funclet runs, its method's frame is still below it, and in between those of who threw,
- * which are dead, and of the runtime. The method is shown once, as the funclet, as the runtime's StackTrace
- * does; its caller is next. rbp of a funclet is its method's. A filter's thrower is alive.
+ * While a catch or finally funclet runs, its method's frame is still below it, and in between those
+ * of who threw, which are dead, and of the runtime. The method is shown once, as the funclet, as
+ * the runtime's StackTrace does; its caller is next. rbp of a funclet is its method's. A filter's
+ * thrower is alive.
  */
 #define FP_UNKNOWN 1 /* no address of a word */
 static __always_inline void note_funclet(const struct dotnet_walk *w)
@@ -132,7 +135,8 @@ static __always_inline void note_funclet(const struct dotnet_walk *w)
 
 	if (s->parent_fp || !(is_run | s->at.is_funclet))
 		return;
-	/* In 10, where the call is known, the runtime has set rbp before it, and nothing else sets it. */
+	/* In 10, where the call is known, the runtime has set rbp before it, and nothing else sets
+	 * it. */
 	s->parent_fp = ep_pick(s->at.is_early & (1 ^ is_run), FP_UNKNOWN, ep_enter_fp(w));
 	s->parent_start = s->at.start;
 	ep_set_mark(w->rec, &s->mark);
@@ -143,7 +147,8 @@ static __always_inline bool is_parent(const struct dotnet_walk *w)
 {
 	struct dotnet_scratch *s = w->s;
 	__u64 by_fp = ep_is_same(s->parent_fp, ep_enter_fp(w));
-	__u64 by_start = ep_is_same(s->parent_fp, FP_UNKNOWN) & ep_is_same(s->parent_start, s->at.start);
+	__u64 by_start =
+		ep_is_same(s->parent_fp, FP_UNKNOWN) & ep_is_same(s->parent_start, s->at.start);
 
 	by_start &= 1 ^ s->at.is_funclet;
 	return (by_fp | by_start) & s->rule.has_fp && s->at.is == DOTNET_IS_CODE &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Helpers of the runtime, by their bytes. Each stands once in libcoreclr.so and in single-file programs
- * of 8.0.31, 9.0.20 and 10.0.12; what stands twice, or not at all, is not known.
+ * Helpers of the runtime, by their bytes. Each stands once in libcoreclr.so and in single-file
+ *programs of 8.0.31, 9.0.20 and 10.0.12; what stands twice, or not at all, is not known.
  *
- *	trip	vm/amd64/asmhelpers.S: OnHijackTripThread: pushes rax, for the return address, the registers
- *		that a called function saves, and those that return values
+ *	trip	vm/amd64/asmhelpers.S: OnHijackTripThread: pushes rax, for the return address, the
+ *registers that a called function saves, and those that return values
  *	funclet	vm/amd64/ehhelpers.S: CallEHFunclet: mov [rcx], rsp; call rsi
- *	thread	a variable of thread storage, through __tls_get_addr: data16 lea rdi, [rip + n]; data16
- *		data16 rex call. The one that is asked for most often (1 200 times; the next one 84) is
+ *	thread	a variable of thread storage, through __tls_get_addr: data16 lea rdi, [rip + n];
+ *data16 data16 rex call. The one that is asked for most often (1 200 times; the next one 84) is
  *		t_CurrentThreadInfo. In an executable: mov rax, fs:0; lea rax, [rax + n]
  */
 #include "plugins/dotnet/helpers.h"
@@ -25,7 +25,8 @@
 #define OVERLAP		     32
 
 static const uint8_t trip[] = {0x50, 0x55, 0x53, 0x41, 0x57, 0x41, 0x56, 0x41, 0x55, 0x41, 0x54};
-static const uint8_t trip_short[] = {0x52, 0x50, 0x48, 0x89, 0xe7}, trip_long[] = {0x51, 0x52, 0x50, 0x48, 0x89, 0xe7};
+static const uint8_t trip_short[] = {0x52, 0x50, 0x48, 0x89, 0xe7},
+		     trip_long[] = {0x51, 0x52, 0x50, 0x48, 0x89, 0xe7};
 static const uint8_t funclet[] = {0x48, 0x89, 0x21, 0xff, 0xd6};
 static const uint8_t by_index[] = {0x66, 0x48, 0x8d, 0x3d}, index_call[] = {0x66, 0x66, 0x48, 0xe8};
 static const uint8_t by_offset[] = {0x64, 0x48, 0x8b, 0x04, 0x25, 0, 0, 0, 0, 0x48, 0x8d, 0x80};
@@ -117,7 +118,8 @@ static int find_in(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 	FOR_EACH_FOUND(at, bytes, len, by_index) {
 		addr = va + (uint64_t)(at - bytes);
 		if (is_at(at + 8, end, index_call, sizeof(index_call)) && is_new(finding, 2, addr))
-			see_variable(finding, (int64_t)addr + 8 + read_int(at + sizeof(by_index)), true);
+			see_variable(finding, (int64_t)addr + 8 + read_int(at + sizeof(by_index)),
+				     true);
 	}
 	FOR_EACH_FOUND(at, bytes, len, by_offset) {
 		addr = va + (uint64_t)(at - bytes);
@@ -165,7 +167,7 @@ int dotnet_helpers_find(const struct ep_unwinder_host *host, const struct ep_fil
 	return r;
 }
 
-/* --- rules of OnHijackTripThread ---------------------------------------------------------------------- */
+/* --- rules of OnHijackTripThread ------------------------------------------------------------ */
 
 /* How far an instruction moves rsp down, and its length; 0: it is none of these. */
 static uint32_t read_instruction(const uint8_t *code, uint32_t left, int32_t *ret_down)
@@ -181,26 +183,29 @@ static uint32_t read_instruction(const uint8_t *code, uint32_t left, int32_t *re
 		*ret_down = code[1] & 8 ? -8 : 8;
 		return 2;
 	}
-	if (memcmp(code, (const uint8_t[]){0x48, 0x8d, 0x64, 0x24}, 4) == 0) { /* lea rsp, [rsp + n] */
+	if (memcmp(code, (const uint8_t[]){0x48, 0x8d, 0x64, 0x24}, 4) ==
+	    0) { /* lea rsp, [rsp + n] */
 		*ret_down = -(int8_t)code[4];
 		return 5;
 	}
-	if (code[0] == 0x66 && code[1] == 0x0f && (code[2] == 0x6f || code[2] == 0x7f)) /* movdqa [rsp + n] */
+	if (code[0] == 0x66 && code[1] == 0x0f &&
+	    (code[2] == 0x6f || code[2] == 0x7f)) /* movdqa [rsp + n] */
 		return code[3] >> 6 == 1 ? 6 : 5;
 	if (code[0] == 0x48 && code[1] == 0x89 && code[2] == 0xe7) /* mov rdi, rsp */
 		return 3;
 	return code[0] == 0xe8 ? 5 : 0; /* call */
 }
 
-uint32_t dotnet_helpers_trip_rows(uint64_t va, const uint8_t *code, uint32_t bytes, struct ep_code_row *rows,
-				  uint32_t max)
+uint32_t dotnet_helpers_trip_rows(uint64_t va, const uint8_t *code, uint32_t bytes,
+				  struct ep_code_row *rows, uint32_t max)
 {
 	int32_t down = 8, more = 0; /* after push rax */
 	uint32_t n = 0;
 	bool has_fp = false; /* rbp is pushed second, and popped last */
 
 	for (uint32_t at = 1, next; n < max && at < bytes; at = next) {
-		uint32_t len = code[at] == 0xc3 ? 1 : read_instruction(code + at, bytes - at, &more);
+		uint32_t len =
+			code[at] == 0xc3 ? 1 : read_instruction(code + at, bytes - at, &more);
 
 		rows[n++] = (struct ep_code_row){
 			.va = va + at,

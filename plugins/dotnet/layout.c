@@ -40,7 +40,7 @@ bool dotnet_layout_find(uint32_t major, struct dotnet_layout *ret)
 	return true;
 }
 
-/* --- the data contract ------------------------------------------------------------------------------ */
+/* --- the data contract ---------------------------------------------------------------------- */
 
 struct publishing {
 	struct dotnet_layout layout;
@@ -74,17 +74,27 @@ static bool is_sound(const struct dotnet_layout *layout)
 	const struct {
 		uint32_t at, width, bytes;
 	} parts[] = {
-		{layout->range_begin, 8, DOTNET_RANGE_BYTES},	{layout->range_end, 8, DOTNET_RANGE_BYTES},
-		{layout->range_flags, 8, DOTNET_RANGE_BYTES},	{layout->range_module, 8, DOTNET_RANGE_BYTES},
-		{layout->range_heap, 8, DOTNET_RANGE_BYTES},	{layout->range_list, 8, DOTNET_RANGE_BYTES},
-		{layout->heap_start, 8, DOTNET_HEAP_BYTES},	{layout->heap_end, 8, DOTNET_HEAP_BYTES},
-		{layout->heap_map_base, 8, DOTNET_HEAP_BYTES},	{layout->heap_map, 8, DOTNET_HEAP_BYTES},
-		{layout->header_method, 8, DOTNET_HEADER_BYTES}, {layout->header_n_unwinds, 4, DOTNET_HEADER_BYTES},
+		{layout->range_begin, 8, DOTNET_RANGE_BYTES},
+		{layout->range_end, 8, DOTNET_RANGE_BYTES},
+		{layout->range_flags, 8, DOTNET_RANGE_BYTES},
+		{layout->range_module, 8, DOTNET_RANGE_BYTES},
+		{layout->range_heap, 8, DOTNET_RANGE_BYTES},
+		{layout->range_list, 8, DOTNET_RANGE_BYTES},
+		{layout->heap_start, 8, DOTNET_HEAP_BYTES},
+		{layout->heap_end, 8, DOTNET_HEAP_BYTES},
+		{layout->heap_map_base, 8, DOTNET_HEAP_BYTES},
+		{layout->heap_map, 8, DOTNET_HEAP_BYTES},
+		{layout->header_method, 8, DOTNET_HEADER_BYTES},
+		{layout->header_n_unwinds, 4, DOTNET_HEADER_BYTES},
 		{layout->header_unwinds, 4, DOTNET_HEADER_BYTES - 8},
-		{layout->method_token, 2, DOTNET_METHOD_BYTES}, {layout->method_chunk, 1, DOTNET_METHOD_BYTES},
-		{layout->method_flags, 2, DOTNET_METHOD_BYTES}, {layout->chunk_table, 8, DOTNET_CHUNK_BYTES},
-		{layout->chunk_token, 2, DOTNET_CHUNK_BYTES},	{layout->table_flags, 4, 8 * DOTNET_TABLE_WORDS},
-		{layout->table_flags2, 4, 8 * DOTNET_TABLE_WORDS}, {layout->table_virtuals, 2, 8 * DOTNET_TABLE_WORDS},
+		{layout->method_token, 2, DOTNET_METHOD_BYTES},
+		{layout->method_chunk, 1, DOTNET_METHOD_BYTES},
+		{layout->method_flags, 2, DOTNET_METHOD_BYTES},
+		{layout->chunk_table, 8, DOTNET_CHUNK_BYTES},
+		{layout->chunk_token, 2, DOTNET_CHUNK_BYTES},
+		{layout->table_flags, 4, 8 * DOTNET_TABLE_WORDS},
+		{layout->table_flags2, 4, 8 * DOTNET_TABLE_WORDS},
+		{layout->table_virtuals, 2, 8 * DOTNET_TABLE_WORDS},
 		{layout->table_module, 8, 8 * DOTNET_TABLE_WORDS},
 	};
 
@@ -95,7 +105,8 @@ static bool is_sound(const struct dotnet_layout *layout)
 	return layout->token_bits >= 8; /* what is left of 24 fits into 16 */
 }
 
-int dotnet_layout_publish(struct dotnet_layout *layout, const char *text, size_t bytes, uint32_t *ret_n)
+int dotnet_layout_publish(struct dotnet_layout *layout, const char *text, size_t bytes,
+			  uint32_t *ret_n)
 {
 	struct publishing publishing = {.layout = *layout};
 	int r = dotnet_descriptor_visit(text, bytes, publish_field, &publishing);

@@ -28,6 +28,7 @@ bool dotnet_layout_find(uint32_t major, struct dotnet_layout *ret);
  * What the text of a data contract says becomes the layout's. 0; -EBADMSG: it is not to be
  * understood, or says what cannot be: nothing is changed. *ret_n: fields that it has, may be NULL.
  */
-int dotnet_layout_publish(struct dotnet_layout *layout, const char *text, size_t bytes, uint32_t *ret_n);
+int dotnet_layout_publish(struct dotnet_layout *layout, const char *text, size_t bytes,
+			  uint32_t *ret_n);
 
 #endif

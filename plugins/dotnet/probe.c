@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CoreCLR is what exports g_dacTable, for debuggers: libcoreclr.so, and the executables of single-file
- * programs. Its version is a text in .data (eng/native/version: sccsid, in all releases since 6).
+ * CoreCLR is what exports g_dacTable, for debuggers: libcoreclr.so, and the executables of
+ * single-file programs. Its version is a text in .data (eng/native/version: sccsid, in all releases
+ * since 6).
  */
 #include "core/base/util.h"
 #include "plugins/dotnet/dotnet.h"
@@ -44,7 +45,8 @@ static int find_version(void *arg, uint64_t va, const uint8_t *bytes, size_t len
 	return 0;
 }
 
-int dotnet_probe(const struct ep_unwinder_host *host, const struct ep_file *file, void **ret_executable)
+int dotnet_probe(const struct ep_unwinder_host *host, const struct ep_file *file,
+		 void **ret_executable)
 {
 	struct dotnet_executable *exe;
 	struct ep_symbol table, host_info;
@@ -73,8 +75,10 @@ int dotnet_probe(const struct ep_unwinder_host *host, const struct ep_file *file
 	return 0;
 }
 
-/* A thread that suspension stops where it returns: the rules of that code say where it would have returned to. */
-int dotnet_describe(void *executable, const struct ep_file *file, struct ep_description *description)
+/* A thread that suspension stops where it returns: the rules of that code say where it would have
+ * returned to. */
+int dotnet_describe(void *executable, const struct ep_file *file,
+		    struct ep_description *description)
 {
 	const struct dotnet_executable *exe = executable;
 	struct ep_code_row rows[DOTNET_MAX_TRIP_ROWS];
@@ -87,7 +91,8 @@ int dotnet_describe(void *executable, const struct ep_file *file, struct ep_desc
 	r = exe->host->file_read(file, exe->helpers.trip, code, sizeof(code));
 	if (r < 0)
 		return r;
-	n = dotnet_helpers_trip_rows(exe->helpers.trip, code, sizeof(code), rows, DOTNET_MAX_TRIP_ROWS);
+	n = dotnet_helpers_trip_rows(exe->helpers.trip, code, sizeof(code), rows,
+				     DOTNET_MAX_TRIP_ROWS);
 	return n ? exe->host->add_rows(description, rows, n) : 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Code that can be freed: its memory and its MethodDesc may be another method's when it is named. So
- * the frame has a check over what its name is made of (dotnet_shared.h); dotnet_method_check of
+ * Code that can be freed: its memory and its MethodDesc may be another method's when it is named.
+ * So the frame has a check over what its name is made of (dotnet_shared.h); dotnet_method_check of
  * symbolize/methods.c makes the same.
  */
 #ifndef DOTNET_CHECK_BPF_H
@@ -41,8 +41,10 @@ static __always_inline bool check_method(const struct dotnet_walk *w, __u64 meth
 	check_word(w, s->method);
 	flags = s->method >> (8 * (state->method_flags & 7));
 	if ((flags & DOTNET_METHOD_KIND) == DOTNET_METHOD_DYNAMIC)
-		return ep_read_word(method + state->dynamic_name, &s->value) && check_name(w, s->value);
-	chunk = method - state->chunk_bytes - 8 * (s->method >> (8 * (state->method_chunk & 7)) & 255);
+		return ep_read_word(method + state->dynamic_name, &s->value) &&
+		       check_name(w, s->value);
+	chunk = method - state->chunk_bytes -
+		8 * (s->method >> (8 * (state->method_chunk & 7)) & 255);
 	if (bpf_probe_read_user(s->chunk, sizeof(s->chunk), (void *)chunk))
 		return false;
 	s->search = *(const __u64 *)((const __u8 *)s->chunk + (state->chunk_table & 16));

@@ -2,25 +2,26 @@
 /*
  * From an address to the function that it is in:
  *
- *	range map ──► range ─┬─ heap: nibble map ──► start ──► word before it: RealCodeHeader, or a stub
- *			     ├─ image: search of its RUNTIME_FUNCTIONs
- *			     └─ stubs: their kind
+ *	range map ──► range ─┬─ heap: nibble map ──► start ──► word before it: RealCodeHeader, or a
+ *stub ├─ image: search of its RUNTIME_FUNCTIONs └─ stubs: their kind
  */
 #ifndef DOTNET_CODE_BPF_H
 #define DOTNET_CODE_BPF_H
 
 #include "plugins/dotnet/bpf/scratch.bpf.h"
 
-/* --- the range map (vm/codeman.h: RangeSectionMap, v8.0.0) ------------------------------------------ */
+/* --- the range map (vm/codeman.h: RangeSectionMap, v8.0.0) ---------------------------------- */
 
 /* The list of fragments for an address into s->search. */
 static __always_inline bool find_fragments(const struct dotnet_walk *w, __u64 addr)
 {
 	w->s->search = w->state->range_map;
 	for (__u64 i = 0; i < DOTNET_MAP_LEVELS; i++) {
-		__u64 shift = DOTNET_MAP_SHIFT + DOTNET_MAP_LEVEL_BITS * (DOTNET_MAP_LEVELS - 1 - i);
+		__u64 shift =
+			DOTNET_MAP_SHIFT + DOTNET_MAP_LEVEL_BITS * (DOTNET_MAP_LEVELS - 1 - i);
 
-		if (!ep_read_word(w->s->search + 8 * (addr >> shift & (DOTNET_MAP_ENTRIES - 1)), &w->s->search))
+		if (!ep_read_word(w->s->search + 8 * (addr >> shift & (DOTNET_MAP_ENTRIES - 1)),
+				  &w->s->search))
 			return false;
 		w->s->search &= ~1ull;
 		if (!w->s->search)
@@ -35,10 +36,12 @@ static __always_inline bool find_section(const struct dotnet_walk *w, __u64 addr
 	struct dotnet_scratch *s = w->s;
 
 	for (__u64 i = 0; i < DOTNET_MAX_FRAGMENTS; i++) {
-		if (!s->search || bpf_probe_read_user(s->fragment, sizeof(s->fragment), (void *)s->search))
+		if (!s->search ||
+		    bpf_probe_read_user(s->fragment, sizeof(s->fragment), (void *)s->search))
 			return false;
 		if (addr - s->fragment[1] < s->fragment[2] - s->fragment[1])
-			return !bpf_probe_read_user(s->section, sizeof(s->section), (void *)s->fragment[3]);
+			return !bpf_probe_read_user(s->section, sizeof(s->section),
+						    (void *)s->fragment[3]);
 		s->search = s->fragment[0] & ~1ull;
 	}
 	return false;
@@ -71,12 +74,10 @@ static __always_inline bool is_in_code(const struct dotnet_walk *w, __u64 addr)
 	return find_range(w, addr) && !(w->s->range.flags & DOTNET_RANGE_STUBS);
 }
 
-/* --- the nibble map (inc/nibblemapmacros.h, v8.0.0, v10.0.0) ------------------------------------------ */
+/* --- the nibble map (inc/nibblemapmacros.h, v8.0.0, v10.0.0) -------------------------------- */
 
-/*
- * Of a word, what lies not after an address at `delta`: nibbles of earlier buckets, and its own if
- * its method begins at or below. A pointer says it all.
- */
+/* Of a word, what lies not after an address at `delta`: nibbles of earlier buckets, and its own if
+ * its method begins at or below. A pointer says it all. */
 static __always_inline __u64 cut_word(__u64 word, __u64 delta)
 {
 	__u64 shift = 28 - 4 * (delta >> 5 & 7), own = word >> shift & 15;
@@ -93,7 +94,8 @@ static __always_inline bool read_nibbles(const struct dotnet_walk *w, __u64 map,
 	__u64 back = ep_at_most(last, DOTNET_NIBBLE_WORDS - 1);
 
 	w->s->first = last - back;
-	return !bpf_probe_read_user(w->s->nibbles, sizeof(w->s->nibbles), (void *)(map + 4 * w->s->first));
+	return !bpf_probe_read_user(w->s->nibbles, sizeof(w->s->nibbles),
+				    (void *)(map + 4 * w->s->first));
 }
 
 static __always_inline __u64 any_nibble(const struct dotnet_walk *w)
@@ -136,7 +138,8 @@ static __always_inline __u64 start_of_word(const struct dotnet_walk *w)
 		off += is_first * (((7 - i) << 5) + 4 * (nibble - 1));
 		is_found |= is_first;
 	}
-	return ep_pick(is_pointer, (word & ~15ull & 0xffffffff) + ((low - 9) << 2), (w->s->word_at << 8) + off);
+	return ep_pick(is_pointer, (word & ~15ull & 0xffffffff) + ((low - 9) << 2),
+		       (w->s->word_at << 8) + off);
 }
 
 /* Into s->found: where the code begins that holds an address of the heap in s->heap. */
@@ -144,7 +147,8 @@ static __always_inline bool find_start(const struct dotnet_walk *w, __u64 addr)
 {
 	const struct dotnet_state *state = w->state;
 	struct dotnet_scratch *s = w->s;
-	__u64 base = DOTNET_WORD(s->heap, state->heap_map_base), map = DOTNET_WORD(s->heap, state->heap_map);
+	__u64 base = DOTNET_WORD(s->heap, state->heap_map_base),
+	      map = DOTNET_WORD(s->heap, state->heap_map);
 	__u64 delta = addr - base;
 	__u32 *last;
 
@@ -181,7 +185,7 @@ static __always_inline bool find_start(const struct dotnet_walk *w, __u64 addr)
 #define CLAUSE_BYTES	32
 #define CLAUSE_HANDLER	12 /* HandlerStartPC */
 
-/* --- JIT code ------------------------------------------------------------------------------------------ */
+/* --- JIT code ------------------------------------------------------------------------------- */
 
 static __always_inline void be(const struct dotnet_walk *w, __u64 is)
 {
@@ -195,8 +199,10 @@ static __always_inline void be_stub(const struct dotnet_walk *w, __u64 kind)
 	w->s->at.stub = kind;
 }
 
-/* Of n RUNTIME_FUNCTIONs at s->search, the last one that begins at or below an offset, into s->function. */
-static __always_inline bool find_function(const struct dotnet_walk *w, __u64 n, __u64 off, __u32 steps)
+/* Of n RUNTIME_FUNCTIONs at s->search, the last one that begins at or below an offset, into
+ * s->function. */
+static __always_inline bool find_function(const struct dotnet_walk *w, __u64 n, __u64 off,
+					  __u32 steps)
 {
 	struct dotnet_scratch *s = w->s;
 
@@ -207,8 +213,9 @@ static __always_inline bool find_function(const struct dotnet_walk *w, __u64 n, 
 
 		if (!half)
 			break;
-		if (bpf_probe_read_user(&s->begin, sizeof(s->begin),
-					(void *)(s->search + (s->found + half) * DOTNET_FUNCTION_BYTES)))
+		if (bpf_probe_read_user(
+			    &s->begin, sizeof(s->begin),
+			    (void *)(s->search + (s->found + half) * DOTNET_FUNCTION_BYTES)))
 			return false;
 		s->found += half * (1 ^ (off - s->begin) >> 63);
 		s->len -= half;
@@ -229,8 +236,9 @@ static __always_inline void take_function(const struct dotnet_walk *w, __u64 bas
 }
 
 /*
- * A funclet that catches, or runs at the end: its offset in the method is that of a clause's handler. A filter's is
- * not (vm/codeman.h: EE_ILEXCEPTION, EE_ILEXCEPTION_CLAUSE; vm/codeman.cpp: EEJitManager::allocEHInfoRaw, v8.0.0).
+ * A funclet that catches, or runs at the end: its offset in the method is that of a clause's
+ * handler. A filter's is not (vm/codeman.h: EE_ILEXCEPTION, EE_ILEXCEPTION_CLAUSE; vm/codeman.cpp:
+ * EEJitManager::allocEHInfoRaw, v8.0.0).
  */
 static __always_inline void find_handler(const struct dotnet_walk *w, __u64 off, __u64 clauses)
 {
@@ -240,14 +248,16 @@ static __always_inline void find_handler(const struct dotnet_walk *w, __u64 off,
 		return;
 	for (__u64 i = 0; i < DOTNET_MAX_CLAUSES; i++) {
 		if (i >= s->count || s->at.is_funclet ||
-		    bpf_probe_read_user(&s->begin, sizeof(s->begin),
-					(void *)(clauses + CLAUSES_AT + CLAUSE_BYTES * i + CLAUSE_HANDLER)))
+		    bpf_probe_read_user(
+			    &s->begin, sizeof(s->begin),
+			    (void *)(clauses + CLAUSES_AT + CLAUSE_BYTES * i + CLAUSE_HANDLER)))
 			break;
 		s->at.is_funclet = ep_is_same(s->begin, off);
 	}
 }
 
-static __always_inline void read_header(const struct dotnet_walk *w, __u64 addr, __u64 start, __u64 header)
+static __always_inline void read_header(const struct dotnet_walk *w, __u64 addr, __u64 start,
+					__u64 header)
 {
 	const struct dotnet_state *state = w->state;
 	struct dotnet_scratch *s = w->s;
@@ -296,7 +306,7 @@ static __always_inline void find_jit(const struct dotnet_walk *w, __u64 addr)
 		read_header(w, addr, s->search, s->value);
 }
 
-/* --- code of images -------------------------------------------------------------------------------------- */
+/* --- code of images ------------------------------------------------------------------------- */
 
 /* The ReadyToRunInfo that has the functions: the image's, or the composite's that it is in. */
 static __always_inline bool find_info(const struct dotnet_walk *w)
@@ -326,8 +336,9 @@ static __always_inline bool read_personality(const struct dotnet_walk *w, __u64 
 	struct dotnet_scratch *s = w->s;
 
 	return !bpf_probe_read_user(&s->count, sizeof(s->count), (void *)unwind) &&
-	       !bpf_probe_read_user(&s->kind, sizeof(s->kind),
-				    (void *)(unwind + ((7 + 2 * (__u64)(s->count >> 16 & 255)) & ~3ull)));
+	       !bpf_probe_read_user(
+		       &s->kind, sizeof(s->kind),
+		       (void *)(unwind + ((7 + 2 * (__u64)(s->count >> 16 & 255)) & ~3ull)));
 }
 
 /*
@@ -346,7 +357,8 @@ static __always_inline void find_r2r_handler(const struct dotnet_walk *w, __u64 
 	    (s->before & 0x3fffff) != 0x2f8b48 || (s->before >> 22 & 3) == 3)
 		return;
 	personality = s->kind;
-	if (ep_read_word(functions + 4, &s->value) && read_personality(w, s->range.begin + (s->value >> 32)))
+	if (ep_read_word(functions + 4, &s->value) &&
+	    read_personality(w, s->range.begin + (s->value >> 32)))
 		s->at.is_funclet = ep_is_same(personality, s->kind);
 }
 
@@ -355,7 +367,8 @@ static __always_inline void find_r2r(const struct dotnet_walk *w, __u64 addr)
 	struct dotnet_scratch *s = w->s;
 	__u64 off = addr - s->range.begin;
 
-	/* Pages of the file may not be in memory: then the address itself names it, and rbp has to do. */
+	/* Pages of the file may not be in memory: then the address itself names it, and rbp has to
+	 * do. */
 	be(w, DOTNET_IS_CODE);
 	s->at.is_kept = 1;
 	s->at.kind = DOTNET_FRAME_R2R;
@@ -369,7 +382,8 @@ static __always_inline void find_r2r(const struct dotnet_walk *w, __u64 addr)
 		return;
 	}
 	EP_MEET();
-	if (bpf_probe_read_user(&s->count, sizeof(s->count), (void *)(s->search + w->state->r2r_n_functions)) ||
+	if (bpf_probe_read_user(&s->count, sizeof(s->count),
+				(void *)(s->search + w->state->r2r_n_functions)) ||
 	    !ep_read_word(s->search + w->state->r2r_functions, &s->search) || !s->count ||
 	    s->count > DOTNET_MAX_R2R_FUNCTIONS)
 		return;
@@ -383,7 +397,7 @@ static __always_inline void find_r2r(const struct dotnet_walk *w, __u64 addr)
 	find_r2r_handler(w, s->search);
 }
 
-/* --- any of them ------------------------------------------------------------------------------------------ */
+/* --- any of them ---------------------------------------------------------------------------- */
 
 static __always_inline void find_code(const struct dotnet_walk *w, __u64 addr)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where code was interrupted: epilogues, which have no unwind codes, and stubs, which have no frame.
+ * Where code was interrupted: epilogues, which have no unwind codes, and stubs, which have no
+ * frame.
  *
- * An epilogue is read forward, as the processor will run it: at most one add to rsp or lea from rbp,
- * then pops, then ret or a jump out of the function: to an address outside it, through memory, or, as
- * R2R code marks it, through a register with REX.W. Whatever the function did before, that is where
- * its caller is (jit/codegenxarch.cpp: genFnEpilog, v8.0.0; 35 000 exits of CoreLib were read so).
+ * An epilogue is read forward, as the processor will run it: at most one add to rsp or lea from
+ * rbp, then pops, then ret or a jump out of the function: to an address outside it, through memory,
+ * or, as R2R code marks it, through a register with REX.W. Whatever the function did before, that
+ * is where its caller is (jit/codegenxarch.cpp: genFnEpilog, v8.0.0; 35 000 exits of CoreLib were
+ * read so).
  */
 #ifndef DOTNET_LEAF_BPF_H
 #define DOTNET_LEAF_BPF_H
@@ -15,7 +17,9 @@
 #include "plugins/shared/bpf/shapes.bpf.h"
 
 #define LEAF_STEPS   12 /* instructions: vzeroupper, add, six pops and a jump are nine */
-#define FUNCLET_SETS_FP 16 /* bytes after the prologue: mov rbp, [rdi]; mov [rsp], rbp; lea rbp, [rbp + n] (8, 9) */
+#define FUNCLET_SETS_FP                                                                            \
+	16 /* bytes after the prologue: mov rbp, [rdi]; mov [rsp], rbp; lea rbp, [rbp + n] (8, 9) \
+	    */
 #define STUB_DEPTHS  3	/* words that a stub may have pushed, and 0 */
 
 enum dotnet_verdict {
@@ -55,7 +59,8 @@ static __always_inline void take_instruction(const struct dotnet_walk *w)
 	} else if (b0 == 0xe9 || b0 == 0xeb) { /* jmp */
 		target = b0 == 0xeb ? after + 2 + (__u64)(__s64)(__s8)b1
 				    : after + 5 + (__u64)(__s64)(__s32)(code >> 8);
-		s->verdict = target - s->at.begin < s->at.end - s->at.begin ? VERDICT_BODY : VERDICT_EPILOGUE;
+		s->verdict = target - s->at.begin < s->at.end - s->at.begin ? VERDICT_BODY
+									    : VERDICT_EPILOGUE;
 	} else if (s->total || s->rule.base_fp) {
 		s->verdict = VERDICT_BODY;
 	} else if (b0 == 0x48 && ((b1 == 0x83 && b2 == 0xc4) || (b1 == 0x8d && b2 == 0x65))) {
@@ -93,7 +98,8 @@ static __always_inline bool find_epilogue(const struct dotnet_walk *w)
 	return s->verdict == VERDICT_EPILOGUE;
 }
 
-/* Where the function was interrupted. A prologue may be short of its first instruction: no frame yet. */
+/* Where the function was interrupted. A prologue may be short of its first instruction: no frame
+ * yet. */
 static __always_inline void find_leaf_rule(const struct dotnet_walk *w)
 {
 	struct dotnet_scratch *s = w->s;
@@ -104,7 +110,8 @@ static __always_inline void find_leaf_rule(const struct dotnet_walk *w)
 		return;
 	}
 	in_prologue = (w->rec->walk.pc - s->at.begin - s->unwind.prologue) >> 63;
-	s->at.is_early = (w->rec->walk.pc - s->at.begin - s->unwind.prologue - FUNCLET_SETS_FP) >> 63;
+	s->at.is_early =
+		(w->rec->walk.pc - s->at.begin - s->unwind.prologue - FUNCLET_SETS_FP) >> 63;
 	EP_MEET();
 	if (!in_prologue && find_epilogue(w)) {
 		/* An epilogue without rbp has popped it: it is the caller's again. */
@@ -116,7 +123,7 @@ static __always_inline void find_leaf_rule(const struct dotnet_walk *w)
 		guess_rule(w);
 }
 
-/* --- stubs ------------------------------------------------------------------------------------------------- */
+/* --- stubs ---------------------------------------------------------------------------------- */
 
 /* The word is after a call. */
 static __always_inline bool is_return_address(const struct dotnet_walk *w, __u64 addr)
@@ -125,9 +132,9 @@ static __always_inline bool is_return_address(const struct dotnet_walk *w, __u64
 }
 
 /*
- * A stub is jumped to or called, and jumps on: its return address is at rsp, or under what it has pushed
- * (resolve and lookup stubs, thunks of images). What it pushes is no return address into managed code.
- * In memory of no range there is no other evidence that the code is the runtime's.
+ * A stub is jumped to or called, and jumps on: its return address is at rsp, or under what it has
+ * pushed (resolve and lookup stubs, thunks of images). What it pushes is no return address into
+ * managed code. In memory of no range there is no other evidence that the code is the runtime's.
  */
 static __always_inline bool find_stub_caller(const struct dotnet_walk *w, __u64 depths)
 {

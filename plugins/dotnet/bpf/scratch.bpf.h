@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the steps of a walk leave for each other, and what each CPU remembers: for a return address in
- * code that is never freed, where its method begins and the rule to its caller.
+ * What the steps of a walk leave for each other, and what each CPU remembers: for a return address
+ * in code that is never freed, where its method begins and the rule to its caller.
  */
 #ifndef DOTNET_SCRATCH_BPF_H
 #define DOTNET_SCRATCH_BPF_H
@@ -20,8 +20,8 @@ enum dotnet_is {
 };
 
 /*
- * base: rsp, or rbp. The caller's rsp is base + cfa, the return address below it; the caller's rbp is
- * at base + fp_at, or is in rbp still. Offsets may be negative.
+ * base: rsp, or rbp. The caller's rsp is base + cfa, the return address below it; the caller's rbp
+ * is at base + fp_at, or is in rbp still. Offsets may be negative.
  */
 struct dotnet_rule {
 	__u64 base_fp; /* 1: rbp */
@@ -62,8 +62,8 @@ struct dotnet_scratch {
 	struct dotnet_range_at range;
 	struct dotnet_frame_at at;
 	struct dotnet_rule rule;
-	/* Of a funclet that was pushed: rbp of its method, 0 if there is none, or FP_UNKNOWN; where the method begins,
-	 * and the record as it was then. */
+	/* Of a funclet that was pushed: rbp of its method, 0 if there is none, or FP_UNKNOWN; where
+	 * the method begins, and the record as it was then. */
 	__u64 parent_fp, parent_start;
 	struct ep_mark mark;
 	__u64 call; /* the Frame that was looked at last: those before it are passed */
@@ -117,7 +117,7 @@ static __always_inline void fail(const struct dotnet_walk *w, __u32 error)
 #define DOTNET_WORD(words, off) (*(const __u64 *)((const __u8 *)(words) + ((off) & 56)))
 #define DOTNET_INT(words, off)	(*(const __u32 *)((const __u8 *)(words) + ((off) & 60)))
 
-/* --- what is remembered ----------------------------------------------------------------------------- */
+/* --- what is remembered --------------------------------------------------------------------- */
 
 struct dotnet_known {
 	__u64 addr, tag;
@@ -144,7 +144,8 @@ struct {
 
 static __always_inline struct dotnet_known *find_memo(const struct dotnet_walk *w)
 {
-	w->s->key = (__u32)(((w->rec->walk.pc ^ w->s->tag) * 0x9e3779b97f4a7c15ull) >> (64 - DOTNET_MEMO_SHIFT));
+	w->s->key = (__u32)(((w->rec->walk.pc ^ w->s->tag) * 0x9e3779b97f4a7c15ull) >>
+			    (64 - DOTNET_MEMO_SHIFT));
 	return bpf_map_lookup_elem(&dotnet_known, &w->s->key);
 }
 

@@ -4,11 +4,12 @@
  *
  *	m_pvHJRetAddr, m_ppvHJRetAddrPtr	where the thread returns to, if suspension has put
  *			OnHijackTripThread into the word that the second one leads to
- *	m_pFrame ─► Frame ─► Frame ─► .. ─► -1	where managed code has called native code, the last call first
+ *	m_pFrame ─► Frame ─► Frame ─► .. ─► -1	where managed code has called native code, the last
+ *call first
  *
- * Of the Frames InlinedCallFrame (P/Invoke) has the caller's registers, and those that helpers make have a
- * TransitionBlock (vm/amd64/cgencpu.h: the registers that a called function saves, then the return
- * address). Which of both one is tells its return address: after a call, in managed code.
+ * Of the Frames InlinedCallFrame (P/Invoke) has the caller's registers, and those that helpers make
+ *have a TransitionBlock (vm/amd64/cgencpu.h: the registers that a called function saves, then the
+ *return address). Which of both one is tells its return address: after a call, in managed code.
  */
 #ifndef DOTNET_THREAD_BPF_H
 #define DOTNET_THREAD_BPF_H
@@ -30,18 +31,21 @@ static __always_inline bool find_thread(const struct dotnet_walk *w)
 	if (!ep_enter_read_tls(w, &w->state->thread) || !s->value)
 		return false;
 	s->thread = s->value;
-	return !bpf_probe_read_user(&s->count, sizeof(s->count), (void *)(s->thread + w->state->thread_id)) &&
+	return !bpf_probe_read_user(&s->count, sizeof(s->count),
+				    (void *)(s->thread + w->state->thread_id)) &&
 	       s->count;
 }
 
-/* The return address below s->exit.sp was replaced: the Thread has the true one, and where it was. */
+/* The return address below s->exit.sp was replaced: the Thread has the true one, and where it was.
+ */
 static __always_inline void find_hijacked(const struct dotnet_walk *w)
 {
 	struct dotnet_scratch *s = w->s;
 
 	ep_count(DOTNET_COUNT_HIJACKED);
 	if (!find_thread(w) ||
-	    bpf_probe_read_user(s->hijacked, sizeof(s->hijacked), (void *)(s->thread + w->state->thread_hijacked)) ||
+	    bpf_probe_read_user(s->hijacked, sizeof(s->hijacked),
+				(void *)(s->thread + w->state->thread_hijacked)) ||
 	    s->hijacked[1] != s->exit.sp - 8)
 		fail(w, DOTNET_ERROR_HIJACKED);
 	else
@@ -60,7 +64,8 @@ static __always_inline bool is_call(const struct dotnet_walk *w, __u64 frame)
 
 	return ep_read_word(frame + w->state->call_sp, &s->exit.sp) &&
 	       ep_read_word(frame + w->state->call_pc, &s->exit.pc) && s->exit.pc &&
-	       ep_read_word(frame + w->state->call_fp, &s->exit.fp) && s->exit.sp <= frame && is_exit(w);
+	       ep_read_word(frame + w->state->call_fp, &s->exit.fp) && s->exit.sp <= frame &&
+	       is_exit(w);
 }
 
 static __always_inline bool is_transition(const struct dotnet_walk *w, __u64 frame)
@@ -79,7 +84,8 @@ static __always_inline bool find_last_call(const struct dotnet_walk *w)
 {
 	struct dotnet_scratch *s = w->s;
 
-	if (!s->call && (!find_thread(w) || !ep_read_word(s->thread + w->state->thread_frame, &s->call)))
+	if (!s->call &&
+	    (!find_thread(w) || !ep_read_word(s->thread + w->state->thread_frame, &s->call)))
 		return false;
 	s->first = s->call;
 	for (__u64 i = 0; i < THREAD_FRAMES; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From a function's UNWIND_INFO to the rule for its caller. Windows' codes for x64, and CoreCLR's own
- * number 11 (inc/win64unwind.h, jit/unwindamd64.cpp, unwinder/amd64/unwinder.cpp, v8.0.0):
+ * From a function's UNWIND_INFO to the rule for its caller. Windows' codes for x64, and CoreCLR's
+ *own number 11 (inc/win64unwind.h, jit/unwindamd64.cpp, unwinder/amd64/unwinder.cpp, v8.0.0):
  *
  *	version:3 flags:5 | bytes of the prologue | slots | frame register:4 its offset / 16:4
  *	slots, the last instruction first: u8 offset after it | op:4 info:4
@@ -9,9 +9,9 @@
  *		3 set the frame register; 11 the same, its offset in the next two slots
  *		4 save at the next slot * 8; 5 the same, in two slots; 8, 9 of xmm registers
  *
- * In the prologue only what was done is undone, also where it calls (JIT_StackProbe). Slots of offset 0
- * are of the frame that code of on-stack replacement has taken over, and always hold. Epilogues have
- * no codes: leaf.bpf.h.
+ * In the prologue only what was done is undone, also where it calls (JIT_StackProbe). Slots of
+ *offset 0 are of the frame that code of on-stack replacement has taken over, and always hold.
+ *Epilogues have no codes: leaf.bpf.h.
  */
 #ifndef DOTNET_UNWIND_BPF_H
 #define DOTNET_UNWIND_BPF_H
@@ -56,8 +56,8 @@ static __always_inline bool read_unwind(const struct dotnet_walk *w)
 	if (bpf_probe_read_user(&s->unwind, 4 + 2 * DOTNET_MAX_SLOTS, (void *)s->at.unwind) &&
 	    bpf_probe_read_user(&s->unwind, 4 + 2 * UNWIND_SHORT, (void *)s->at.unwind))
 		return false;
-	return (s->unwind.version_flags & 7) == UNWIND_VERSION && !(s->unwind.version_flags & UNWIND_CHAINED) &&
-	       s->unwind.n_slots <= DOTNET_MAX_SLOTS;
+	return (s->unwind.version_flags & 7) == UNWIND_VERSION &&
+	       !(s->unwind.version_flags & UNWIND_CHAINED) && s->unwind.n_slots <= DOTNET_MAX_SLOTS;
 }
 
 static __always_inline __u64 get_slot(const struct dotnet_walk *w, __u64 i)
@@ -66,14 +66,15 @@ static __always_inline __u64 get_slot(const struct dotnet_walk *w, __u64 i)
 }
 
 /*
- * One slot, without branches, which a compiler makes of numbers that it knows to be 0 or 1. s->rel: of
- * the pc in the function; all holds after the prologue.
+ * One slot, without branches, which a compiler makes of numbers that it knows to be 0 or 1. s->rel:
+ * of the pc in the function; all holds after the prologue.
  */
 static __always_inline void take_slot(const struct dotnet_walk *w, __u64 i)
 {
 	struct dotnet_scratch *s = w->s;
 	struct dotnet_rule *rule = &s->rule;
-	__u64 slot = get_slot(w, i), next = get_slot(w, i + 1), both = next | get_slot(w, i + 2) << 16;
+	__u64 slot = get_slot(w, i), next = get_slot(w, i + 1),
+	      both = next | get_slot(w, i + 2) << 16;
 	__u64 info = slot >> 12, far = (info - 1) >> 63, is_op = (s->skip - 1) >> 63;
 	__u64 off = slot & 255, index, is_undone, fp, fp_at;
 	const struct unwind_op *op;
@@ -98,7 +99,8 @@ static __always_inline void take_slot(const struct dotnet_walk *w, __u64 i)
 	rule->fp_at += fp * (fp_at - rule->fp_at);
 	rule->base_fp |= is_op & op->sets;
 	s->base += (is_op & op->off_both) * (both * 16 - s->base);
-	s->total += is_op * (op->bytes + op->by_info * info + op->by_next * next + op->by_both * both);
+	s->total +=
+		is_op * (op->bytes + op->by_info * info + op->by_next * next + op->by_both * both);
 }
 
 /* False: it is not understood. */
@@ -144,7 +146,8 @@ static __always_inline void guess_rule(const struct dotnet_walk *w)
 static __always_inline void follow_rule(const struct dotnet_walk *w)
 {
 	struct dotnet_scratch *s = w->s;
-	__u64 base = ep_pick(s->rule.base_fp, ep_enter_fp(w), ep_enter_sp(w)), cfa = base + s->rule.cfa;
+	__u64 base = ep_pick(s->rule.base_fp, ep_enter_fp(w), ep_enter_sp(w)),
+	      cfa = base + s->rule.cfa;
 
 	s->exit.sp = cfa;
 	s->exit.fp = ep_enter_fp(w);

@@ -3,7 +3,8 @@
 
 #include "core/base/util.h"
 
-void dotnet_bytes_init(struct dotnet_bytes *bytes, const struct memory *memory, uint64_t addr, uint64_t n)
+void dotnet_bytes_init(struct dotnet_bytes *bytes, const struct memory *memory, uint64_t addr,
+		       uint64_t n)
 {
 	bytes->memory = memory;
 	bytes->addr = addr;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes of a target one after the other, and the numbers that .NET's formats are made of. They are read
- * in pieces, so that what is long is read as far as it is needed. After an error, and after the
- * end, all is 0 and `result` says why: -EBADMSG, -EFAULT, -ESRCH, -ETIME.
+ * Bytes of a target one after the other, and the numbers that .NET's formats are made of. They are
+ * read in pieces, so that what is long is read as far as it is needed. After an error, and after
+ * the end, all is 0 and `result` says why: -EBADMSG, -EFAULT, -ESRCH, -ETIME.
  */
 #ifndef DOTNET_BYTES_H
 #define DOTNET_BYTES_H
@@ -25,7 +25,8 @@ struct dotnet_bytes {
 };
 
 /* `bytes`: how many there are, or at most. */
-void dotnet_bytes_init(struct dotnet_bytes *bytes, const struct memory *memory, uint64_t addr, uint64_t n);
+void dotnet_bytes_init(struct dotnet_bytes *bytes, const struct memory *memory, uint64_t addr,
+		       uint64_t n);
 uint64_t dotnet_bytes_addr(const struct dotnet_bytes *bytes); /* of the next one */
 uint64_t dotnet_bytes_left(const struct dotnet_bytes *bytes);
 bool dotnet_bytes_end(const struct dotnet_bytes *bytes); /* none is left, or there was an error */
@@ -37,8 +38,8 @@ uint32_t dotnet_u32(struct dotnet_bytes *bytes);
 /* ECMA-335, II.23.2: one, two or four bytes. */
 uint32_t dotnet_compressed(struct dotnet_bytes *bytes);
 int32_t dotnet_compressed_signed(struct dotnet_bytes *bytes);
-/* inc/nibblestream.h: three bits each, the highest first, the fourth says that there are more; the lower half of a
- * byte is first. */
+/* inc/nibblestream.h: three bits each, the highest first, the fourth says that there are more; the
+ * lower half of a byte is first. */
 uint32_t dotnet_nibbles(struct dotnet_bytes *bytes);
 int32_t dotnet_nibbles_signed(struct dotnet_bytes *bytes);
 uint8_t dotnet_nibble(struct dotnet_bytes *bytes);

@@ -19,18 +19,23 @@ enum flag {
 };
 
 #define UNINSTRUMENTED 0xffffffffu /* in place of the bounds' size: two more numbers (10) */
+#define FAT_SIZES      5 /* variables, uninstrumented bounds, patchpoint, rich, async (11) */
+#define FAT_RICH       3
 #define IL_BIAS	       3u	   /* enum ICorDebugInfo::MappingTypes begins with -3 */
 
-#define RICH_IL_FIRST  ((uint32_t)-2) /* what differences of IL offsets begin at: ICorDebugInfo::PROLOG */
+#define RICH_IL_FIRST                                                                              \
+	((uint32_t)-2) /* what differences of IL offsets begin at: ICorDebugInfo::PROLOG */
 
-/* --- bounds --------------------------------------------------------------------------------------------- */
+/* --- bounds --------------------------------------------------------------------------------- */
 
-/* The entry that holds is the last one at or below `native` that has an IL offset; before the first: 0. */
-static int find_in_bounds(struct dotnet_bytes *bytes, bool is_packed, uint32_t native, uint32_t *ret_il)
+/* The entry that holds is the last one at or below `native` that has an IL offset; before the
+ * first: 0. */
+static int find_in_bounds(struct dotnet_bytes *bytes, const struct dotnet_debug_info *info,
+			  uint32_t native, uint32_t *ret_il)
 {
 	uint32_t n = dotnet_nibbles(bytes), native_bits = 0, il_bits = 0, at = 0, found = 0;
 
-	if (is_packed) {
+	if (info->is_packed) {
 		native_bits = dotnet_nibbles(bytes) + 1;
 		il_bits = dotnet_nibbles(bytes) + 1;
 		dotnet_bytes_align(bytes);
@@ -40,8 +45,8 @@ static int find_in_bounds(struct dotnet_bytes *bytes, bool is_packed, uint32_t n
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t il;
 
-		if (is_packed) {
-			(void)dotnet_bits(bytes, 2);
+		if (info->is_packed) {
+			(void)dotnet_bits(bytes, info->has_sizes ? 3 : 2);
 			at += dotnet_bits(bytes, native_bits);
 			il = dotnet_bits(bytes, il_bits);
 		} else {
@@ -60,7 +65,7 @@ static int find_in_bounds(struct dotnet_bytes *bytes, bool is_packed, uint32_t n
 	return 0;
 }
 
-/* --- rich debug info ------------------------------------------------------------------------------------ */
+/* --- rich debug info ------------------------------------------------------------------------ */
 
 struct node {
 	uint64_t method;
@@ -95,11 +100,11 @@ static int read_nodes(struct dotnet_bytes *bytes, uint32_t n, struct node *nodes
 }
 
 /*
- * The node at an offset, and in `ils` the IL offset that each node had last before it: what a method was at when
- * it went into one that is inlined in it.
+ * The node at an offset, and in `ils` the IL offset that each node had last before it: what a
+ * method was at when it went into one that is inlined in it.
  */
-static int read_mappings(struct dotnet_bytes *bytes, uint32_t n, uint32_t n_nodes, uint32_t native, uint32_t *ils,
-			 uint32_t *ret_node)
+static int read_mappings(struct dotnet_bytes *bytes, uint32_t n, uint32_t n_nodes, uint32_t native,
+			 uint32_t *ils, uint32_t *ret_node)
 {
 	uint32_t at = 0, node = 0, il = RICH_IL_FIRST;
 
@@ -121,7 +126,8 @@ static int read_mappings(struct dotnet_bytes *bytes, uint32_t n, uint32_t n_node
 	return 0;
 }
 
-static int find_inlined(struct dotnet_bytes *bytes, uint32_t native, struct dotnet_il *ret, uint32_t *ret_n)
+static int find_inlined(struct dotnet_bytes *bytes, uint32_t native, struct dotnet_il *ret,
+			uint32_t *ret_n)
 {
 	uint32_t n_nodes = dotnet_nibbles(bytes), n_mappings = dotnet_nibbles(bytes), at = 0, n = 0;
 	ep_autofree struct node *nodes = NULL;
@@ -147,7 +153,7 @@ static int find_inlined(struct dotnet_bytes *bytes, uint32_t native, struct dotn
 	return 0;
 }
 
-/* --- both ------------------------------------------------------------------------------------------------- */
+/* --- both ----------------------------------------------------------------------------------- */
 
 /* vm/ inc/patchpointinfo.h: PatchpointInfo; 10 has one more word. */
 static uint32_t patchpoint_bytes(const struct dotnet_reader *reader, uint64_t addr, int *ret)
@@ -161,7 +167,8 @@ static uint32_t patchpoint_bytes(const struct dotnet_reader *reader, uint64_t ad
 }
 
 /* What stands before the bounds. *ret_rich: 0, or where it begins. */
-static int pass_extras(const struct dotnet_reader *reader, uint64_t *addr, uint64_t *ret_rich, uint32_t *ret_bytes)
+static int pass_extras(const struct dotnet_reader *reader, uint64_t *addr, uint64_t *ret_rich,
+		       uint32_t *ret_bytes)
 {
 	uint8_t flags;
 	int r = memory_read(&reader->memory, *addr, &flags, sizeof(flags));
@@ -182,10 +189,47 @@ static int pass_extras(const struct dotnet_reader *reader, uint64_t *addr, uint6
 	return r;
 }
 
-int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_debug_info *info, uint32_t native,
-		      struct dotnet_il *ret, uint32_t *ret_n)
+/*
+ * The sizes that 11 has in place of flags: of bounds and variables, or 0, and those of all parts.
+ * The bounds are next. *ret_rich: 0, or where it begins.
+ */
+static uint32_t read_sizes(struct dotnet_bytes *bytes, uint64_t *ret_rich, uint32_t *ret_bytes)
 {
-	struct dotnet_bytes bytes;
+	uint32_t n_bytes = dotnet_nibbles(bytes), others[FAT_SIZES] = {0};
+	bool is_fat = n_bytes == 0;
+
+	*ret_rich = 0;
+	n_bytes = is_fat ? dotnet_nibbles(bytes) : n_bytes;
+	for (uint32_t i = 0; i < (is_fat ? FAT_SIZES : 1); i++)
+		others[i] = dotnet_nibbles(bytes);
+	dotnet_bytes_align(bytes);
+	*ret_bytes = others[FAT_RICH];
+	if (bytes->result < 0 || !others[FAT_RICH] || others[FAT_RICH] > MAX_INFO_BYTES)
+		return n_bytes;
+	*ret_rich = dotnet_bytes_addr(bytes) + n_bytes;
+	for (uint32_t i = 0; i < FAT_RICH; i++)
+		*ret_rich += others[i];
+	return n_bytes;
+}
+
+/* The same of 8, 9 and 10. */
+static uint32_t read_size(struct dotnet_bytes *bytes)
+{
+	uint32_t n_bytes = dotnet_nibbles(bytes);
+
+	if (n_bytes == UNINSTRUMENTED) {
+		n_bytes = dotnet_nibbles(bytes);
+		(void)dotnet_nibbles(bytes);
+	}
+	(void)dotnet_nibbles(bytes); /* of variables */
+	dotnet_bytes_align(bytes);
+	return n_bytes;
+}
+
+int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_debug_info *info,
+		      uint32_t native, struct dotnet_il *ret, uint32_t *ret_n)
+{
+	struct dotnet_bytes bytes, rich_part;
 	uint64_t addr = info->addr, rich = 0;
 	uint32_t n_bytes, rich_bytes = 0;
 	int r = 0;
@@ -193,34 +237,26 @@ int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_de
 	*ret_n = 0;
 	if (!addr)
 		return -ENODATA;
-	if (info->has_flags && reader->layout->major > DOTNET_NEWEST_KNOWN)
-		return -ENOTSUP;
-	if (info->has_flags)
+	if (info->has_flags && !info->has_sizes)
 		r = pass_extras(reader, &addr, &rich, &rich_bytes);
 	if (r < 0)
 		return r;
+	dotnet_bytes_init(&bytes, &reader->memory, addr, MAX_INFO_BYTES);
+	n_bytes = info->has_sizes ? read_sizes(&bytes, &rich, &rich_bytes) : read_size(&bytes);
 	if (rich) {
-		dotnet_bytes_init(&bytes, &reader->memory, rich, rich_bytes);
-		r = find_inlined(&bytes, native, ret, ret_n);
+		dotnet_bytes_init(&rich_part, &reader->memory, rich, rich_bytes);
+		r = find_inlined(&rich_part, native, ret, ret_n);
 		if (r == -ESRCH || r == -ETIME)
 			return r;
 		if (r < 0) /* the lines of the method are there all the same */
 			*ret_n = 0;
 	}
-	dotnet_bytes_init(&bytes, &reader->memory, addr, MAX_INFO_BYTES);
-	n_bytes = dotnet_nibbles(&bytes);
-	if (n_bytes == UNINSTRUMENTED) {
-		n_bytes = dotnet_nibbles(&bytes);
-		(void)dotnet_nibbles(&bytes);
-	}
-	(void)dotnet_nibbles(&bytes); /* of variables */
-	dotnet_bytes_align(&bytes);
 	if (bytes.result < 0 || n_bytes > MAX_INFO_BYTES)
 		return bytes.result < 0 ? bytes.result : -EBADMSG;
 	if (!n_bytes)
 		return -ENODATA;
 	ret[*ret_n] = (struct dotnet_il){0};
-	r = find_in_bounds(&bytes, info->is_packed, native, &ret[*ret_n].offset);
+	r = find_in_bounds(&bytes, info, native, &ret[*ret_n].offset);
 	*ret_n += 1;
 	return r;
 }
@@ -228,29 +264,46 @@ int dotnet_debug_find(const struct dotnet_reader *reader, const struct dotnet_de
 int dotnet_debug_is_rich(const struct dotnet_reader *reader, const struct dotnet_debug_info *info)
 {
 	uint8_t flags = 0;
-	int r = info->addr && info->has_flags
+	struct dotnet_bytes bytes;
+	uint64_t rich = 0;
+	uint32_t n_bytes;
+	int r;
+
+	if (info->addr && info->has_sizes) {
+		dotnet_bytes_init(&bytes, &reader->memory, info->addr, MAX_INFO_BYTES);
+		(void)read_sizes(&bytes, &rich, &n_bytes);
+		return bytes.result < 0 ? bytes.result : rich != 0;
+	}
+	r = info->addr && info->has_flags
 			? memory_read(&reader->memory, info->addr, &flags, sizeof(flags))
 			: 0;
 
 	return r < 0 ? r : (flags & HAS_RICH) != 0;
 }
 
-int dotnet_debug_of_header(const struct dotnet_reader *reader, uint64_t header, struct dotnet_debug_info *ret)
+int dotnet_debug_of_header(const struct dotnet_reader *reader, uint64_t header,
+			   struct dotnet_debug_info *ret)
 {
-	*ret = (struct dotnet_debug_info){.has_flags = true, .is_packed = reader->layout->major >= 10};
+	*ret = (struct dotnet_debug_info){
+		.has_flags = true,
+		.is_packed = reader->layout->major >= 10,
+		.has_sizes = reader->layout->major >= 11,
+	};
 	return dotnet_read_word(reader, header + reader->layout->header_debug, &ret->addr);
 }
 
-/* --- images ------------------------------------------------------------------------------------------------ */
+/* --- images --------------------------------------------------------------------------------- */
 
 #define R2R_SIGNATURE	0x00525452u /* "RTR" */
 #define R2R_DEBUG_INFO	105u
 #define R2R_PACKED	16u /* major version of the image from which bounds are packed */
+#define R2R_NEWEST	16u /* whose form is known: 10's; 11's images have 26 */
 #define R2R_HEAD_WORDS	4
 #define MAX_SECTIONS	64u
 #define BLOCK_ENTRIES	16u /* vm/nativeformatreader.h: NativeArray::_blockSize */
 
-/* vm/nativeformatreader.h: NativeReader::DecodeUnsigned: low bits that are 1 say how many bytes follow. */
+/* vm/nativeformatreader.h: NativeReader::DecodeUnsigned: low bits that are 1 say how many bytes
+ * follow. */
 static uint32_t native_number(struct dotnet_bytes *bytes)
 {
 	uint32_t first = dotnet_byte(bytes), n = (uint32_t)__builtin_ctz(~first);
@@ -263,7 +316,8 @@ static uint32_t native_number(struct dotnet_bytes *bytes)
 	return value;
 }
 
-static int number_at(const struct dotnet_reader *reader, uint64_t addr, uint32_t *ret, uint64_t *ret_next)
+static int number_at(const struct dotnet_reader *reader, uint64_t addr, uint32_t *ret,
+		     uint64_t *ret_next)
 {
 	struct dotnet_bytes bytes;
 
@@ -273,8 +327,10 @@ static int number_at(const struct dotnet_reader *reader, uint64_t addr, uint32_t
 	return bytes.result;
 }
 
-/* A block of 16 is a binary tree, whose nodes say whether they have a left and a right part, and where that is. */
-static int find_element(const struct dotnet_reader *reader, uint64_t at, uint32_t index, uint64_t *ret)
+/* A block of 16 is a binary tree, whose nodes say whether they have a left and a right part, and
+ * where that is. */
+static int find_element(const struct dotnet_reader *reader, uint64_t at, uint32_t index,
+			uint64_t *ret)
 {
 	for (uint32_t bit = BLOCK_ENTRIES >> 1; bit; bit >>= 1) {
 		uint32_t value;
@@ -287,7 +343,8 @@ static int find_element(const struct dotnet_reader *reader, uint64_t at, uint32_
 			at += value >> 2;
 		} else if (!(index & bit) && value & 1) {
 			at = next;
-		} else if (!(value & 3) && value >> 2 == (index & (BLOCK_ENTRIES - 1))) { /* the only one below */
+		} else if (!(value & 3) &&
+			   value >> 2 == (index & (BLOCK_ENTRIES - 1))) { /* the only one below */
 			at = next;
 			break;
 		} else {
@@ -298,7 +355,8 @@ static int find_element(const struct dotnet_reader *reader, uint64_t at, uint32_
 	return 0;
 }
 
-static int find_in_array(const struct dotnet_reader *reader, uint64_t array, uint32_t index, uint64_t *ret)
+static int find_in_array(const struct dotnet_reader *reader, uint64_t array, uint32_t index,
+			 uint64_t *ret)
 {
 	uint32_t head, width, off = 0;
 	uint64_t blocks;
@@ -309,13 +367,14 @@ static int find_in_array(const struct dotnet_reader *reader, uint64_t array, uin
 	if (index >= head >> 2 || (head & 3) > 2)
 		return index >= head >> 2 ? -ENODATA : -EBADMSG;
 	width = 1u << (head & 3);
-	r = memory_read(&reader->memory, blocks + (uint64_t)(index / BLOCK_ENTRIES) * width, &off, width);
+	r = memory_read(&reader->memory, blocks + (uint64_t)(index / BLOCK_ENTRIES) * width, &off,
+			width);
 	return r == 0 ? find_element(reader, blocks + off, index, ret) : r;
 }
 
 /* inc/readytorun.h: READYTORUN_HEADER, READYTORUN_SECTION, v8.0.0. */
-static int find_section(const struct dotnet_reader *reader, uint64_t header, uint32_t kind, uint32_t *ret_rva,
-			uint32_t *ret_major)
+static int find_section(const struct dotnet_reader *reader, uint64_t header, uint32_t kind,
+			uint32_t *ret_rva, uint32_t *ret_major)
 {
 	uint32_t head[R2R_HEAD_WORDS], sections[3 * MAX_SECTIONS];
 	int r = memory_read(&reader->memory, header, head, sizeof(head));
@@ -323,7 +382,8 @@ static int find_section(const struct dotnet_reader *reader, uint64_t header, uin
 	if (r == 0 && (head[0] != R2R_SIGNATURE || head[3] > MAX_SECTIONS))
 		r = -EBADMSG;
 	if (r == 0)
-		r = memory_read(&reader->memory, header + sizeof(head), sections, 12 * (size_t)head[3]);
+		r = memory_read(&reader->memory, header + sizeof(head), sections,
+				12 * (size_t)head[3]);
 	if (r < 0)
 		return r;
 	*ret_major = head[1] & 0xffff;
@@ -336,8 +396,8 @@ static int find_section(const struct dotnet_reader *reader, uint64_t header, uin
 	return -ENODATA;
 }
 
-int dotnet_debug_of_function(const struct dotnet_reader *reader, uint64_t info, uint64_t base, uint32_t index,
-			     struct dotnet_debug_info *ret)
+int dotnet_debug_of_function(const struct dotnet_reader *reader, uint64_t info, uint64_t base,
+			     uint32_t index, struct dotnet_debug_info *ret)
 {
 	uint64_t header, entry, next;
 	uint32_t rva, major, back;
@@ -345,11 +405,14 @@ int dotnet_debug_of_function(const struct dotnet_reader *reader, uint64_t info, 
 
 	if (r == 0)
 		r = find_section(reader, header, R2R_DEBUG_INFO, &rva, &major);
+	if (r == 0 && major > R2R_NEWEST)
+		r = -ENOTSUP;
 	if (r == 0)
 		r = find_in_array(reader, base + rva, index, &entry);
 	if (r == 0)
 		r = number_at(reader, entry, &back, &next);
 	if (r == 0)
-		*ret = (struct dotnet_debug_info){.addr = back ? entry - back : next, .is_packed = major >= R2R_PACKED};
+		*ret = (struct dotnet_debug_info){.addr = back ? entry - back : next,
+						  .is_packed = major >= R2R_PACKED};
 	return r;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * C#: Roslyn's GeneratedNames.cs and GeneratedNameKind.cs; Visual Basic: its GeneratedNameConstants.vb and
- * StringConstants.vb; F#: its CompilerGlobalState.fs, names with '@'. A name may be made of such a name: the class of
- * an async lambda is <<Run>b__0_0>d.
+ * C#: Roslyn's GeneratedNames.cs and GeneratedNameKind.cs; Visual Basic: its
+ * GeneratedNameConstants.vb and StringConstants.vb; F#: its CompilerGlobalState.fs, names with '@'.
+ * A name may be made of such a name: the class of an async lambda is <<Run>b__0_0>d.
  */
 #include "plugins/dotnet/symbolize/friendly.h"
 
@@ -10,8 +10,7 @@
 
 #define MAX_DEPTH 4 /* names in names */
 
-/*
- * '{': a name, up to the character after it in the pattern; '*': the rest. Others are themselves.
+/* '{': a name, up to the character after it in the pattern; '*': the rest. Others are themselves.
  */
 static const struct {
 	enum dotnet_part part;

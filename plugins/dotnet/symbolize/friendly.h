@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What compilers of C#, F# and Visual Basic make of names that an author wrote: classes of async methods and iterators,
- * of closures; lambdas, local functions. friendly.c has the one list of their forms.
+ * What compilers of C#, F# and Visual Basic make of names that an author wrote: classes of async
+ * methods and iterators, of closures; lambdas, local functions. friendly.c has the one list of
+ * their forms.
  */
 #ifndef DOTNET_FRIENDLY_H
 #define DOTNET_FRIENDLY_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a module's metadata is: in its image, or in a copy that the runtime keeps. And its debug directory. */
+/* Where a module's metadata is: in its image, or in a copy that the runtime keeps. And its debug
+ * directory. */
 #include "plugins/dotnet/symbolize/metadata.h"
 #include "plugins/dotnet/symbolize/pdb.h"
 
@@ -78,12 +79,15 @@ static int read_headers(struct image *image, uint32_t which, uint32_t ret_direct
 	r = memory_read(memory, pe + sizeof(file) + get_u16(file + 20), image->sections,
 			(size_t)image->n_sections * SECTION_BYTES);
 	if (r == 0)
-		r = memory_read(memory, pe + sizeof(file) + (get_u16(optional) == PE32_PLUS ? 112 : 96) + 8ull * which,
+		r = memory_read(memory,
+				pe + sizeof(file) + (get_u16(optional) == PE32_PLUS ? 112 : 96) +
+					8ull * which,
 				ret_directory, 8);
 	return r;
 }
 
-static int find_in_image(const struct dotnet_reader *reader, uint64_t base, bool is_mapped, uint64_t *ret)
+static int find_in_image(const struct dotnet_reader *reader, uint64_t base, bool is_mapped,
+			 uint64_t *ret)
 {
 	struct image image = {.reader = reader, .base = base, .is_mapped = is_mapped};
 	uint8_t cli[CLI_BYTES];
@@ -101,7 +105,8 @@ static int find_in_image(const struct dotnet_reader *reader, uint64_t base, bool
 }
 
 /* The loaded layout; its flags tell whether it is flat. *ret_base 0: there is none. */
-static int read_layout(const struct dotnet_reader *reader, uint64_t module, uint64_t *ret_base, bool *ret_mapped)
+static int read_layout(const struct dotnet_reader *reader, uint64_t module, uint64_t *ret_base,
+		       bool *ret_mapped)
 {
 	const struct dotnet_layout *layout = reader->layout;
 	uint64_t addr;
@@ -118,14 +123,16 @@ static int read_layout(const struct dotnet_reader *reader, uint64_t module, uint
 		return r;
 	r = dotnet_read_word(reader, addr + layout->layout_base, ret_base);
 	if (r == 0)
-		r = memory_read(&reader->memory, addr + layout->layout_flags, &flags, sizeof(flags));
+		r = memory_read(&reader->memory, addr + layout->layout_flags, &flags,
+				sizeof(flags));
 	*ret_mapped = flags & LAYOUT_MAPPED;
 	return r;
 }
 
 /*
- * What Reflection.Emit made: the runtime's copy, replaced whenever a type is created. 8: a buffer with
- * a size and, at 0x10, a pointer; later {size, bytes} (vm/ceeload.h: Module, m_pDynamicMetadata).
+ * What Reflection.Emit made: the runtime's copy, replaced whenever a type is created. 8: a buffer
+ * with a size and, at 0x10, a pointer; later {size, bytes} (vm/ceeload.h: Module,
+ * m_pDynamicMetadata).
  */
 static int find_dynamic(const struct dotnet_reader *reader, uint64_t module, uint64_t *ret)
 {
@@ -142,7 +149,8 @@ static int find_dynamic(const struct dotnet_reader *reader, uint64_t module, uin
 	return 0;
 }
 
-int dotnet_metadata_of(const struct dotnet_reader *reader, uint64_t module, struct dotnet_metadata *ret)
+int dotnet_metadata_of(const struct dotnet_reader *reader, uint64_t module,
+		       struct dotnet_metadata *ret)
 {
 	uint64_t base, addr;
 	bool is_mapped = false;
@@ -150,18 +158,19 @@ int dotnet_metadata_of(const struct dotnet_reader *reader, uint64_t module, stru
 
 	if (r < 0)
 		return r;
-	r = base ? find_in_image(reader, base, is_mapped, &addr) : find_dynamic(reader, module, &addr);
+	r = base ? find_in_image(reader, base, is_mapped, &addr)
+		 : find_dynamic(reader, module, &addr);
 	if (r == 0)
 		r = dotnet_metadata_read(reader, addr, ret);
 	ret->is_copy = r == 0 && !base;
 	return r;
 }
 
-/* --- the debug directory ---------------------------------------------------------------------------------- */
+/* --- the debug directory -------------------------------------------------------------------- */
 
 /* docs/specs/PE-COFF.md of dotnet/runtime, v8.0.0: IMAGE_DEBUG_DIRECTORY. */
 #define MAX_DEBUG_ENTRIES 16u
-#define DEBUG_WORDS	  7 /* characteristics, stamp, version, type, bytes, RVA, offset in the file */
+#define DEBUG_WORDS	  7 /* characteristics, stamp, version, type, bytes, RVA, file offset */
 #define TYPE_CODEVIEW	  2u
 #define TYPE_EMBEDDED	  17u
 #define VERSION_PORTABLE  0x504du /* the upper half of a CodeView entry's */
@@ -177,7 +186,8 @@ static void take_name(char *path, struct dotnet_pdb_place *ret)
 	snprintf(ret->name, sizeof(ret->name), "%s", slash ? slash + 1 : path);
 }
 
-static int read_codeview(const struct dotnet_reader *reader, uint64_t addr, uint32_t stamp, struct dotnet_pdb_place *ret)
+static int read_codeview(const struct dotnet_reader *reader, uint64_t addr, uint32_t stamp,
+			 struct dotnet_pdb_place *ret)
 {
 	uint8_t head[CODEVIEW_HEAD];
 	char path[sizeof(ret->name)];
@@ -195,7 +205,8 @@ static int read_codeview(const struct dotnet_reader *reader, uint64_t addr, uint
 	return 0;
 }
 
-static int read_embedded(const struct dotnet_reader *reader, uint64_t addr, uint32_t bytes, struct dotnet_pdb_place *ret)
+static int read_embedded(const struct dotnet_reader *reader, uint64_t addr, uint32_t bytes,
+			 struct dotnet_pdb_place *ret)
 {
 	uint8_t head[EMBEDDED_HEAD];
 	int r = memory_read(&reader->memory, addr, head, sizeof(head));
@@ -208,7 +219,8 @@ static int read_embedded(const struct dotnet_reader *reader, uint64_t addr, uint
 	return 0;
 }
 
-static int read_entry(const struct image *image, const uint32_t entry[DEBUG_WORDS], struct dotnet_pdb_place *ret)
+static int read_entry(const struct image *image, const uint32_t entry[DEBUG_WORDS],
+		      struct dotnet_pdb_place *ret)
 {
 	bool is_codeview = entry[3] == TYPE_CODEVIEW && entry[2] >> 16 == VERSION_PORTABLE;
 	uint64_t addr;
@@ -221,7 +233,8 @@ static int read_entry(const struct image *image, const uint32_t entry[DEBUG_WORD
 			   : read_embedded(image->reader, addr, entry[4], ret);
 }
 
-int dotnet_pdb_place_of(const struct dotnet_reader *reader, uint64_t module, struct dotnet_pdb_place *ret)
+int dotnet_pdb_place_of(const struct dotnet_reader *reader, uint64_t module,
+			struct dotnet_pdb_place *ret)
 {
 	uint32_t directory[2], entry[DEBUG_WORDS];
 	struct image image = {.reader = reader};
@@ -237,7 +250,8 @@ int dotnet_pdb_place_of(const struct dotnet_reader *reader, uint64_t module, str
 		return -ENODATA;
 	if (r == 0)
 		r = find_rva(&image, directory[0], &addr);
-	for (uint32_t i = 0; r == 0 && i < EP_MIN(directory[1] / sizeof(entry), (size_t)MAX_DEBUG_ENTRIES); i++) {
+	for (uint32_t i = 0;
+	     r == 0 && i < EP_MIN(directory[1] / sizeof(entry), (size_t)MAX_DEBUG_ENTRIES); i++) {
 		r = memory_read(&reader->memory, addr + i * sizeof(entry), entry, sizeof(entry));
 		if (r == 0)
 			r = read_entry(&image, entry, ret);

@@ -21,7 +21,7 @@ struct pdb_item {
 	char name[DOTNET_PDB_NAME_BYTES];
 };
 
-/* --- reading one -------------------------------------------------------------------------------------------- */
+/* --- reading one ---------------------------------------------------------------------------- */
 
 struct source {
 	const struct dotnet_lines *lines;
@@ -52,7 +52,8 @@ static int source_read(void *arg, uint64_t off, void *buf, size_t bytes)
 
 static struct dotnet_reader source_reader(struct source *source)
 {
-	return (struct dotnet_reader){.memory = {source_read, source}, .layout = source->lines->reader->layout};
+	return (struct dotnet_reader){.memory = {source_read, source},
+				      .layout = source->lines->reader->layout};
 }
 
 static void source_close(struct source *source)
@@ -61,7 +62,7 @@ static void source_close(struct source *source)
 	names_item_unref(&source->pdb->item);
 }
 
-/* --- opening one -------------------------------------------------------------------------------------------- */
+/* --- opening one ---------------------------------------------------------------------------- */
 
 static int open_beside(struct source *source, const struct dotnet_pdb_place *place, uint64_t addr)
 {
@@ -96,12 +97,16 @@ static int open_embedded(struct source *source, const struct dotnet_pdb_place *p
 	return dotnet_pdb_read(&reader, place->id, &source->pdb->metadata);
 }
 
-/* In the image; beside what it is mapped from; of a bundle whose images are copies, beside the program. */
+/* In the image; beside what it is mapped from; of a bundle whose images are copies, beside the
+ * program. */
 static int open_pdb(struct source *source, const struct dotnet_pdb_place *place)
 {
-	int r = place->embedded ? open_embedded(source, place) : open_beside(source, place, place->image);
+	int r = place->embedded ? open_embedded(source, place)
+				: open_beside(source, place, place->image);
 
-	return r == -ENODATA && !place->embedded ? open_beside(source, place, source->lines->files.program) : r;
+	return r == -ENODATA && !place->embedded
+		       ? open_beside(source, place, source->lines->files.program)
+		       : r;
 }
 
 static bool may_pass(int r)
@@ -110,7 +115,8 @@ static bool may_pass(int r)
 }
 
 /* To be closed, also where there is none (is_there). */
-static int open_source(const struct dotnet_lines *lines, const struct dotnet_pdb_place *place, struct source *ret)
+static int open_source(const struct dotnet_lines *lines, const struct dotnet_pdb_place *place,
+		       struct source *ret)
 {
 	struct source source = {.lines = lines};
 	uint64_t key[3] = {0};
@@ -150,7 +156,8 @@ static int open_source(const struct dotnet_lines *lines, const struct dotnet_pdb
 }
 
 /* One without an id is known, too: -ENODATA. */
-static int find_place(const struct dotnet_lines *lines, uint64_t module, bool keeps, struct dotnet_pdb_place *ret)
+static int find_place(const struct dotnet_lines *lines, uint64_t module, bool keeps,
+		      struct dotnet_pdb_place *ret)
 {
 	const struct dotnet_pdb_place *known =
 		keeps ? names_cache_kept(lines->cache, DOTNET_KIND_PLACE, module, 0, NULL) : NULL;
@@ -162,11 +169,12 @@ static int find_place(const struct dotnet_lines *lines, uint64_t module, bool ke
 	}
 	r = dotnet_pdb_place_of(lines->reader, module, ret);
 	if ((r == 0 || r == -ENODATA) && keeps)
-		(void)names_cache_keep(lines->cache, DOTNET_KIND_PLACE, DOTNET_CLASS_MODULES, module, 0, ret, sizeof(*ret));
+		(void)names_cache_keep(lines->cache, DOTNET_KIND_PLACE, DOTNET_CLASS_MODULES,
+				       module, 0, ret, sizeof(*ret));
 	return r;
 }
 
-/* --- points --------------------------------------------------------------------------------------------------- */
+/* --- points --------------------------------------------------------------------------------- */
 
 static int find_document(struct source *source, uint32_t rid, struct names_function **ret)
 {
@@ -193,8 +201,8 @@ static int find_document(struct source *source, uint32_t rid, struct names_funct
 	return 0;
 }
 
-int dotnet_lines_find(const struct dotnet_lines *lines, uint64_t module, bool keeps, uint32_t rid, uint32_t il,
-		      struct dotnet_point *ret, struct names_function **ret_document)
+int dotnet_lines_find(const struct dotnet_lines *lines, uint64_t module, bool keeps, uint32_t rid,
+		      uint32_t il, struct dotnet_point *ret, struct names_function **ret_document)
 {
 	struct dotnet_pdb_place place;
 	struct dotnet_reader reader;
@@ -206,7 +214,8 @@ int dotnet_lines_find(const struct dotnet_lines *lines, uint64_t module, bool ke
 	if (r < 0)
 		return r;
 	reader = source_reader(&source);
-	r = source.pdb->is_there ? dotnet_pdb_find(&reader, &source.pdb->metadata, rid, il, ret) : -ENODATA;
+	r = source.pdb->is_there ? dotnet_pdb_find(&reader, &source.pdb->metadata, rid, il, ret)
+				 : -ENODATA;
 	if (r == 0)
 		r = find_document(&source, ret->document, ret_document);
 	if (r == -ESTALE) /* another one was put in its place */

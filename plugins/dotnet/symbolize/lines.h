@@ -39,11 +39,11 @@ struct dotnet_lines {
 };
 
 /*
- * The point of a method's IL offset, and its document, with a reference. `keeps`: the module is not collectible.
- * 0; -ENODATA: nobody knows; another error.
+ * The point of a method's IL offset, and its document, with a reference. `keeps`: the module is not
+ * collectible. 0; -ENODATA: nobody knows; another error.
  */
-int dotnet_lines_find(const struct dotnet_lines *lines, uint64_t module, bool keeps, uint32_t rid, uint32_t il,
-		      struct dotnet_point *ret, struct names_function **ret_document);
+int dotnet_lines_find(const struct dotnet_lines *lines, uint64_t module, bool keeps, uint32_t rid,
+		      uint32_t il, struct dotnet_point *ret, struct names_function **ret_document);
 
 /* A module that is not collectible: it is known that it has no PDB. Nothing is read. */
 bool dotnet_lines_are_absent(const struct dotnet_lines *lines, uint64_t module);

@@ -39,7 +39,7 @@ static const struct {
 #undef AT
 };
 
-/* --- how wide rows are ------------------------------------------------------------------------------------ */
+/* --- how wide rows are ---------------------------------------------------------------------- */
 
 /* The columns of each table: II.22, neighbours of fixed width taken together. */
 #define COLUMNS 9
@@ -57,8 +57,19 @@ enum column_kind {
 };
 
 enum coded {
-	TYPE_DEF_OR_REF, HAS_CONSTANT, HAS_ATTRIBUTE, HAS_MARSHAL, HAS_SECURITY, MEMBER_PARENT, HAS_SEMANTICS,
-	METHOD_DEF_OR_REF, MEMBER_FORWARDED, IMPLEMENTATION, ATTRIBUTE_TYPE, RESOLUTION_SCOPE, TYPE_OR_METHOD,
+	TYPE_DEF_OR_REF,
+	HAS_CONSTANT,
+	HAS_ATTRIBUTE,
+	HAS_MARSHAL,
+	HAS_SECURITY,
+	MEMBER_PARENT,
+	HAS_SEMANTICS,
+	METHOD_DEF_OR_REF,
+	MEMBER_FORWARDED,
+	IMPLEMENTATION,
+	ATTRIBUTE_TYPE,
+	RESOLUTION_SCOPE,
+	TYPE_OR_METHOD,
 };
 
 /* Bits of the tag, and the tables that it tells apart. */
@@ -69,8 +80,9 @@ static const struct {
 #define T(n) (1ull << (n))
 	[TYPE_DEF_OR_REF] = {2, T(2) | T(1) | T(27)},
 	[HAS_CONSTANT] = {2, T(4) | T(8) | T(23)},
-	[HAS_ATTRIBUTE] = {5, T(6) | T(4) | T(1) | T(2) | T(8) | T(9) | T(10) | T(0) | T(14) | T(23) | T(20) | T(17) |
-				      T(26) | T(27) | T(32) | T(35) | T(38) | T(39) | T(40) | T(42) | T(43) | T(44)},
+	[HAS_ATTRIBUTE] = {5, T(6) | T(4) | T(1) | T(2) | T(8) | T(9) | T(10) | T(0) | T(14) |
+				      T(23) | T(20) | T(17) | T(26) | T(27) | T(32) | T(35) |
+				      T(38) | T(39) | T(40) | T(42) | T(43) | T(44)},
 	[HAS_MARSHAL] = {1, T(4) | T(8)},
 	[HAS_SECURITY] = {2, T(2) | T(6) | T(32)},
 	[MEMBER_PARENT] = {3, T(2) | T(1) | T(26) | T(6) | T(27)},
@@ -136,7 +148,8 @@ static const struct column columns[DOTNET_TABLES][COLUMNS] = {
 	[42] = {N(4), C(TYPE_OR_METHOD), S},
 	[43] = {C(METHOD_DEF_OR_REF), B},
 	[44] = {R(42), C(TYPE_DEF_OR_REF)},
-	/* docs/specs/PortablePdb-Metadata.md of dotnet/runtime, v1.0; 55, the last one, is not laid out */
+	/* docs/specs/PortablePdb-Metadata.md of dotnet/runtime, v1.0; 55, the last one, is not laid
+	   out */
 	[48] = {B, G, B, G},
 	[49] = {R(48), B},
 	[50] = {R(6), R(53), R(51), R(52), N(8)},
@@ -154,7 +167,8 @@ static const struct column columns[DOTNET_TABLES][COLUMNS] = {
 
 struct tables {
 	uint32_t n[64];	   /* rows that are here */
-	uint32_t rows[64]; /* and those that decide how wide an index is: a PDB's also of its assembly's tables */
+	uint32_t rows[64]; /* and those that decide how wide an index is: a PDB's also of its
+			      assembly's tables */
 	uint8_t heaps; /* bits: 0 #Strings, 1 #GUID, 2 #Blob are indexed with four bytes */
 };
 
@@ -208,7 +222,7 @@ static struct dotnet_table lay_out(const struct tables *tables, uint32_t table, 
 	return found;
 }
 
-/* --- the root, and its streams ------------------------------------------------------------------------------ */
+/* --- the root, and its streams -------------------------------------------------------------- */
 
 /* II.24.2.1 and II.24.2.2. Headers have a name each, padded to four bytes. *ret_tables: address. */
 static int read_streams(const struct dotnet_reader *reader, uint64_t addr,
@@ -290,7 +304,8 @@ static int read_tables(const struct dotnet_reader *reader, uint64_t addr, struct
 	return r;
 }
 
-int dotnet_metadata_read(const struct dotnet_reader *reader, uint64_t addr, struct dotnet_metadata *ret)
+int dotnet_metadata_read(const struct dotnet_reader *reader, uint64_t addr,
+			 struct dotnet_metadata *ret)
 {
 	struct tables tables;
 	struct dotnet_metadata metadata;
@@ -320,36 +335,39 @@ int dotnet_metadata_read(const struct dotnet_reader *reader, uint64_t addr, stru
 	return 0;
 }
 
-/* --- rows and heaps ------------------------------------------------------------------------------------------- */
+/* --- rows and heaps ------------------------------------------------------------------------- */
 
-int dotnet_metadata_row(const struct dotnet_reader *reader, const struct dotnet_table *table, uint32_t rid,
-			struct dotnet_row *ret)
+int dotnet_metadata_row(const struct dotnet_reader *reader, const struct dotnet_table *table,
+			uint32_t rid, struct dotnet_row *ret)
 {
 	uint8_t bytes[UINT8_MAX + 1] = {0};
 	int r;
 
 	if (rid < 1 || rid > table->n)
 		return -EBADMSG;
-	r = memory_read(&reader->memory, table->addr + (uint64_t)(rid - 1) * table->bytes, bytes, table->bytes);
+	r = memory_read(&reader->memory, table->addr + (uint64_t)(rid - 1) * table->bytes, bytes,
+			table->bytes);
 	if (r < 0)
 		return r;
 	ret->flags = ep_get_u32(bytes);
 	for (uint32_t i = 0; i < 3; i++) {
 		const uint8_t *at = bytes + table->at[i];
 
-		ret->columns[i] = table->width[i] == 4 ? ep_get_u32(at) : (uint32_t)(at[0] | at[1] << 8);
+		ret->columns[i] =
+			table->width[i] == 4 ? ep_get_u32(at) : (uint32_t)(at[0] | at[1] << 8);
 	}
 	return 0;
 }
 
-int dotnet_metadata_blob(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t index,
-			 struct dotnet_bytes *ret)
+int dotnet_metadata_blob(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
+			 uint32_t index, struct dotnet_bytes *ret)
 {
 	uint32_t n;
 
 	if (index >= metadata->blobs_bytes)
 		return -EBADMSG;
-	dotnet_bytes_init(ret, &reader->memory, metadata->blobs + index, metadata->blobs_bytes - index);
+	dotnet_bytes_init(ret, &reader->memory, metadata->blobs + index,
+			  metadata->blobs_bytes - index);
 	n = dotnet_compressed(ret);
 	if (ret->result < 0 || n > dotnet_bytes_left(ret))
 		return ret->result < 0 ? ret->result : -EBADMSG;
@@ -358,8 +376,9 @@ int dotnet_metadata_blob(const struct dotnet_reader *reader, const struct dotnet
 	return 0;
 }
 
-int dotnet_metadata_string(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t index,
-			   char *buf, size_t size)
+int dotnet_metadata_string(const struct dotnet_reader *reader,
+			   const struct dotnet_metadata *metadata, uint32_t index, char *buf,
+			   size_t size)
 {
 	if (index >= metadata->strings_bytes)
 		return -EBADMSG;

@@ -2,11 +2,11 @@
 /*
  * Metadata (ECMA-335, II.22 and II.24), read row by row in a process's memory:
  *
- *	PE image ──► CLI header (data directory 14) ──► "BSJB": streams ──► #~ or #-: tables of rows,
- *									    #Strings: names
+ *	PE image ──► CLI header (data directory 14) ──► "BSJB": streams ──► #~ or #-: tables of
+ *rows, #Strings: names
  *
- * An image is mapped as its sections say, or lies there as its file does (flat): .dll files that are
- * IL alone, those of a bundle and those that were loaded from memory.
+ * An image is mapped as its sections say, or lies there as its file does (flat): .dll files that
+ *are IL alone, those of a bundle and those that were loaded from memory.
  */
 #ifndef DOTNET_METADATA_H
 #define DOTNET_METADATA_H
@@ -44,20 +44,24 @@ struct dotnet_row {
 	uint32_t columns[3];
 };
 
-/* Of a Module; also of one that Reflection.Emit made. 0; -ENODATA: it has none yet; -EBADMSG, -EFAULT, -ESRCH. */
-int dotnet_metadata_of(const struct dotnet_reader *reader, uint64_t module, struct dotnet_metadata *ret);
+/* Of a Module; also of one that Reflection.Emit made. 0; -ENODATA: it has none yet; -EBADMSG,
+ * -EFAULT, -ESRCH. */
+int dotnet_metadata_of(const struct dotnet_reader *reader, uint64_t module,
+		       struct dotnet_metadata *ret);
 
 /* Of what begins at "BSJB". */
-int dotnet_metadata_read(const struct dotnet_reader *reader, uint64_t addr, struct dotnet_metadata *ret);
+int dotnet_metadata_read(const struct dotnet_reader *reader, uint64_t addr,
+			 struct dotnet_metadata *ret);
 
-int dotnet_metadata_row(const struct dotnet_reader *reader, const struct dotnet_table *table, uint32_t rid,
-			struct dotnet_row *ret);
+int dotnet_metadata_row(const struct dotnet_reader *reader, const struct dotnet_table *table,
+			uint32_t rid, struct dotnet_row *ret);
 /* A blob: its bytes, which lie in the heap. *ret: not read yet. */
-int dotnet_metadata_blob(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t index,
-			 struct dotnet_bytes *ret);
+int dotnet_metadata_blob(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
+			 uint32_t index, struct dotnet_bytes *ret);
 
 /* A text of the heap, cut. */
-int dotnet_metadata_string(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t index,
-			   char *buf, size_t size);
+int dotnet_metadata_string(const struct dotnet_reader *reader,
+			   const struct dotnet_metadata *metadata, uint32_t index, char *buf,
+			   size_t size);
 
 #endif

@@ -36,7 +36,7 @@ static uint64_t get_u64(const void *bytes, size_t off)
 	return ep_get_u64((const char *)bytes + off);
 }
 
-/* --- a method and its owner --------------------------------------------------------------------------- */
+/* --- a method and its owner ----------------------------------------------------------------- */
 
 /*
  * To 8 the word is the loader's module, another one than the definition's where a type argument is
@@ -51,7 +51,8 @@ static int find_module_8(const struct dotnet_reader *reader, struct dotnet_metho
 	uint64_t canonical;
 	int r = 0;
 
-	if (!(get_u32(method->table_words, layout->table_flags) & (HAS_COMPONENT_SIZE | GENERICS_MASK)))
+	if (!(get_u32(method->table_words, layout->table_flags) &
+	      (HAS_COMPONENT_SIZE | GENERICS_MASK)))
 		return 0;
 	r = dotnet_read_word(reader, method->table + layout->table_canonical, &canonical);
 	if (r == 0 && canonical & 1) {
@@ -67,15 +68,17 @@ static int find_module_8(const struct dotnet_reader *reader, struct dotnet_metho
 		return 0;
 	}
 	slots = (uint32_t)__builtin_popcount(slots & SLOTS_MASK);
-	return dotnet_read_word(reader,
-				owner.table + (slots < 2 ? 0x30 + 8 * slots
-							 : 0x40 + 8 * ((virtuals + 7) / 8) + 8 * (slots - 2)),
-				&method->module);
+	return dotnet_read_word(
+		reader,
+		owner.table + (slots < 2 ? 0x30 + 8 * slots
+					 : 0x40 + 8 * ((virtuals + 7) / 8) + 8 * (slots - 2)),
+		&method->module);
 }
 
 int dotnet_method_read_table(const struct dotnet_reader *reader, struct dotnet_method *method)
 {
-	return memory_read(&reader->memory, method->table, method->table_words, sizeof(method->table_words));
+	return memory_read(&reader->memory, method->table, method->table_words,
+			   sizeof(method->table_words));
 }
 
 int dotnet_method_find_owner(const struct dotnet_reader *reader, struct dotnet_method *method)
@@ -126,7 +129,7 @@ int dotnet_method_read(const struct dotnet_reader *reader, uint64_t addr, struct
 	return r;
 }
 
-/* --- the check ------------------------------------------------------------------------------------------ */
+/* --- the check ------------------------------------------------------------------------------ */
 
 /* As bpf/check.bpf.h makes it. */
 static uint64_t check_name(const struct dotnet_reader *reader, uint64_t check, uint64_t addr)
@@ -159,17 +162,19 @@ uint64_t dotnet_method_check(const struct dotnet_reader *reader, uint64_t addr)
 	check = dotnet_check_word(check, method.table);
 	for (size_t i = 0; i < DOTNET_TABLE_WORDS; i++)
 		check = dotnet_check_word(check, method.table_words[i]);
-	if (dotnet_read_word(reader, get_u64(method.table_words, layout->table_module) + layout->module_name,
-			     &name) < 0)
+	if (dotnet_read_word(
+		    reader, get_u64(method.table_words, layout->table_module) + layout->module_name,
+		    &name) < 0)
 		return 0;
 	return check_name(reader, check, name);
 }
 
-/* --- precodes --------------------------------------------------------------------------------------------- */
+/* --- precodes ------------------------------------------------------------------------------- */
 
 /*
- * Pages of code and of data take turns, and what belongs together is at the same place in both (vm/precode.h:
- * StubPrecodeData, FixupPrecodeData; vm/amd64/thunktemplates.S, v8.0.0, v9.0.0, v10.0.0):
+ * Pages of code and of data take turns, and what belongs together is at the same place in both
+ *(vm/precode.h: StubPrecodeData, FixupPrecodeData; vm/amd64/thunktemplates.S, v8.0.0, v9.0.0,
+ *v10.0.0):
  *
  *	stub	mov r10, [record]; jmp [record + 8]		MethodDesc, target
  *	fixup	jmp [record]; mov r10, [record + 8]; jmp ..	target, MethodDesc
@@ -179,7 +184,8 @@ uint64_t dotnet_method_check(const struct dotnet_reader *reader, uint64_t addr)
 #define STUB_CODE     0x00003ff9158b4cull
 #define FIXUP_CODE    0x8b4c00003ffa25ffull
 
-int dotnet_method_of_precode(const struct dotnet_reader *reader, uint64_t addr, uint32_t kind, uint64_t *ret)
+int dotnet_method_of_precode(const struct dotnet_reader *reader, uint64_t addr, uint32_t kind,
+			     uint64_t *ret)
 {
 	struct dotnet_range range;
 	uint64_t begin, code, record;
@@ -194,12 +200,13 @@ int dotnet_method_of_precode(const struct dotnet_reader *reader, uint64_t addr, 
 	begin = addr - (addr - range.begin) % (2 * PRECODE_PAGE) + off;
 	record = begin + PRECODE_PAGE + (kind == DOTNET_STUB_FIXUP_PRECODE ? 8 : 0);
 	r = dotnet_read_word(reader, begin, &code);
-	if (r == 0 && (kind == DOTNET_STUB_FIXUP_PRECODE ? code != FIXUP_CODE : code << 8 != STUB_CODE << 8))
+	if (r == 0 &&
+	    (kind == DOTNET_STUB_FIXUP_PRECODE ? code != FIXUP_CODE : code << 8 != STUB_CODE << 8))
 		r = -ENODATA;
 	return r == 0 ? dotnet_read_word(reader, record, ret) : r;
 }
 
-/* --- code of an image ----------------------------------------------------------------------------------- */
+/* --- code of an image ----------------------------------------------------------------------- */
 
 int dotnet_module_r2r(const struct dotnet_reader *reader, uint64_t module, uint64_t *ret_info)
 {
@@ -214,15 +221,17 @@ int dotnet_module_r2r(const struct dotnet_reader *reader, uint64_t module, uint6
 }
 
 /*
- * HashMap (vm/hash.cpp: HashMap::LookupValue, v8.0.0): the first 64 bytes of the buckets are for their
- * number, then 4 keys and 4 values each. A bucket whose first value has its top bit clear is the last
- * one that was looked through when the key was put.
+ * HashMap (vm/hash.cpp: HashMap::LookupValue, v8.0.0): the first 64 bytes of the buckets are for
+ * their number, then 4 keys and 4 values each. A bucket whose first value has its top bit clear is
+ * the last one that was looked through when the key was put.
  */
-int dotnet_method_of_entry(const struct dotnet_reader *reader, uint64_t info, uint64_t entry, uint64_t *ret)
+int dotnet_method_of_entry(const struct dotnet_reader *reader, uint64_t info, uint64_t entry,
+			   uint64_t *ret)
 {
 	uint64_t buckets, bucket[8];
 	uint32_t seed = (uint32_t)(entry >> 2), n, step;
-	int r = dotnet_read_word(reader, info + reader->layout->r2r_map + reader->layout->map_buckets, &buckets);
+	int r = dotnet_read_word(
+		reader, info + reader->layout->r2r_map + reader->layout->map_buckets, &buckets);
 
 	if (r == 0)
 		r = dotnet_read_word(reader, buckets, &bucket[0]);
@@ -233,7 +242,8 @@ int dotnet_method_of_entry(const struct dotnet_reader *reader, uint64_t info, ui
 	n = (uint32_t)bucket[0];
 	step = 1 + ((uint32_t)(entry >> 5) + 1) % (n - 1);
 	for (uint32_t i = 0; i < MAX_PROBES; i++, seed += step) {
-		r = memory_read(&reader->memory, buckets + 64 + 64ull * (seed % n), bucket, sizeof(bucket));
+		r = memory_read(&reader->memory, buckets + 64 + 64ull * (seed % n), bucket,
+				sizeof(bucket));
 		if (r < 0)
 			return r;
 		for (uint32_t j = 0; j < 4; j++) {
@@ -262,8 +272,8 @@ static int read_functions(const struct dotnet_reader *reader, const struct dotne
 	if (r == 0)
 		r = dotnet_read_word(reader, ret->info + reader->layout->r2r_functions, &ret->addr);
 	if (r == 0)
-		r = memory_read(&reader->memory, ret->info + reader->layout->r2r_n_functions, &ret->n,
-				sizeof(ret->n));
+		r = memory_read(&reader->memory, ret->info + reader->layout->r2r_n_functions,
+				&ret->n, sizeof(ret->n));
 	return r == 0 && ret->n > DOTNET_MAX_R2R_FUNCTIONS ? -EBADMSG : r;
 }
 
@@ -279,8 +289,8 @@ static bool begins_by(const struct dotnet_reader *reader, const struct functions
 	return *r == 0 && begin <= rva;
 }
 
-static int find_holder(const struct dotnet_reader *reader, const struct functions *functions, uint32_t rva,
-		       uint32_t *ret_at, uint32_t function[3])
+static int find_holder(const struct dotnet_reader *reader, const struct functions *functions,
+		       uint32_t rva, uint32_t *ret_at, uint32_t function[3])
 {
 	int r = 0;
 	uint32_t n =
@@ -289,7 +299,8 @@ static int find_holder(const struct dotnet_reader *reader, const struct function
 	if (r < 0 || n == 0)
 		return r < 0 ? r : -ENODATA;
 	*ret_at = n - 1;
-	r = memory_read(&reader->memory, functions->addr + (uint64_t)DOTNET_FUNCTION_BYTES * *ret_at, function,
+	r = memory_read(&reader->memory,
+			functions->addr + (uint64_t)DOTNET_FUNCTION_BYTES * *ret_at, function,
 			DOTNET_FUNCTION_BYTES);
 	return r == 0 && rva >= function[1] ? -ENODATA : r;
 }
@@ -307,13 +318,16 @@ int dotnet_method_of_function(const struct dotnet_reader *reader, const struct d
 		r = find_holder(reader, &functions, (uint32_t)(addr - range->begin), &at, function);
 	if (r < 0)
 		return r;
-	(void)memory_read(&reader->memory, range->begin + function[2], &function[1], sizeof(function[1]));
+	(void)memory_read(&reader->memory, range->begin + function[2], &function[1],
+			  sizeof(function[1]));
 	r = -ENODATA;
 	for (uint32_t i = 0; r == -ENODATA && i < MAX_FUNCLETS_BACK && i <= at; i++) {
-		r = memory_read(&reader->memory, functions.addr + (uint64_t)DOTNET_FUNCTION_BYTES * (at - i),
+		r = memory_read(&reader->memory,
+				functions.addr + (uint64_t)DOTNET_FUNCTION_BYTES * (at - i),
 				function, sizeof(function[0]));
 		if (r == 0)
-			r = dotnet_method_of_entry(reader, functions.info, range->begin + function[0], &ret->method);
+			r = dotnet_method_of_entry(reader, functions.info,
+						   range->begin + function[0], &ret->method);
 		ret->begin = range->begin + function[0];
 		ret->info = functions.info;
 		ret->index = at - i;
@@ -328,7 +342,8 @@ void dotnet_functions_see(const struct dotnet_reader *reader, const struct dotne
 
 	if (read_functions(reader, range, &functions) < 0)
 		return;
-	for (uint64_t at = 0; at < (uint64_t)functions.n * DOTNET_FUNCTION_BYTES; at += MEMORY_PAGE) {
+	for (uint64_t at = 0; at < (uint64_t)functions.n * DOTNET_FUNCTION_BYTES;
+	     at += MEMORY_PAGE) {
 		if (memory_read(&reader->memory, functions.addr + at, &word, sizeof(word)) < 0)
 			return;
 	}

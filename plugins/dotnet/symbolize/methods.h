@@ -22,27 +22,31 @@ struct dotnet_method {
 };
 
 /* 0; -EFAULT, -ESRCH; -EBADMSG: this is none. Of a dynamic method the owner is not looked at. */
-int dotnet_method_read(const struct dotnet_reader *reader, uint64_t method, struct dotnet_method *ret);
+int dotnet_method_read(const struct dotnet_reader *reader, uint64_t method,
+		       struct dotnet_method *ret);
 
 /* Of method->table alone: its words; then the type and the module that they tell. */
 int dotnet_method_read_table(const struct dotnet_reader *reader, struct dotnet_method *method);
 int dotnet_method_find_owner(const struct dotnet_reader *reader, struct dotnet_method *method);
 
 /*
- * The MethodDesc that a precode leads to, by an address in it: `kind` is 4 or 5 of enum dotnet_stub. -ENODATA: it may be
- * another one's, or there is none.
+ * The MethodDesc that a precode leads to, by an address in it: `kind` is 4 or 5 of enum
+ * dotnet_stub. -ENODATA: it may be another one's, or there is none.
  */
-int dotnet_method_of_precode(const struct dotnet_reader *reader, uint64_t addr, uint32_t kind, uint64_t *ret);
+int dotnet_method_of_precode(const struct dotnet_reader *reader, uint64_t addr, uint32_t kind,
+			     uint64_t *ret);
 
 /*
- * The MethodDesc whose code begins at `entry`, by the map of entry points that the runtime has of an
- * image (ReadyToRunInfo::m_entryPointToMethodDescMap): all code that ran is in it. -ENODATA: it is not.
+ * The MethodDesc whose code begins at `entry`, by the map of entry points that the runtime has of
+ * an image (ReadyToRunInfo::m_entryPointToMethodDescMap): all code that ran is in it. -ENODATA: it
+ * is not.
  */
-int dotnet_method_of_entry(const struct dotnet_reader *reader, uint64_t info, uint64_t entry, uint64_t *ret);
+int dotnet_method_of_entry(const struct dotnet_reader *reader, uint64_t info, uint64_t entry,
+			   uint64_t *ret);
 
 /*
- * The same for an address in a function of an image, which may be a funclet: its method is one before
- * it, among the 64 next ones. Its unwind information has been read then, too.
+ * The same for an address in a function of an image, which may be a funclet: its method is one
+ * before it, among the 64 next ones. Its unwind information has been read then, too.
  */
 struct dotnet_function {
 	uint64_t method; /* MethodDesc */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	frame: start ──► its header ──► MethodDesc ──► row of metadata ──► text	methods.h, metadata.h, signature.h
- *	  │               └ DebugInfo ─┐            └► PDB of its module ──► line	lines.h
- *	  └ offset ────────────────────┴► IL offset, of it and what is inlined ┘	debug_info.h
+ *	frame: start ──► its header ──► MethodDesc ──► row of metadata ──► text	methods.h,
+ *metadata.h, signature.h │               └ DebugInfo ─┐            └► PDB of its module ──► line
+ *lines.h └ offset ────────────────────┴► IL offset, of it and what is inlined ┘	debug_info.h
  *	R2R: range, map of entry points ──► MethodDesc; section 105 ──► DebugInfo
  *
- * Remembered are names by start, entry or MethodDesc, and where the metadata of a module is; nothing of what
- * is collectible, whose memory may be another's a moment later: it is read anew, between two checks.
+ * Remembered are names by start, entry or MethodDesc, and where the metadata of a module is;
+ *nothing of what is collectible, whose memory may be another's a moment later: it is read anew,
+ *between two checks.
  */
 #include "plugins/dotnet/symbolize/names.h"
 
@@ -25,7 +26,8 @@
 #define NAMES_BYTES	(136u << 10)
 #define MODULES_BYTES	(64u << 10)
 #define PDBS_BYTES	(24u << 10) /* where its rows are; none of its bytes */
-_Static_assert(NAMES_BYTES + MODULES_BYTES + PDBS_BYTES <= 224u << 10, "a process has 256 KiB, with what finds it");
+_Static_assert(NAMES_BYTES + MODULES_BYTES + PDBS_BYTES <= 224u << 10,
+	       "a process has 256 KiB, with what finds it");
 
 struct dotnet_names {
 	struct dotnet_reader reader;
@@ -54,7 +56,8 @@ struct code {
 	struct dotnet_debug_info debug;
 };
 
-int dotnet_names_new(const struct dotnet_reader *reader, const struct dotnet_files *files, struct dotnet_names **ret)
+int dotnet_names_new(const struct dotnet_reader *reader, const struct dotnet_files *files,
+		     struct dotnet_names **ret)
 {
 	static const struct names_budget budget = {
 		.classes = {[DOTNET_CLASS_NAMES] = NAMES_BYTES,
@@ -72,7 +75,8 @@ int dotnet_names_new(const struct dotnet_reader *reader, const struct dotnet_fil
 		free(names);
 		return r;
 	}
-	names->lines = (struct dotnet_lines){.reader = &names->reader, .files = *files, .cache = names->cache};
+	names->lines = (struct dotnet_lines){
+		.reader = &names->reader, .files = *files, .cache = names->cache};
 	dotnet_plain_enter();
 	*ret = names;
 	return 0;
@@ -92,7 +96,7 @@ const struct dotnet_lines *dotnet_names_lines(const struct dotnet_names *names)
 	return &names->lines;
 }
 
-/* --- texts ------------------------------------------------------------------------------------------------ */
+/* --- texts ---------------------------------------------------------------------------------- */
 
 /* `keeps`: it is of no collectible code. */
 struct finding {
@@ -104,7 +108,8 @@ static int find_metadata(const struct finding *finding, uint64_t addr, struct do
 {
 	struct dotnet_names *names = finding->names;
 	const struct dotnet_metadata *known =
-		finding->keeps ? names_cache_kept(names->cache, DOTNET_KIND_MODULE, addr, 0, NULL) : NULL;
+		finding->keeps ? names_cache_kept(names->cache, DOTNET_KIND_MODULE, addr, 0, NULL)
+			       : NULL;
 	int r;
 
 	if (known) {
@@ -114,17 +119,21 @@ static int find_metadata(const struct finding *finding, uint64_t addr, struct do
 	r = dotnet_metadata_of(&names->reader, addr, ret);
 	if (r < 0 || ret->is_copy || !finding->keeps)
 		return r;
-	return names_cache_keep(names->cache, DOTNET_KIND_MODULE, DOTNET_CLASS_MODULES, addr, 0, ret, sizeof(*ret));
+	return names_cache_keep(names->cache, DOTNET_KIND_MODULE, DOTNET_CLASS_MODULES, addr, 0,
+				ret, sizeof(*ret));
 }
 
 #define WITH_PARAMETERS (1ull << 32) /* a bit over a token: another item */
 
 /* Of a TypeDef or TypeRef: a type's name is most of what is read for a method's. */
-static int get_type(const struct finding *finding, uint64_t module, uint64_t token, struct dotnet_type *ret)
+static int get_type(const struct finding *finding, uint64_t module, uint64_t token,
+		    struct dotnet_type *ret)
 {
 	struct dotnet_names *names = finding->names;
 	size_t bytes;
-	const void *known = finding->keeps ? names_cache_kept(names->cache, DOTNET_KIND_TYPE, module, token, &bytes) : NULL;
+	const void *known = finding->keeps ? names_cache_kept(names->cache, DOTNET_KIND_TYPE,
+							      module, token, &bytes)
+					   : NULL;
 	uint32_t rid = (uint32_t)token >> 2;
 	struct dotnet_metadata metadata;
 	int r;
@@ -135,11 +144,12 @@ static int get_type(const struct finding *finding, uint64_t module, uint64_t tok
 	}
 	r = find_metadata(finding, module, &metadata);
 	if (r == 0)
-		r = (token & 3) == 0
-			    ? dotnet_type_read(&names->reader, &metadata, rid, token & WITH_PARAMETERS, ret)
-			    : dotnet_type_read_ref(&names->reader, &metadata, rid, ret);
+		r = (token & 3) == 0 ? dotnet_type_read(&names->reader, &metadata, rid,
+							token & WITH_PARAMETERS, ret)
+				     : dotnet_type_read_ref(&names->reader, &metadata, rid, ret);
 	if (r == 0 && finding->keeps && !metadata.is_copy)
-		(void)names_cache_keep(names->cache, DOTNET_KIND_TYPE, DOTNET_CLASS_NAMES, module, token, ret,
+		(void)names_cache_keep(names->cache, DOTNET_KIND_TYPE, DOTNET_CLASS_NAMES, module,
+				       token, ret,
 				       offsetof(struct dotnet_type, texts) + ret->bytes);
 	return r;
 }
@@ -154,7 +164,8 @@ static int put_type(void *arg, uint64_t module, uint32_t token, struct text_writ
 	return r;
 }
 
-/* Stubs that the runtime makes of IL, such as those that call C, are methods whose names begin so. */
+/* Stubs that the runtime makes of IL, such as those that call C, are methods whose names begin so.
+ */
 static void write_dynamic(const char *name, struct text *text)
 {
 	struct text_writer function = {.buf = text->function, .size = TEXT_BYTES};
@@ -168,7 +179,8 @@ static void write_dynamic(const char *name, struct text *text)
 }
 
 /* Was a copy replaced while it was read? */
-static int check_copy(const struct dotnet_reader *reader, uint64_t module, const struct dotnet_metadata *metadata)
+static int check_copy(const struct dotnet_reader *reader, uint64_t module,
+		      const struct dotnet_metadata *metadata)
 {
 	struct dotnet_metadata again;
 	int r = metadata->is_copy ? dotnet_metadata_of(reader, module, &again) : 0;
@@ -176,7 +188,8 @@ static int check_copy(const struct dotnet_reader *reader, uint64_t module, const
 	return r == 0 && metadata->is_copy && again.strings != metadata->strings ? -EBADMSG : r;
 }
 
-static int write_method(struct finding *finding, uint64_t addr, const struct dotnet_method *method, struct text *text)
+static int write_method(struct finding *finding, uint64_t addr, const struct dotnet_method *method,
+			struct text *text)
 {
 	const struct dotnet_reader *reader = &finding->names->reader;
 	const struct dotnet_types types = {put_type, finding};
@@ -188,7 +201,8 @@ static int write_method(struct finding *finding, uint64_t addr, const struct dot
 	int r = find_metadata(finding, method->module, &metadata);
 
 	if (r == 0)
-		r = get_type(finding, method->module, DOTNET_TOKEN_DEF(method->type_rid) | WITH_PARAMETERS, &type);
+		r = get_type(finding, method->module,
+			     DOTNET_TOKEN_DEF(method->type_rid) | WITH_PARAMETERS, &type);
 	if (r == 0)
 		r = dotnet_definition_read(reader, &metadata, method->rid, &definition);
 	if (r == 0)
@@ -201,7 +215,8 @@ static int write_method(struct finding *finding, uint64_t addr, const struct dot
 }
 
 /* Of a MethodDesc; *ret gets what its lines need. */
-static int name_method(struct dotnet_names *names, uint64_t addr, struct code *ret, struct text *text)
+static int name_method(struct dotnet_names *names, uint64_t addr, struct code *ret,
+		       struct text *text)
 {
 	const struct dotnet_reader *reader = &names->reader;
 	struct finding finding = {names, ret->is_kept};
@@ -232,9 +247,10 @@ static int name_method(struct dotnet_names *names, uint64_t addr, struct code *r
 	return r;
 }
 
-/* --- code --------------------------------------------------------------------------------------------------- */
+/* --- code ----------------------------------------------------------------------------------- */
 
-static int read_entry(struct dotnet_names *names, uint64_t entry, struct code *code, uint64_t *ret_method)
+static int read_entry(struct dotnet_names *names, uint64_t entry, struct code *code,
+		      uint64_t *ret_method)
 {
 	const struct dotnet_reader *reader = &names->reader;
 	struct dotnet_function function;
@@ -249,13 +265,15 @@ static int read_entry(struct dotnet_names *names, uint64_t entry, struct code *c
 		return r;
 	*ret_method = function.method;
 	code->skipped = (uint32_t)(entry - function.begin);
-	if (dotnet_debug_of_function(reader, function.info, range.begin, function.index, &code->debug) < 0)
+	if (dotnet_debug_of_function(reader, function.info, range.begin, function.index,
+				     &code->debug) < 0)
 		code->debug = (struct dotnet_debug_info){0};
 	return 0;
 }
 
 /* JIT code, by where it begins. */
-static int read_start(struct dotnet_names *names, uint64_t start, struct code *code, uint64_t *ret_method)
+static int read_start(struct dotnet_names *names, uint64_t start, struct code *code,
+		      uint64_t *ret_method)
 {
 	const struct dotnet_reader *reader = &names->reader;
 	uint64_t header;
@@ -269,7 +287,8 @@ static int read_start(struct dotnet_names *names, uint64_t start, struct code *c
 }
 
 /* Of a MethodDesc that is inlined, else of code. */
-static int read_code(struct dotnet_names *names, uint32_t kind, uint64_t word, struct code *code, struct text *text)
+static int read_code(struct dotnet_names *names, uint32_t kind, uint64_t word, struct code *code,
+		     struct text *text)
 {
 	uint64_t method = word;
 	int r = kind == DOTNET_KIND_ENTRY  ? read_entry(names, word, code, &method)
@@ -280,7 +299,8 @@ static int read_code(struct dotnet_names *names, uint32_t kind, uint64_t word, s
 }
 
 /* Gives a reference, for put_name. What is collectible is not remembered. */
-static int get_name(struct dotnet_names *names, uint32_t kind, uint64_t word, bool keeps, struct names_function **ret)
+static int get_name(struct dotnet_names *names, uint32_t kind, uint64_t word, bool keeps,
+		    struct names_function **ret)
 {
 	struct code code = {.is_kept = keeps};
 	struct names_function *made;
@@ -312,7 +332,7 @@ static void put_name(struct names_function *name)
 		free(name);
 }
 
-/* --- lines and what is inlined ---------------------------------------------------------------------------- */
+/* --- lines and what is inlined -------------------------------------------------------------- */
 
 /* One name of a frame. */
 struct told {
@@ -329,8 +349,8 @@ static void find_line(struct dotnet_names *names, struct told *told, uint32_t il
 {
 	const struct code *code = code_of(told->name);
 
-	if (!code->module || dotnet_lines_find(&names->lines, code->module, code->is_kept, code->rid, il, &told->point,
-					       &told->document) < 0)
+	if (!code->module || dotnet_lines_find(&names->lines, code->module, code->is_kept,
+					       code->rid, il, &told->point, &told->document) < 0)
 		told->document = NULL;
 }
 
@@ -345,7 +365,8 @@ static int find_offsets(struct dotnet_names *names, const struct code *code, uin
 	if (r == 0)
 		r = dotnet_debug_find(&names->reader, &code->debug, code->skipped + off, again, &n);
 	for (uint32_t i = 0; r == 0 && i < *ret_n; i++) {
-		if (n != *ret_n || again[i].method != ils[i].method || again[i].offset != ils[i].offset)
+		if (n != *ret_n || again[i].method != ils[i].method ||
+		    again[i].offset != ils[i].offset)
 			r = -EBADMSG;
 	}
 	return r;
@@ -370,7 +391,8 @@ static bool says_offsets(struct dotnet_names *names, struct code *code)
 }
 
 /* Innermost first; what was inlined and cannot be named is part of its caller. How many. */
-static uint32_t tell_code(struct dotnet_names *names, struct names_function *name, uint32_t off, struct told *told)
+static uint32_t tell_code(struct dotnet_names *names, struct names_function *name, uint32_t off,
+			  struct told *told)
 {
 	struct code *code = code_of(name);
 	struct dotnet_il ils[1 + DOTNET_MAX_INLINED];
@@ -379,7 +401,8 @@ static uint32_t tell_code(struct dotnet_names *names, struct names_function *nam
 
 	for (uint32_t i = 0; r == 0 && i + 1 < n_ils; i++) {
 		told[n] = (struct told){0};
-		if (get_name(names, DOTNET_KIND_METHOD, ils[i].method, code->is_kept, &told[n].name) == 0)
+		if (get_name(names, DOTNET_KIND_METHOD, ils[i].method, code->is_kept,
+			     &told[n].name) == 0)
 			find_line(names, &told[n++], ils[i].offset);
 	}
 	told[n] = (struct told){.name = name};
@@ -394,7 +417,8 @@ static int add_told(const struct told *told, dotnet_add_name *add, struct ep_nam
 	const struct ep_name text = {
 		.size = sizeof(text),
 		.function = name->function,
-		.system_name = *name->file && strcmp(name->function, name->file) != 0 ? name->file : NULL,
+		.system_name =
+			*name->file && strcmp(name->function, name->file) != 0 ? name->file : NULL,
 		.file = told->document ? told->document->function : NULL,
 		.line = told->point.line,
 		.column = told->point.column,
@@ -412,8 +436,10 @@ static const char *const stubs[DOTNET_STUBS] = {
 	[DOTNET_STUB_DELAY_LOAD] = "[delay-load stub]",
 };
 
-/* The name of what a precode leads to. A DynamicMethod may be another one by now, as its MethodDesc is used again. */
-static int get_target(struct dotnet_names *names, uint64_t addr, uint32_t kind, struct names_function **ret)
+/* The name of what a precode leads to. A DynamicMethod may be another one by now, as its MethodDesc
+ * is used again. */
+static int get_target(struct dotnet_names *names, uint64_t addr, uint32_t kind,
+		      struct names_function **ret)
 {
 	struct dotnet_method method;
 	uint64_t desc;
@@ -429,8 +455,8 @@ static int get_target(struct dotnet_names *names, uint64_t addr, uint32_t kind, 
 }
 
 /* "[precode stub] Target"; what has no target has its kind. */
-static int name_stub(struct dotnet_names *names, const struct ep_raw_frame *frame, dotnet_add_name *add,
-		     struct ep_names *to)
+static int name_stub(struct dotnet_names *names, const struct ep_raw_frame *frame,
+		     dotnet_add_name *add, struct ep_names *to)
 {
 	const char *known = frame->aux < DOTNET_STUBS ? stubs[frame->aux] : NULL;
 	const char *kind = known ? known : "[stub]";
@@ -461,8 +487,8 @@ static bool is_same(struct dotnet_names *names, const struct ep_raw_frame *frame
 		dotnet_method_check(&names->reader, method) == frame->words[1]);
 }
 
-int dotnet_names_of(struct dotnet_names *names, const struct ep_raw_frame *frame, dotnet_add_name *add,
-		    struct ep_names *to)
+int dotnet_names_of(struct dotnet_names *names, const struct ep_raw_frame *frame,
+		    dotnet_add_name *add, struct ep_names *to)
 {
 	uint32_t what = DOTNET_FRAME(frame->flags), n;
 	uint32_t kind = what == DOTNET_FRAME_R2R ? DOTNET_KIND_ENTRY : DOTNET_KIND_NAME;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  *	MethodDebugInformation: row of the method ──► blob: [signature] [document] points
- *	point	IL offset - last one, lines, columns [first line and column, or differences to the last ones]
- *		lines and columns 0: hidden; IL difference 0 in a later point: another document
+ *	point	IL offset - last one, lines, columns [first line and column, or differences to the
+ *last ones] lines and columns 0: hidden; IL difference 0 in a later point: another document
  *	Document ──► blob: separator, then blobs that it joins
  */
 #include "plugins/dotnet/symbolize/pdb.h"
@@ -17,14 +17,16 @@
 #define MAX_POINT_BYTES (1u << 20) /* of one method */
 #define MAX_PARTS	64	   /* of a path */
 
-/* --- opening it ------------------------------------------------------------------------------------------- */
+/* --- opening it ----------------------------------------------------------------------------- */
 
-static int inflate_pieces(const struct dotnet_reader *reader, const struct dotnet_pdb_place *place, z_stream *stream)
+static int inflate_pieces(const struct dotnet_reader *reader, const struct dotnet_pdb_place *place,
+			  z_stream *stream)
 {
 	uint8_t piece[INFLATE_PIECE];
 	int r = 0, done = Z_OK;
 
-	for (uint64_t at = 0; r == 0 && done == Z_OK && at < place->embedded_bytes; at += sizeof(piece)) {
+	for (uint64_t at = 0; r == 0 && done == Z_OK && at < place->embedded_bytes;
+	     at += sizeof(piece)) {
 		size_t n = EP_MIN(sizeof(piece), place->embedded_bytes - at);
 
 		r = memory_read(&reader->memory, place->embedded + at, piece, n);
@@ -38,13 +40,15 @@ static int inflate_pieces(const struct dotnet_reader *reader, const struct dotne
 	return done == Z_STREAM_END && stream->avail_out == 0 ? 0 : -EBADMSG;
 }
 
-int dotnet_pdb_inflate(const struct dotnet_reader *reader, const struct dotnet_pdb_place *place, uint8_t **ret)
+int dotnet_pdb_inflate(const struct dotnet_reader *reader, const struct dotnet_pdb_place *place,
+		       uint8_t **ret)
 {
 	ep_autofree uint8_t *plain = NULL;
 	z_stream stream = {0};
 	int r;
 
-	if (place->plain_bytes > DOTNET_PDB_MAX_PLAIN || place->embedded_bytes > DOTNET_PDB_MAX_PLAIN)
+	if (place->plain_bytes > DOTNET_PDB_MAX_PLAIN ||
+	    place->embedded_bytes > DOTNET_PDB_MAX_PLAIN)
 		return -E2BIG;
 	plain = malloc(place->plain_bytes + 1);
 	if (!plain || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
@@ -71,7 +75,7 @@ int dotnet_pdb_read(const struct dotnet_reader *reader, const uint8_t id[DOTNET_
 	return r == 0 && memcmp(own, id, sizeof(own)) != 0 ? -EBADMSG : r;
 }
 
-/* --- points ------------------------------------------------------------------------------------------------- */
+/* --- points --------------------------------------------------------------------------------- */
 
 struct points {
 	uint32_t il, line, column, document;
@@ -106,8 +110,8 @@ static bool read_point(struct dotnet_bytes *bytes, struct points *points)
 	return true;
 }
 
-int dotnet_pdb_find(const struct dotnet_reader *reader, const struct dotnet_metadata *pdb, uint32_t rid, uint32_t il,
-		    struct dotnet_point *ret)
+int dotnet_pdb_find(const struct dotnet_reader *reader, const struct dotnet_metadata *pdb,
+		    uint32_t rid, uint32_t il, struct dotnet_point *ret)
 {
 	struct points points = {.is_first = true};
 	struct dotnet_bytes bytes;
@@ -142,8 +146,8 @@ int dotnet_pdb_find(const struct dotnet_reader *reader, const struct dotnet_meta
 	return ret->line ? 0 : -ENODATA;
 }
 
-int dotnet_pdb_document(const struct dotnet_reader *reader, const struct dotnet_metadata *pdb, uint32_t rid,
-			struct text_writer *writer)
+int dotnet_pdb_document(const struct dotnet_reader *reader, const struct dotnet_metadata *pdb,
+			uint32_t rid, struct text_writer *writer)
 {
 	struct dotnet_bytes parts, part;
 	struct dotnet_row row;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A portable PDB (docs/specs/PortablePdb-Metadata.md of dotnet/runtime): metadata with tables of its own. An
- * image says in its debug directory which one is its own, by an id. It is in the image itself, deflated, or a file
- * beside it, of which nothing but what is asked for is read.
+ * A portable PDB (docs/specs/PortablePdb-Metadata.md of dotnet/runtime): metadata with tables of
+ * its own. An image says in its debug directory which one is its own, by an id. It is in the image
+ * itself, deflated, or a file beside it, of which nothing but what is asked for is read.
  */
 #ifndef DOTNET_PDB_H
 #define DOTNET_PDB_H
@@ -24,10 +24,12 @@ struct dotnet_pdb_place {
 };
 
 /* -ENODATA: it says nothing, or is none. */
-int dotnet_pdb_place_of(const struct dotnet_reader *reader, uint64_t module, struct dotnet_pdb_place *ret);
+int dotnet_pdb_place_of(const struct dotnet_reader *reader, uint64_t module,
+			struct dotnet_pdb_place *ret);
 
 /* Gives *ret, of plain_bytes. 0, -E2BIG, -EBADMSG, -ENOMEM, -EFAULT, -ESRCH. */
-int dotnet_pdb_inflate(const struct dotnet_reader *reader, const struct dotnet_pdb_place *place, uint8_t **ret);
+int dotnet_pdb_inflate(const struct dotnet_reader *reader, const struct dotnet_pdb_place *place,
+		       uint8_t **ret);
 
 /* What `reader` reads from address 0 on. -EBADMSG: it is no PDB, or another one's. */
 int dotnet_pdb_read(const struct dotnet_reader *reader, const uint8_t id[DOTNET_PDB_ID_BYTES],
@@ -39,14 +41,14 @@ struct dotnet_point {
 };
 
 /*
- * Where an offset of a method's IL is in its source: the last point at or before it that is not hidden. -ENODATA:
- * it has none.
+ * Where an offset of a method's IL is in its source: the last point at or before it that is not
+ * hidden. -ENODATA: it has none.
  */
-int dotnet_pdb_find(const struct dotnet_reader *reader, const struct dotnet_metadata *pdb, uint32_t rid, uint32_t il,
-		    struct dotnet_point *ret);
+int dotnet_pdb_find(const struct dotnet_reader *reader, const struct dotnet_metadata *pdb,
+		    uint32_t rid, uint32_t il, struct dotnet_point *ret);
 
 /* A document's path; cut. */
-int dotnet_pdb_document(const struct dotnet_reader *reader, const struct dotnet_metadata *pdb, uint32_t rid,
-			struct text_writer *writer);
+int dotnet_pdb_document(const struct dotnet_reader *reader, const struct dotnet_metadata *pdb,
+			uint32_t rid, struct text_writer *writer);
 
 #endif

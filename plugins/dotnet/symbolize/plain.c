@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list by use, which a handful are in. What was taken from the list lives on as long as somebody reads it. Nobody can
- * give another one's process false lines: only bytes that are equal are shared, whatever id they say that they have.
+ * A list by use, which a handful are in. What was taken from the list lives on as long as somebody
+ * reads it. Nobody can give another one's process false lines: only bytes that are equal are
+ * shared, whatever id they say that they have.
  */
 #include "plugins/dotnet/symbolize/plain.h"
 
@@ -93,7 +94,8 @@ static struct entry *use(uint64_t number, const uint8_t *bytes, uint32_t n, uint
 	for (struct entry **link = &store.newest; *link; link = &(*link)->older) {
 		struct entry *entry = *link;
 
-		if (bytes ? entry->plain.n == n && memcmp(entry->plain.bytes, bytes, n) == 0 : entry->plain.number == number) {
+		if (bytes ? entry->plain.n == n && memcmp(entry->plain.bytes, bytes, n) == 0
+			  : entry->plain.number == number) {
 			put_first(take_out(link), now_ns);
 			entry->refs++;
 			return entry;

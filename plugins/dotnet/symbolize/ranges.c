@@ -5,7 +5,8 @@
 
 #include <errno.h>
 
-#define MAX_TABLES	    256	  /* of the map; 6 or 7 were seen, 128 MiB of addresses for each of the last level */
+#define MAX_TABLES                                                                                 \
+	256 /* of the map; 6 or 7 were seen, 128 MiB of addresses for each of the last level */
 #define MAX_ENTRIES	    8192 /* of the last level: 1 GiB of code */
 #define MAX_RANGE_BYTES	    (4ull << 30)
 #define NIBBLE_WORDS_AT_ONCE 64u
@@ -15,7 +16,8 @@ int dotnet_read_word(const struct dotnet_reader *reader, uint64_t addr, uint64_t
 	return memory_read(&reader->memory, addr, ret, sizeof(*ret));
 }
 
-static int read_range(const struct dotnet_reader *reader, uint64_t section, struct dotnet_range *ret)
+static int read_range(const struct dotnet_reader *reader, uint64_t section,
+		      struct dotnet_range *ret)
 {
 	const struct dotnet_layout *layout = reader->layout;
 	uint8_t bytes[DOTNET_RANGE_BYTES];
@@ -36,7 +38,8 @@ static int read_range(const struct dotnet_reader *reader, uint64_t section, stru
 }
 
 /* The fragment of a list that holds an address: its range. */
-static int find_fragment(const struct dotnet_reader *reader, uint64_t fragment, uint64_t addr, uint64_t *ret)
+static int find_fragment(const struct dotnet_reader *reader, uint64_t fragment, uint64_t addr,
+			 uint64_t *ret)
 {
 	uint64_t words[DOTNET_FRAGMENT_WORDS];
 
@@ -60,9 +63,11 @@ int dotnet_range_find(const struct dotnet_reader *reader, uint64_t addr, struct 
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < DOTNET_MAP_LEVELS; i++) {
-		uint32_t shift = DOTNET_MAP_SHIFT + DOTNET_MAP_LEVEL_BITS * (DOTNET_MAP_LEVELS - 1 - i);
+		uint32_t shift =
+			DOTNET_MAP_SHIFT + DOTNET_MAP_LEVEL_BITS * (DOTNET_MAP_LEVELS - 1 - i);
 
-		r = dotnet_read_word(reader, at + 8 * (addr >> shift & (DOTNET_MAP_ENTRIES - 1)), &at);
+		r = dotnet_read_word(reader, at + 8 * (addr >> shift & (DOTNET_MAP_ENTRIES - 1)),
+				     &at);
 		at &= ~1ull;
 		if (r == 0 && !at)
 			r = -ENODATA;
@@ -74,7 +79,7 @@ int dotnet_range_find(const struct dotnet_reader *reader, uint64_t addr, struct 
 	return r == 0 && (addr < ret->begin || addr >= ret->end) ? -EBADMSG : r;
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------------------------- */
 
 /* One table of each level is open at a time: the path to where the visit is. */
 struct visiting {
@@ -154,9 +159,10 @@ int dotnet_ranges_visit(const struct dotnet_reader *reader, dotnet_range_visit *
 	return r;
 }
 
-/* --- methods of a heap ---------------------------------------------------------------------------------- */
+/* --- methods of a heap ---------------------------------------------------------------------- */
 
-/* The word before the code is a RealCodeHeader *, or a kind of stub (vm/codeman.h: CodeHeader, v9.0.0). */
+/* The word before the code is a RealCodeHeader *, or a kind of stub (vm/codeman.h: CodeHeader,
+ * v9.0.0). */
 int dotnet_header_of_start(const struct dotnet_reader *reader, uint64_t start, uint64_t *ret)
 {
 	int r = dotnet_read_word(reader, start - 8, ret);
@@ -172,7 +178,8 @@ int dotnet_method_of_start(const struct dotnet_reader *reader, uint64_t start, u
 	return r == 0 ? dotnet_read_word(reader, header + reader->layout->header_method, ret) : r;
 }
 
-static int visit_method(const struct dotnet_reader *reader, uint64_t start, dotnet_method_visit *visit, void *arg)
+static int visit_method(const struct dotnet_reader *reader, uint64_t start,
+			dotnet_method_visit *visit, void *arg)
 {
 	uint64_t header;
 	int r = dotnet_read_word(reader, start - 8, &header);
@@ -180,8 +187,8 @@ static int visit_method(const struct dotnet_reader *reader, uint64_t start, dotn
 	return r < 0 || header <= DOTNET_STUB_LAST ? r : visit(arg, start);
 }
 
-int dotnet_heap_visit(const struct dotnet_reader *reader, const struct dotnet_range *range, uint32_t bytes,
-		      dotnet_method_visit *visit, void *arg)
+int dotnet_heap_visit(const struct dotnet_reader *reader, const struct dotnet_range *range,
+		      uint32_t bytes, dotnet_method_visit *visit, void *arg)
 {
 	uint8_t heap[DOTNET_HEAP_BYTES];
 	uint32_t words[NIBBLE_WORDS_AT_ONCE];
@@ -205,7 +212,9 @@ int dotnet_heap_visit(const struct dotnet_reader *reader, const struct dotnet_ra
 			uint32_t nibble = word >> (28 - 4 * j) & 15;
 
 			if (nibble)
-				r = visit_method(reader, base + 256ull * i + 32 * j + 4 * (nibble - 1), visit, arg);
+				r = visit_method(reader,
+						 base + 256ull * i + 32 * j + 4 * (nibble - 1),
+						 visit, arg);
 		}
 	}
 	return r;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Types in types are a stack of what is still to be written: of each level how many types follow, and what closes it.
- * It has a bound, and so has the number of all of them.
+ * Types in types are a stack of what is still to be written: of each level how many types follow,
+ * and what closes it. It has a bound, and so has the number of all of them.
  */
 #include "plugins/dotnet/symbolize/signature.h"
 
@@ -15,14 +15,15 @@
 #define MAX_ARGS  32 /* of one type */
 #define MAX_DICTS 64
 
-/* --- type arguments, by MethodTables ---------------------------------------------------------------------- */
+/* --- type arguments, by MethodTables -------------------------------------------------------- */
 
 /* vm/methodtable.h: WFLAGS_HIGH_ENUM, v8.0.0, v10.0.0. */
 #define HAS_COMPONENT_SIZE 0x80000000u
 #define CATEGORY	   0x000c0000u
 #define CATEGORY_ARRAY	   0x00080000u
 #define GENERICS	   0x30u
-#define IS_TYPE_DESC	   2u /* bit of a TypeHandle: a parameter, a pointer; never seen as an argument of code */
+#define IS_TYPE_DESC                                                                               \
+	2u /* bit of a TypeHandle: a parameter, a pointer; never seen as an argument of code */
 
 struct arguments {
 	uint64_t addr;	 /* of the words */
@@ -36,9 +37,10 @@ static uint32_t flags_of(const struct dotnet_reader *reader, const struct dotnet
 	return ep_get_u32((const char *)owner->table_words + reader->layout->table_flags);
 }
 
-/* Of a generic type: its last dictionary; before the pointer to it how many there are, and arguments. */
-static int find_arguments(const struct dotnet_reader *reader, const struct dotnet_method *owner, uint64_t *ret,
-			  uint32_t *ret_n)
+/* Of a generic type: its last dictionary; before the pointer to it how many there are, and
+ * arguments. */
+static int find_arguments(const struct dotnet_reader *reader, const struct dotnet_method *owner,
+			  uint64_t *ret, uint32_t *ret_n)
 {
 	uint32_t flags = flags_of(reader, owner);
 	uint16_t counts[2];
@@ -60,8 +62,9 @@ static int find_arguments(const struct dotnet_reader *reader, const struct dotne
 }
 
 /* A type's name, and what follows it. */
-static int put_table(const struct dotnet_reader *reader, uint64_t table, const struct dotnet_types *types,
-		     struct text_writer *writer, struct arguments *next)
+static int put_table(const struct dotnet_reader *reader, uint64_t table,
+		     const struct dotnet_types *types, struct text_writer *writer,
+		     struct arguments *next)
 {
 	struct dotnet_method owner = {.table = table};
 	uint32_t flags;
@@ -84,8 +87,8 @@ static int put_table(const struct dotnet_reader *reader, uint64_t table, const s
 	return r;
 }
 
-static int put_arguments(const struct dotnet_reader *reader, uint64_t addr, uint32_t n, const struct dotnet_types *types,
-			 struct text_writer *writer)
+static int put_arguments(const struct dotnet_reader *reader, uint64_t addr, uint32_t n,
+			 const struct dotnet_types *types, struct text_writer *writer)
 {
 	struct arguments levels[MAX_DEPTH] = {{.addr = addr, .n = n, .closer = "]"}};
 	uint32_t depth = 1, total = 0;
@@ -129,13 +132,14 @@ static int put_arguments(const struct dotnet_reader *reader, uint64_t addr, uint
 #define INSTANCE_KIND	    7u /* vm/method.hpp: InstantiatedMethodDesc, v8.0.0 */
 #define INSTANCE_DEFINITION 1u
 
-static int put_instance(const struct dotnet_reader *reader, uint64_t method, const struct dotnet_types *types,
-			struct text_writer *writer)
+static int put_instance(const struct dotnet_reader *reader, uint64_t method,
+			const struct dotnet_types *types, struct text_writer *writer)
 {
 	const struct dotnet_layout *layout = reader->layout;
 	uint16_t flags, n;
 	uint64_t args;
-	int r = memory_read(&reader->memory, method + layout->instance_flags, &flags, sizeof(flags));
+	int r = memory_read(&reader->memory, method + layout->instance_flags, &flags,
+			    sizeof(flags));
 
 	if (r == 0)
 		r = memory_read(&reader->memory, method + layout->instance_n, &n, sizeof(n));
@@ -146,7 +150,7 @@ static int put_instance(const struct dotnet_reader *reader, uint64_t method, con
 	return put_arguments(reader, args, n, types, writer);
 }
 
-/* --- signatures (ECMA-335, II.23.2) ----------------------------------------------------------------------- */
+/* --- signatures (ECMA-335, II.23.2) --------------------------------------------------------- */
 
 enum element {
 	ELEMENT_PTR = 0x0f,
@@ -166,10 +170,11 @@ enum element {
 };
 
 static const char *const simple[ELEMENT_OBJECT + 1] = {
-	[0x01] = "void",   [0x02] = "bool",   [0x03] = "char",	 [0x04] = "sbyte",  [0x05] = "byte",
-	[0x06] = "short",  [0x07] = "ushort", [0x08] = "int",	 [0x09] = "uint",   [0x0a] = "long",
-	[0x0b] = "ulong",  [0x0c] = "float",  [0x0d] = "double", [0x0e] = "string", [0x16] = "typedref",
-	[0x18] = "nint",   [0x19] = "nuint",  [0x1c] = "object",
+	[0x01] = "void",   [0x02] = "bool",   [0x03] = "char",	   [0x04] = "sbyte",
+	[0x05] = "byte",   [0x06] = "short",  [0x07] = "ushort",   [0x08] = "int",
+	[0x09] = "uint",   [0x0a] = "long",   [0x0b] = "ulong",	   [0x0c] = "float",
+	[0x0d] = "double", [0x0e] = "string", [0x16] = "typedref", [0x18] = "nint",
+	[0x19] = "nuint",  [0x1c] = "object",
 };
 
 /* After the one type that they have in them. */
@@ -226,15 +231,15 @@ static void put_shape(struct dotnet_bytes *bytes, struct text_writer *writer)
 }
 
 /* One type's first part. *ret: the types that it has in it, if n is not 0. */
-static int put_element(const struct tokens *tokens, struct dotnet_bytes *bytes, struct text_writer *writer,
-		       struct pending *ret)
+static int put_element(const struct tokens *tokens, struct dotnet_bytes *bytes,
+		       struct text_writer *writer, struct pending *ret)
 {
 	uint32_t element = dotnet_byte(bytes);
 	int r;
 
 	*ret = (struct pending){0};
-	while (element == ELEMENT_MODIFIER || element == ELEMENT_OPTIONAL || element == ELEMENT_PINNED ||
-	       element == ELEMENT_SENTINEL) {
+	while (element == ELEMENT_MODIFIER || element == ELEMENT_OPTIONAL ||
+	       element == ELEMENT_PINNED || element == ELEMENT_SENTINEL) {
 		if (element == ELEMENT_MODIFIER || element == ELEMENT_OPTIONAL)
 			(void)dotnet_compressed(bytes);
 		element = dotnet_byte(bytes);
@@ -302,7 +307,8 @@ static int put_parameters(const struct tokens *tokens, struct dotnet_bytes *byte
 #define CALL_GENERIC 0x10
 
 /* (parameters): the type that is returned comes before them, and is passed over. */
-static int put_signature(const struct tokens *tokens, struct dotnet_bytes bytes, struct text_writer *writer)
+static int put_signature(const struct tokens *tokens, struct dotnet_bytes bytes,
+			 struct text_writer *writer)
 {
 	char ignored[8];
 	struct text_writer nowhere = {.buf = ignored, .size = sizeof(ignored)};
@@ -330,8 +336,9 @@ static void take_back(struct text_writer *writer, size_t used, int r)
 		writer->used = used;
 }
 
-int dotnet_signature_put(const struct dotnet_reader *reader, uint64_t addr, const struct dotnet_method *method,
-			 const struct dotnet_type *type, const struct dotnet_definition *definition,
+int dotnet_signature_put(const struct dotnet_reader *reader, uint64_t addr,
+			 const struct dotnet_method *method, const struct dotnet_type *type,
+			 const struct dotnet_definition *definition,
 			 const struct dotnet_types *types, struct text_writer *writer)
 {
 	const struct tokens tokens = {method->module, types};
@@ -351,7 +358,8 @@ int dotnet_signature_put(const struct dotnet_reader *reader, uint64_t addr, cons
 	text_put(writer, '.');
 	text_put_string(writer, definition->name);
 	used = writer->used;
-	r = method->kind == DOTNET_METHOD_INSTANTIATED ? put_instance(reader, addr, types, writer) : 0;
+	r = method->kind == DOTNET_METHOD_INSTANTIATED ? put_instance(reader, addr, types, writer)
+						       : 0;
 	take_back(writer, used, r);
 	if (must_end(r))
 		return r;

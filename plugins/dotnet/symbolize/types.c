@@ -28,8 +28,8 @@ static bool is_below(const struct dotnet_reader *reader, const struct dotnet_tab
 }
 
 /* The row of a sorted table whose first column is `key`, the first of them: its number, or 0. */
-static int find_sorted(const struct dotnet_reader *reader, const struct dotnet_table *table, uint32_t key,
-		       struct dotnet_row *ret, uint32_t *ret_rid)
+static int find_sorted(const struct dotnet_reader *reader, const struct dotnet_table *table,
+		       uint32_t key, struct dotnet_row *ret, uint32_t *ret_rid)
 {
 	int r = 0;
 	uint32_t rid =
@@ -39,15 +39,17 @@ static int find_sorted(const struct dotnet_reader *reader, const struct dotnet_t
 	return r;
 }
 
-/* --- type parameters ------------------------------------------------------------------------------------------ */
+/* --- type parameters ------------------------------------------------------------------------ */
 
 /* TypeOrMethodDef: its tag is one bit. */
 #define OWNER_TYPE(rid)	  ((rid) << 1)
 #define OWNER_METHOD(rid) ((rid) << 1 | 1)
 
-/* <T,U>: of all type parameters of an owner the last `n`; a nested type has those of the outer ones first. */
-static int put_parameters(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t owner,
-			  uint32_t n, struct text_writer *writer)
+/* <T,U>: of all type parameters of an owner the last `n`; a nested type has those of the outer ones
+ * first. */
+static int put_parameters(const struct dotnet_reader *reader,
+			  const struct dotnet_metadata *metadata, uint32_t owner, uint32_t n,
+			  struct text_writer *writer)
 {
 	struct dotnet_row rows[MAX_PARAMETERS];
 	char name[DOTNET_NAME_BYTES];
@@ -65,7 +67,8 @@ static int put_parameters(const struct dotnet_reader *reader, const struct dotne
 	}
 	n = EP_MIN(n, total);
 	for (uint32_t i = total - n; i < total; i++) {
-		r = dotnet_metadata_string(reader, metadata, rows[i].columns[1], name, sizeof(name));
+		r = dotnet_metadata_string(reader, metadata, rows[i].columns[1], name,
+					   sizeof(name));
 		if (r < 0)
 			return r;
 		text_put(writer, i == total - n ? '<' : ',');
@@ -83,7 +86,8 @@ static uint32_t name_arity(const char *name, size_t *ret_len)
 	uint32_t n = 0;
 
 	*ret_len = strlen(name);
-	if (!tick || !tick[1] || strlen(tick) > 4 || strspn(tick + 1, "0123456789") != strlen(tick + 1))
+	if (!tick || !tick[1] || strlen(tick) > 4 ||
+	    strspn(tick + 1, "0123456789") != strlen(tick + 1))
 		return 0;
 	for (const char *digit = tick + 1; *digit; digit++)
 		n = n * 10 + (uint32_t)(*digit - '0');
@@ -91,9 +95,11 @@ static uint32_t name_arity(const char *name, size_t *ret_len)
 	return n;
 }
 
-/* --- types ------------------------------------------------------------------------------------------------------ */
+/* --- types ---------------------------------------------------------------------------------- */
 
-#define RESERVE (2 * DOTNET_MAX_NESTED + 1) /* each text ends, also where space does */
+#define RESERVE                                                                                    \
+	(2 * DOTNET_MAX_NESTED + 1) /* each text ends, also where there is no space for more of it  \
+				     */
 
 static size_t room(const struct dotnet_type *type, size_t most)
 {
@@ -102,24 +108,27 @@ static size_t room(const struct dotnet_type *type, size_t most)
 	return type->bytes < end ? EP_MIN(end - type->bytes, most) : 1;
 }
 
-static int add_string(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t index,
-		      struct dotnet_type *type)
+static int add_string(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
+		      uint32_t index, struct dotnet_type *type)
 {
 	char *to = type->texts + type->bytes;
 	int r = 0;
 
 	*to = '\0';
 	if (index)
-		r = dotnet_metadata_string(reader, metadata, index, to, room(type, DOTNET_NAME_BYTES));
+		r = dotnet_metadata_string(reader, metadata, index, to,
+					   room(type, DOTNET_NAME_BYTES));
 	type->bytes += (uint32_t)strlen(to) + 1;
 	return r;
 }
 
 /* Of a type whose name was added last. */
-static int add_parameters(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, const char *name,
-			  uint32_t rid, struct dotnet_type *type)
+static int add_parameters(const struct dotnet_reader *reader,
+			  const struct dotnet_metadata *metadata, const char *name, uint32_t rid,
+			  struct dotnet_type *type)
 {
-	struct text_writer writer = {.buf = type->texts + type->bytes, .size = room(type, SIZE_MAX)};
+	struct text_writer writer = {.buf = type->texts + type->bytes,
+				     .size = room(type, SIZE_MAX)};
 	size_t len;
 	uint32_t arity = name_arity(name, &len);
 	int r = 0;
@@ -140,8 +149,8 @@ struct chain {
 	struct dotnet_row rows[DOTNET_MAX_NESTED];
 };
 
-static int read_chain(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t rid,
-		      struct chain *chain)
+static int read_chain(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
+		      uint32_t rid, struct chain *chain)
 {
 	struct dotnet_row row;
 	uint32_t found;
@@ -163,8 +172,8 @@ static int read_chain(const struct dotnet_reader *reader, const struct dotnet_me
 	}
 }
 
-int dotnet_type_read(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t rid,
-		     bool has_parameters, struct dotnet_type *ret)
+int dotnet_type_read(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
+		     uint32_t rid, bool has_parameters, struct dotnet_type *ret)
 {
 	struct chain chain;
 	int r = read_chain(reader, metadata, rid, &chain);
@@ -179,13 +188,14 @@ int dotnet_type_read(const struct dotnet_reader *reader, const struct dotnet_met
 
 		r = add_string(reader, metadata, chain.rows[i].columns[0], ret);
 		if (r == 0)
-			r = add_parameters(reader, metadata, has_parameters ? name : "", chain.rids[i], ret);
+			r = add_parameters(reader, metadata, has_parameters ? name : "",
+					   chain.rids[i], ret);
 	}
 	return r;
 }
 
-int dotnet_type_read_ref(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t rid,
-			 struct dotnet_type *ret)
+int dotnet_type_read_ref(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
+			 uint32_t rid, struct dotnet_type *ret)
 {
 	struct dotnet_row rows[DOTNET_MAX_NESTED];
 	uint32_t n = 0;
@@ -209,7 +219,7 @@ int dotnet_type_read_ref(const struct dotnet_reader *reader, const struct dotnet
 	return r;
 }
 
-/* --- as text ------------------------------------------------------------------------------------------------------ */
+/* --- as text -------------------------------------------------------------------------------- */
 
 static const char *next_text(const char *text)
 {
@@ -236,7 +246,7 @@ void dotnet_type_put(const struct dotnet_type *type, struct text_writer *writer)
 	}
 }
 
-/* --- names as their author wrote them --------------------------------------------------------------------- */
+/* --- names as their author wrote them ------------------------------------------------------- */
 
 /* A type's name without the number of its parameters. */
 static void take_name(const char *name, char ret[DOTNET_NAME_BYTES])
@@ -248,7 +258,8 @@ static void take_name(const char *name, char ret[DOTNET_NAME_BYTES])
 	ret[len] = '\0';
 }
 
-/* The types of a method, without what is there for its lambdas alone. True: the last one is of one method. */
+/* The types of a method, without what is there for its lambdas alone. True: the last one is of one
+ * method. */
 static bool put_types(const struct dotnet_type *type, bool is_local, struct text_writer *writer)
 {
 	const char *name = next_text(type->texts);
@@ -276,14 +287,16 @@ static bool put_types(const struct dotnet_type *type, bool is_local, struct text
 	return is_machine;
 }
 
-int dotnet_definition_read(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata, uint32_t rid,
+int dotnet_definition_read(const struct dotnet_reader *reader,
+			   const struct dotnet_metadata *metadata, uint32_t rid,
 			   struct dotnet_definition *ret)
 {
 	struct dotnet_row row;
 	int r = dotnet_metadata_row(reader, &metadata->methods, rid, &row);
 
 	if (r == 0)
-		r = dotnet_metadata_string(reader, metadata, row.columns[0], ret->name, sizeof(ret->name));
+		r = dotnet_metadata_string(reader, metadata, row.columns[0], ret->name,
+					   sizeof(ret->name));
 	if (r < 0)
 		return r;
 	ret->rid = rid;
@@ -295,9 +308,9 @@ int dotnet_definition_read(const struct dotnet_reader *reader, const struct dotn
 
 #define SIGNATURE_GENERIC 0x10 /* II.23.2.1 */
 
-int dotnet_definition_put(const struct dotnet_reader *reader, const struct dotnet_metadata *metadata,
-			  const struct dotnet_type *type, const struct dotnet_definition *method,
-			  struct text_writer *writer)
+int dotnet_definition_put(const struct dotnet_reader *reader,
+			  const struct dotnet_metadata *metadata, const struct dotnet_type *type,
+			  const struct dotnet_definition *method, struct text_writer *writer)
 {
 	struct dotnet_bytes signature = method->signature; /* of which its first byte is read */
 	bool is_local = dotnet_friendly_is(DOTNET_PART_METHOD, method->name);
@@ -311,6 +324,7 @@ int dotnet_definition_put(const struct dotnet_reader *reader, const struct dotne
 	else
 		text_put_string(writer, method->name);
 	return dotnet_byte(&signature) & SIGNATURE_GENERIC
-		       ? put_parameters(reader, metadata, OWNER_METHOD(method->rid), MAX_PARAMETERS, writer)
+		       ? put_parameters(reader, metadata, OWNER_METHOD(method->rid), MAX_PARAMETERS,
+					writer)
 		       : 0;
 }

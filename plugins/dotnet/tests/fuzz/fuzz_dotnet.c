@@ -192,6 +192,9 @@ static void parse(uint32_t parser, const uint8_t *data, size_t size)
 	fake_memory_add(&memory, AT + MAX_INPUT + layout.r2r_header, &header, sizeof(header));
 	if (parser <= PARSER_DEBUG_IMAGE) {
 		parse_debug(&reader, &info);
+		info.has_sizes = info.has_flags && info.is_packed; /* the same bytes, as 11 has them */
+		if (info.has_sizes)
+			parse_debug(&reader, &info);
 	} else if (parser == PARSER_SECTION) {
 		for (uint32_t i = 0; i < 40; i++) {
 			if (dotnet_debug_of_function(&reader, AT + MAX_INPUT, AT, i, &info) == 0)

@@ -53,6 +53,7 @@ FORMS = {       # of publishing: label, arguments; all but the first need NuGet
     "8_alone": ("-p:BurnerFramework=net8.0", *ALONE),
     "9_alone": ("-p:BurnerFramework=net9.0", *ALONE),
     "10_single": (*ALONE, "-p:PublishSingleFile=true"),
+    "11_alone": ("-p:RuntimeFrameworkVersion=11.0.0", *ALONE),   # the program is of the SDK that is here
     "10_r2r": (*ALONE, "-p:PublishReadyToRun=true", "-p:DebugType=embedded"),
 }
 SHARED = {      # of the runtime of another form, as an installation: label, form, arguments
@@ -64,7 +65,11 @@ MORE_FORMS = {  # that run as they are
     "10_compressed": (*ALONE, "-p:PublishSingleFile=true", "-p:EnableCompressionInSingleFile=true"),
     "10_composite": (*ALONE, "-p:PublishReadyToRun=true", "-p:PublishReadyToRunComposite=true"),
     **{form: arguments for form, (_, arguments) in SHARED.items()},
+    "10_musl": ("-r", "linux-musl-x64", "--self-contained"),
 }
+MUSL = "10_musl"
+# Stacks end in musl's libc, which has no rules, and 64 turns through it are too many. Percent that lead to Main.
+LEAD_TO_MAIN = 95.0
 MORE_SETTINGS = "start", "default"
 SETTINGS = {    # of the runtime: label, variables
     "start": {},
@@ -115,6 +120,27 @@ def install(form, directory):
                    "libraries": {package: {"type": "package", "serviceable": True, "sha512": ""}}}, file)
 
 
+def prepare_musl(directory):
+    """A directory for LD_LIBRARY_PATH: what .NET's build for musl asks for, and a shim for LD_PRELOAD. Raises Skipped."""
+    libraries = os.path.join(directory, "musl")
+    os.makedirs(libraries)
+    for name in ("libstdc++.so.6", "libgcc_s.so.1"):
+        path = subprocess.run(["gcc", "-print-file-name=" + name], check=False, capture_output=True, text=True).stdout.strip()
+        shutil.copy(path, os.path.join(libraries, name))
+    for name, source in (("shim.so", os.path.join(burner.PROGRAMS, "musl_shim.c")), ("ld-linux-x86-64.so.2", "/dev/null")):
+        command = ["musl-gcc", "-shared", "-fPIC", "-O1", "-o", os.path.join(libraries, name), "-x", "c", source]
+        if not shutil.which(command[0]) or subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode:
+            raise runs.Skipped("skip: no musl-gcc (Debian: musl-tools)")
+
+
+def command_of(path):
+    """musl's libraries are for the program alone: the profiler that starts it has its own."""
+    libraries = os.path.join(os.path.dirname(path), "musl")
+    if not os.path.isdir(libraries):
+        return [path]
+    return ["env", "LD_PRELOAD=" + os.path.join(libraries, "shim.so"), "LD_LIBRARY_PATH=" + libraries, path]
+
+
 def publish(form, directory, seconds):
     """Raises Skipped. Two tests may come here at once: the first one's is taken."""
     dotnet = shutil.which("dotnet")
@@ -137,6 +163,8 @@ def publish(form, directory, seconds):
             raise runs.Skipped("skip: dotnet publish: " + (done.stdout.strip().splitlines() or ["no word"])[-1])
         if form in SHARED:
             install(form, made)
+        if form == MUSL:
+            prepare_musl(made)
         try:
             os.rename(made, directory)
         except OSError:
@@ -161,7 +189,13 @@ def program(form, is_full=True):
 
 # --- runs -------------------------------------------------------------------------------------------------
 
-def judge_run(done, path, bars, is_start, examples):
+def why_not_to_main(frames):
+    """Where libc has no rules: the program's own frames have to lead to its first one."""
+    own = burner.own_names([frame.name for frame in frames])
+    return None if not own or own[-1] == burner.MAIN else f"not led to Main: {burner.why_incomplete(frames)}"
+
+
+def judge_run(done, path, bars, is_start, examples, why_incomplete=burner.why_incomplete):
     """Raises Failed."""
     said = burner.Said(done.stdout)
     samples = runs.process_of(stacks.read_profile(path, stacks.LineProfile).samples, runs.is_starter)
@@ -171,11 +205,12 @@ def judge_run(done, path, bars, is_start, examples):
     n = sum(sample.count for sample in samples)
     late = int(FREQUENCY * min(LATE_MOST, done.effort.waited + done.effort.ran)) if is_start else 0
     for sample in samples:
-        incomplete = burner.why_incomplete(sample.frames)
+        incomplete = why_incomplete(sample.frames)
         if incomplete in LATE and late >= sample.count:
             late -= sample.count
             continue
-        for what, why in (("complete", incomplete), ("true", judge.why_wrong(sample.frames))):
+        is_cut = incomplete and why_incomplete != burner.why_incomplete     # there is no root to compare from
+        for what, why in (("complete", incomplete), ("true", None if is_cut else judge.why_wrong(sample.frames))):
             if why:
                 wrong[what] += sample.count
                 texts[what, why] = texts.get((what, why), 0) + sample.count
@@ -363,6 +398,11 @@ def run_one(label, settings, path, options, directory):
         else:
             judge_churn(samples) if label == "churn" else judge_trip(samples, path)
         return
+    if os.path.isdir(os.path.join(os.path.dirname(path), "musl")):
+        done = runs.record([*command_of(path), str(options.seconds + 25)], profile, env, FREQUENCY, timeout=180, loaded=LOADED,
+                           after=1.0, seconds=options.seconds, is_told=True)
+        judge_run(done, profile, {"complete": LEAD_TO_MAIN, "true": TRUE}, False, options.examples, why_not_to_main)
+        return
     if label == "start":
         done = runs.record([path, str(options.seconds), STARTED_DEPTH], profile, env, FREQUENCY, timeout=120)
         bars = {"complete": STARTED, "true": STARTED}
@@ -379,7 +419,7 @@ def cases(options):
     """(name, form, label)"""
     forms, labels = (FORMS, SETTINGS) if options.full else ([DEFAULT], ("start", "default", "shares", "names"))
     for form in [*forms, *(MORE_FORMS if options.full else ())]:
-        for label in labels if form in forms else MORE_SETTINGS:
+        for label in labels if form in forms else MORE_SETTINGS[form == MUSL:]:
             name = f"dotnet_{form}_{label}"
             if re.search(options.only, name):
                 yield name, form, label

@@ -20,10 +20,11 @@ static const struct dotnet_reader reader = {{fake_memory_read, &memory}, &layout
 /* Native and IL offsets: a prologue, statements, code of none, a call far away, an epilogue. */
 static const int32_t entries[N_ENTRIES][2] = {{0, -2}, {8, 0}, {0x20, 7}, {0x28, -1}, {0x400, 0x123}, {0x410, -3}};
 
-static void put_bounds(struct made_bytes *bounds, bool is_packed)
+/* source_bits: 0: nibbles; 10 has 2, 11 has 3. */
+static void put_bounds(struct made_bytes *bounds, uint32_t source_bits)
 {
 	made_nibbles(bounds, N_ENTRIES);
-	if (is_packed) {
+	if (source_bits) {
 		made_nibbles(bounds, 10 - 1);
 		made_nibbles(bounds, 9 - 1);
 		made_align(bounds);
@@ -31,8 +32,8 @@ static void put_bounds(struct made_bytes *bounds, bool is_packed)
 	for (uint32_t i = 0; i < N_ENTRIES; i++) {
 		uint32_t delta = (uint32_t)(entries[i][0] - (i ? entries[i - 1][0] : 0));
 
-		if (is_packed) {
-			made_bits(bounds, 1, 2);
+		if (source_bits) {
+			made_bits(bounds, 1, source_bits);
 			made_bits(bounds, delta, 10);
 			made_bits(bounds, (uint32_t)(entries[i][1] + 3), 9);
 		} else {
@@ -48,7 +49,7 @@ static void put_info(struct made_bytes *info, bool is_packed)
 {
 	struct made_bytes bounds = {0};
 
-	put_bounds(&bounds, is_packed);
+	put_bounds(&bounds, is_packed ? 2 : 0);
 	made_nibbles(info, bounds.n);
 	made_nibbles(info, 0);
 	made_align(info);
@@ -100,6 +101,27 @@ EP_TEST_EACH(the_last_entry_with_an_offset_holds, uint32_t, i, 6)
 	check_offsets(&info);
 }
 
+/* 11: the sizes of two parts, or of all: then bounds that were not instrumented and the others follow. */
+EP_TEST_EACH(the_sizes_of_11_come_before_its_bounds, uint32_t, is_fat, 2)
+{
+	const struct dotnet_debug_info info = {.addr = AT, .has_flags = true, .is_packed = true, .has_sizes = true};
+	struct made_bytes bytes = {0}, bounds = {0};
+
+	put_bounds(&bounds, 3);
+	if (is_fat)
+		made_nibbles(&bytes, 0);
+	made_nibbles(&bytes, bounds.n);
+	made_nibbles(&bytes, 5); /* of variables */
+	for (uint32_t i = 0; is_fat && i < 4; i++)
+		made_nibbles(&bytes, i == 2 ? 0 : 9);
+	made_align(&bytes);
+	memcpy(bytes.at + bytes.n, bounds.at, bounds.n);
+	bytes.n += bounds.n;
+	give(&bytes, 11);
+	check_offsets(&info);
+	assert_int_equal(dotnet_debug_is_rich(&reader, &info), 0);
+}
+
 /* Each byte that is missing is an error, and nothing else. */
 EP_TEST_EACH(what_ends_early_has_no_line, uint32_t, i, 2)
 {
@@ -115,14 +137,12 @@ EP_TEST_EACH(what_ends_early_has_no_line, uint32_t, i, 2)
 		memset(&memory, 0, sizeof(memory));
 		assert_true(dotnet_layout_find(9 + i, &layout));
 		fake_memory_add(&memory, AT + 4096 - bytes.n, bytes.at, bytes.n);
-		assert_true(find(&(struct dotnet_debug_info){AT + 4096 - bytes.n, true, i}, 0x9999, ils, &n) < 0);
+		assert_true(find(&(struct dotnet_debug_info){AT + 4096 - bytes.n, true, i, false}, 0x9999, ils, &n) < 0);
 	}
 	bytes.n = 1;
 	bytes.at[0] = 4; /* a flag of a later release */
 	give(&bytes, 9 + i);
 	assert_int_equal(find(&info, 0, ils, &n), -EBADMSG);
-	assert_true(dotnet_layout_find(11, &layout));
-	assert_int_equal(find(&info, 0, ils, &n), -ENOTSUP);
 	assert_int_equal(find(&(struct dotnet_debug_info){0}, 0, ils, &n), -ENODATA);
 }
 
@@ -199,6 +219,38 @@ EP_TEST(what_is_inlined_is_found_with_its_callers)
 		}
 		assert_int_equal(ils[n - 1].method, 0);
 	}
+}
+
+/* 11: what was inlined is after bounds, variables, and PatchpointInfo. */
+EP_TEST(inlined_methods_of_11_are_behind_the_bounds)
+{
+	static const uint64_t methods[] = {0x1000, 0x2008, 0x7f0012345678, 0x4018};
+	const struct dotnet_debug_info info = {.addr = AT, .has_flags = true, .is_packed = true, .has_sizes = true};
+	struct dotnet_il ils[1 + DOTNET_MAX_INLINED];
+	struct made_bytes bytes = {0}, bounds = {0}, rich = {0};
+	uint32_t n;
+
+	put_bounds(&bounds, 3);
+	put_rich(&rich, methods);
+	made_nibbles(&bytes, 0);
+	made_nibbles(&bytes, bounds.n);
+	made_nibbles(&bytes, 2);
+	made_nibbles(&bytes, 0);
+	made_nibbles(&bytes, 3);
+	made_nibbles(&bytes, rich.n - 5); /* without 10's flags and size */
+	made_nibbles(&bytes, 0);
+	made_align(&bytes);
+	memcpy(bytes.at + bytes.n, bounds.at, bounds.n);
+	bytes.n += bounds.n + 2 + 3;
+	memcpy(bytes.at + bytes.n, rich.at + 5, rich.n - 5);
+	bytes.n += rich.n - 5;
+	give(&bytes, 11);
+	assert_int_equal(dotnet_debug_is_rich(&reader, &info), 1);
+	assert_int_equal(find(&info, 0x1f, ils, &n), 0);
+	assert_int_equal(n, 3);
+	assert_int_equal(ils[0].method, 0x7f0012345678);
+	assert_int_equal(ils[1].method, 0x2008);
+	assert_int_equal(ils[2].offset, 0);
 }
 
 /* A tree that is a circle: the method's lines stay. */
@@ -281,6 +333,8 @@ EP_TEST_EACH(images_have_theirs_in_section_105, uint32_t, i, 2)
 	assert_int_equal(dotnet_debug_of_function(&reader, AT, base, 1, &found), -ENODATA);
 	assert_int_equal(dotnet_debug_of_function(&reader, AT, base, 16, &found), -ENODATA);
 	assert_int_equal(dotnet_debug_of_function(&reader, AT, base, 18, &found), -ENODATA);
+	image[0x104] = 26; /* 11's, whose form is not known */
+	assert_int_equal(dotnet_debug_of_function(&reader, AT, base, 0, &found), -ENOTSUP);
 }
 
 /* --- PDBs ------------------------------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * step_dotnet OPTIONS -m MAP [-N NATIVE] [-f]	(tests/kit/step/step.h has the others)
+ * step_dotnet OPTIONS -m MAP [-N NATIVE] [-r RARE] [-f]	(tests/kit/step/step.h has the others)
  *
  *	-m	the runtime's map of its code
  *	-N	instructions of native code in a row, until an entry to managed code was learnt
@@ -8,8 +8,9 @@
  *	-f	judges the callers that the frame pointer leads to, in place of the walk's: too few
  *		must be right
  *
- * After so much native code it runs to where that returns or enters managed code again. Native code is not judged. That too few
- * were judged may be: a thread that is stopped again and again may wait for long.
+ * After so much native code it runs to where that returns or enters managed code again. Native code
+ * is not judged. That too few were judged may be: a thread that is stopped again and again may wait
+ * for long.
  */
 #include "plugins/dotnet/dotnet_shared.h"
 #include "plugins/dotnet/tests/live/step/step.h"
@@ -220,8 +221,9 @@ static int step_one(struct run *run, enum range_kind kind)
 }
 
 /*
- * On, where native code returns to managed code, or at one of its entries. 1: this stretch ends: the managed code has
- * returned before that, as what an exception went through, or was replaced on the stack.
+ * On, where native code returns to managed code, or at one of its entries. 1: this stretch ends: the
+ * managed code has returned before that, as what an exception went through, or was replaced on the
+ * stack.
  */
 static int skip_native(struct run *run)
 {
