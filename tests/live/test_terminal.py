@@ -147,7 +147,8 @@ class Top(Case):
 
     def test_keys(self):
         terminal = self.start("-p", str(self.busy.pid))
-        for keys, shows in (("s", "by total"), ("g", r"pid  process"), ("g", "tid  thread"), ("g", "container"),
+        for keys, shows in (("s", "by total"), ("g", "program"), ("g", r"pid  process"), ("g", "tid  thread"), ("g", "user"),
+                            ("g", "unit"), ("g", "container"),
                             ("g", "cpython"), ("gs", "by self"), ("h", "sort by self or by total"), ("h", "hot_one"),
                             ("/no_such\r", r"only stacks with /no_such/: 0.00 %"), ("/\x7f\x7f\x7f\x7f\x7f\x7f\x7f\r", "hot_one"),
                             ("/(\r", "the filter"), (" ", "frozen"), (" ", "hot_one"), ("\033[A", "hot_one")):

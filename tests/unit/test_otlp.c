@@ -257,7 +257,7 @@ static void check_texts(bool are_there, const char *const *texts)
 #define HOLDS(...) check_texts(true, (const char *const[]){__VA_ARGS__, NULL})
 #define LACKS(...) check_texts(false, (const char *const[]){__VA_ARGS__, NULL})
 
-/* Three samples of two processes: one is named, one is not, one is not complete. */
+/* Three samples of two processes: one is named, one passes code of no file, one is not complete. */
 static struct ep_batch *new_nameless_batch(void)
 {
 	static const struct made_frame f = {"native", {{"f"}}, 0x1000}, raw = {"native", .address = 0x1000};
@@ -280,8 +280,9 @@ EP_TEST(names_that_are_missing_are_told)
 	encode(batch, &defaults);
 	HOLDS("code of no known file", "frames missing");
 	for (uint32_t pid = 7; pid <= 8; pid++) /* of each process its own */
-		expect("line %u ?: ebpf_profiler.samples.complete %u, ebpf_profiler.samples.named %u\n",
-		       pid, pid == 7 ? 2 : 0, pid == 7 ? 1 : 0);
+		expect("line %u ?: ebpf_profiler.samples.complete %u, ebpf_profiler.samples.named %u, "
+		       "ebpf_profiler.samples.unverified %u\n",
+		       pid, pid == 7, pid == 7, pid == 7);
 
 	old.size = offsetof(struct ep_batch, stack_unnamed);
 	encode(&old, &defaults);

@@ -221,20 +221,18 @@ static void begin_profile(struct encoder *enc)
 /* How good the profile's stacks are, as counts of its samples: they add up. */
 static void put_quality(struct encoder *enc)
 {
-	uint32_t complete, named, unverified = 0;
+	uint32_t complete, named, unverified;
 
 	if (!enc->view.stack_unnamed)
 		return;
 	complete = otlp_dictionary_attribute_int(&enc->dictionary, OTLP_COMPLETE, enc->n_complete);
 	named = otlp_dictionary_attribute_int(&enc->dictionary, OTLP_NAMED, enc->n_named);
-	if (enc->n_unverified)
-		unverified = otlp_dictionary_attribute_int(
-			&enc->dictionary, OTLP_SAMPLES_UNVERIFIED, enc->n_unverified);
+	unverified = otlp_dictionary_attribute_int(&enc->dictionary, OTLP_SAMPLES_UNVERIFIED,
+						   enc->n_unverified);
 	enc->part.len = 0;
 	otlp_put_varint(&enc->part, complete);
 	otlp_put_varint(&enc->part, named);
-	if (enc->n_unverified)
-		otlp_put_varint(&enc->part, unverified);
+	otlp_put_varint(&enc->part, unverified);
 	otlp_put_message(&enc->body, PROFILE_ATTRIBUTE_INDICES, &enc->part);
 }
 
