@@ -48,7 +48,7 @@ struct ep_core_record {
 		};
 	};
 	__u64 born_ns; /* of the program, as in struct ep_proc */
-	__u32 known; /* user space has told of the process */
+	__u32 known; /* user space has reported the process */
 	__u32 zero;  /* always 0, which only we know: where a search begins, for the verifier */
 	__u32 stack_reads, read_faults;
 	__u32 pointer_frames;

@@ -75,7 +75,7 @@ _Static_assert(sizeof(struct ep_copy) == 56 + 8 * EP_REGS, "ep_copy is shared wi
 /* --- delta store ------------------------------------------------------------------------------
  *
  * Everything an unwinder looks up by address lies in equal chunks that user space maps and BPF
- * reads through an array of maps; references are told in ebpf-profiler/bpf/internal/rows.h.
+ * reads through an array of maps; references are explained in ebpf-profiler/bpf/internal/rows.h.
  *
  * process ──► row table (struct ep_row, sorted by start) ──► page table (one u64 for each 4 KiB of
  * text) ──► deltas (u32, sorted by offset within the page).
@@ -129,7 +129,7 @@ struct ep_proc {
 	__u16 flags;	/* enum ep_proc_flag */
 	__u16 states[EP_MAX_LANGUAGES]; /* see struct ep_walk */
 	__u8 slots[EP_MAX_LANGUAGES];
-	__u32 image; /* or EP_IMAGE_ANY: it was there before us, and no sample has told yet */
+	__u32 image; /* or EP_IMAGE_ANY: it was there before us, and no sample has reported yet */
 	__u32 rows_serial; /* no two blocks of rows have the same, wherever they lie */
 	__u32 pad;
 	__u64 born_ns; /* CLOCK_MONOTONIC, of its fork or exec; 0: before us */
@@ -277,7 +277,7 @@ struct ep_exec {
 
 /*
  * A record of ep_wakes: a program is about to run in whose processes a language was met before.
- * What of its main program's code is mapped is told before this.
+ * What of its main program's code is mapped is reported before this.
  */
 struct ep_wake {
 	__u32 pid;

@@ -36,7 +36,7 @@ struct ep_mapping_event {
 	uint64_t addr, bytes, file_off;
 	const uint8_t *build_id; /* NULL: the kernel does not tell, or the file has none */
 	size_t build_id_bytes;
-	bool has_inode; /* the next four are told */
+	bool has_inode; /* the next four are reported */
 	uint32_t device_major, device_minor;
 	uint64_t inode, inode_generation;
 	const char *name; /* of the mapped file */

@@ -39,7 +39,7 @@ struct ep_floods {
 	struct ep_flood *last; /* of the last record */
 	uint32_t drain;
 	uint64_t now_ns;
-	bool any_skipped;   /* since it was last told */
+	bool any_skipped;   /* since it was last reported */
 	uint64_t forgotten; /* records that were skipped, and whose they were is not known any more */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What language unwinders share in BPF, made when the first one is loaded: their counters, and the
- * cells in which each is told of the processes it is attached to (struct ep_unwinder_host:
+ * cells in which each is informed of the processes it is attached to (struct ep_unwinder_host:
  * set_state). Equal contents share a cell: after a fork there are many of them.
  *
  * There are EP_MAX_STATES - 1 cells, and anybody may run more processes than that. So a cell says

@@ -17,16 +17,18 @@
  *     the next drain, with its own time; whoever handles records applies them by time. They are
  *     counted. A record that is being written is known to be missing: younger ones wait up to 10 ms
  *     for it.
- *  2. A loss of side-band records is told before everything younger than what was lost, mostly
+ *  2. A loss of side-band records is reported before everything younger than what was lost, mostly
  *     earlier (core/bpf/sideband.h has when it is known). So is a ring whose contents cannot be
  *     true.
  *  3. No record is copied but the few that wait or lie across the end of a side-band ring. No
  *     memory is allocated but when CPUs come. All is bounded: when there are more records than
  *     the index has space for, they are handled in several rounds, each up to the time that all
  *     rings are known to; and when more must wait than there is space for, the oldest do not.
- *  4. What a process writes beyond what anybody could follow (core/bpf/floods.h) is skipped, and told like a loss of
- *     that process alone. Where most of a ring that lost records is of processes that have many in it, they are told
- *     of, and that others may have lost something.
+ * 4. What a process writes beyond what anybody could follow (core/bpf/floods.h) is skipped, and
+ * reported like a loss of
+ * that process alone. Where most of a ring that lost records is of processes that have many in it,
+ * they are reported,
+ *     and that others may have lost something.
  *  5. After a ring of side-band records was replaced (core/bpf/sideband_set.h) a mapping may
  *     be reported twice, with two times.
  */
@@ -67,8 +69,8 @@ struct ep_order_stats {
 	uint64_t records;
 	uint64_t late;	      /* older than one that was handed over before */
 	uint64_t late_max_ns; /* the largest lateness */
-	uint64_t lost;	      /* as told by ops->lost */
-	uint64_t crowded;     /* as told by ops->crowded */
+	uint64_t lost;	      /* as reported by ops->lost */
+	uint64_t crowded;     /* as reported by ops->crowded */
 	uint64_t skipped;     /* of processes that flood */
 	uint64_t waited;      /* copied, since they were younger than their drain */
 	uint64_t rounds;      /* one in each drain, unless there was no space */

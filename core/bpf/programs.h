@@ -72,7 +72,7 @@ void ep_bpf_list_code(const struct ep_bpf *bpf, struct ep_vec *codes);
 /* Attaches fork, exec and exit. 0 or a negative errno. */
 int ep_bpf_attach_process_events(struct ep_bpf *bpf);
 
-/* What the programs were told of this kernel. */
+/* What the programs were given of this kernel. */
 const struct ep_config *ep_bpf_config(const struct ep_bpf *bpf);
 int ep_bpf_entry_fd(const struct ep_bpf *bpf); /* the program for perf events */
 int ep_bpf_map_fd(const struct ep_bpf *bpf, const char *name); /* -ENOENT for an unknown name */

@@ -403,7 +403,7 @@ void ep_sideband_drop_peeked(struct ep_sideband *sideband)
 
 /*
  * Fixed parts, include/uapi/linux/perf_event.h, enum perf_event_type. Which half of the union is
- * told: PERF_RECORD_MISC_MMAP_BUILD_ID.
+ * reported: PERF_RECORD_MISC_MMAP_BUILD_ID.
  */
 struct mmap2_record {
 	struct perf_event_header header;

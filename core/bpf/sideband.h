@@ -17,7 +17,7 @@
  * full one, and when the ring itself tells of a loss. The counter lies with its CPU, so a read
  * interrupts that CPU: it is not done otherwise. Without the counter, a ring that could not have
  * taken one more record of the largest size counts as a loss of one, rightly or not; how many it
- * was is told when the kernel says so, before the next record that fits.
+ * was is reported when the kernel says so, before the next record that fits.
  */
 #ifndef EP_BPF_SIDEBAND_H
 #define EP_BPF_SIDEBAND_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Doctor's rows about processes: what their languages advise, one row for all that are told the same. */
+/*
+ * Doctor's rows about processes: what their languages advise, one row for all that are given the
+ * same.
+ */
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cli/advice.h"

@@ -335,7 +335,7 @@ static int check(const char *path)
 
 /*
  * Where the templates are installed: from this program's own place, so that a copy below another
- * directory (DESTDIR) has its own; else where the build was told.
+ * directory (DESTDIR) has its own; else where the build was given.
  */
 static void find_templates(char path[PATH_MAX])
 {

@@ -230,7 +230,7 @@ static void take_wanted(const struct names_job *job, size_t i)
 }
 
 /*
- * Who must wait is told when there is something to ask for: when a job has ended, or when the
+ * Who must wait is informed when there is something to ask for: when a job has ended, or when the
  * budget covers it.
  */
 static int may_begin(const struct ep_instance *instance)

@@ -61,7 +61,7 @@ enum ep_attachment_call {
 enum ep_attachment_action {
 	EP_ATTACHMENT_AGAIN = 1 << 0,  /* later; of symbolize: this frame, with the next ones */
 	EP_ATTACHMENT_DETACH = 1 << 1, /* the instance, if the plugin has one */
-	EP_ATTACHMENT_FORGET = 1 << 2, /* BPF must not go on with what it was told */
+	EP_ATTACHMENT_FORGET = 1 << 2, /* BPF must not go on with what it was given */
 };
 
 struct ep_attachment_step {

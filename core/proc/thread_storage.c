@@ -309,7 +309,7 @@ static bool is_pie(const struct ep_elf *elf)
 	return false;
 }
 
-/* Where the kernel was told to start, unless the loader was run by name: then by its flags. */
+/* Where the kernel was asked to start, unless the loader was run by name: then by its flags. */
 static bool is_program(pid_t pid, const struct ep_elf *elf, uint64_t bias)
 {
 	uint64_t entry_addr;

@@ -14,7 +14,7 @@
 
 /* Who a sampled process is can wait a little; many are gone by then. */
 #define IDENTIFY_NS (20 * EP_NS_PER_MS)
-/* Where an exec has told all that anybody asks. */
+/* Where an exec has reported all that anybody asks. */
 #define IDENTIFY_LATER_NS (EP_NS_PER_SEC / 2)
 /* Before an unknown address makes us read a process again. */
 static const struct ep_backoff ask_again_backoff = {
@@ -157,7 +157,7 @@ static bool has_exited(const struct ep_processes *processes, const struct ep_sam
 	return ep_recent_find_exit(&processes->recent, sample->pid, sample->start_ns, since_ns) != NULL;
 }
 
-/* A program nobody told of: it was there before us, or a record is missing. */
+/* A program nobody reported: it was there before us, or a record is missing. */
 static struct ep_process *meet(struct ep_processes *processes, const struct ep_sample *sample)
 {
 	struct ep_process *process = ep_table_find_live(&processes->table, (pid_t)sample->pid);
@@ -188,8 +188,8 @@ static void ask_again(struct ep_processes *processes, struct ep_process *process
 }
 
 /*
- * What a read would add to what an exec has told: variables, or a container that the program before it was not in. A child
- * is what it was forked from, until it takes other rights.
+ * What a read would add to what an exec has reported: variables, or a container that the program
+ * before it was not in. A child is what it was forked from, until it takes other rights.
  */
 static uint64_t identify_wait_ns(const struct ep_process *process)
 {

@@ -196,7 +196,7 @@ static struct ep_executable *do_without(struct ep_file_cache *cache,
 	return ep_executables_get_current(cache->executables, entry->executable);
 }
 
-/* Where it names another file now, who was trusted since the last look is told. */
+/* Where it names another file now, who was trusted since the last look is informed. */
 static void take_found(struct ep_file_cache *cache, const struct ep_file_look *look,
 		       struct ep_file_entry *entry, const struct ep_executable *executable)
 {

@@ -2,9 +2,9 @@
 /*
  * Which executable a mapping record means. A record has a path, and a build id or an inode; anybody
  * can write a file with libc's build id, and other code into a file that keeps its inode. So what a
- * look at the file has told (file_look.h) is a hint: it holds in the mount namespace of a process
- * that speaks for it (core/proc/root.h), for a second; then the next mapping takes another look.
- * Mappings within that second are trusted, and looked at when it is over.
+ * look at the file has reported (file_look.h) is a hint: it holds in the mount namespace of a
+ * process that speaks for it (core/proc/root.h), for a second; then the next mapping takes another
+ * look. Mappings within that second are trusted, and looked at when it is over.
  *
  *	  ── a look ──► FRESH ── a second ──► OLD ── mapped: a look ──► FRESH
  *	                    │

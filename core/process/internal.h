@@ -87,7 +87,7 @@ struct ep_processes {
 /* A process nobody knows anything of but its number. NULL: too many. */
 struct ep_process *ep_processes_add(struct ep_processes *processes, struct ep_program program,
 				    uint64_t born_ns);
-/* It has ended and nobody told, so that BPF does not know either. */
+/* It has ended and nobody reported it, so that BPF does not know either. */
 /* events.c: arg: struct ep_processes. In order, or once more when a birth comes late. */
 void ep_processes_map(void *arg, const struct ep_mapping_event *event);
 /* Its mappings stay until all samples up to that time were handled. */

@@ -141,7 +141,7 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 	process->read.hurried = false;
 }
 
-/* Records that were lost since may have told of something else: it is read once more. */
+/* Records that were lost since may have reported something else: it is read once more. */
 static void read_again(struct ep_processes *processes, struct ep_process *process)
 {
 	process->state = EP_PROCESS_NEW;
@@ -309,7 +309,7 @@ static void merge_replacement(struct ep_replacement *one, const struct ep_replac
 
 /*
  * Thousands of processes may map it, and whoever puts one file in the place of another in a loop
- * asks for one after the other. So they are told together, in the time that there is for news:
+ * asks for one after the other. So they are reported together, in the time that there is for news:
  * NEWS_REST_FACTOR. Meanwhile processes have what they had until the file was looked at.
  */
 void ep_processes_on_replacement(void *arg, const struct ep_replacement *replacement)

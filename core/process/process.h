@@ -92,7 +92,7 @@ struct ep_published {
 struct ep_process_languages {
 	struct ep_instance *instances[EP_MAX_LANGUAGES];
 	size_t n;
-	bool remapped;		   /* its mappings changed since they were told */
+	bool remapped;		   /* its mappings changed since they were reported */
 	struct ep_program parent;  /* whose languages it has; pid 0: it executed something since */
 	uint64_t told_ns;	   /* when BPF was first informed of one of them; 0: not yet */
 	struct ep_account account; /* that is charged for them; a child's begins as its parent's */

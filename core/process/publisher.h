@@ -51,7 +51,7 @@ bool ep_publisher_run(struct ep_publisher *publisher, uint64_t now_ns);
 /* BPF forgets the process: it is unknown to it from here on. */
 void ep_publisher_forget(struct ep_publisher *publisher, struct ep_process *process);
 void ep_publisher_forget_pid(struct ep_publisher *publisher, uint32_t pid);
-/* Lets go of its rows. BPF forgot the process by itself, unless it was told after its end. */
+/* Lets go of its rows. BPF forgot the process by itself, unless it was reported after its end. */
 void ep_publisher_end(struct ep_publisher *publisher, struct ep_process *process);
 /* A child has what BPF gave it: its parent's rows, if they were the same at the fork. */
 void ep_publisher_fork(struct ep_publisher *publisher, struct ep_process *child,

@@ -65,7 +65,7 @@ enum ep_fixture_question {
 	EP_FIXTURE_BESIDE = 9,
 };
 
-/* What a language plugin asked, and was told. */
+/* What a language plugin asked, and was answered. */
 struct ep_fixture_answer {
 	uint32_t question; /* enum ep_fixture_question */
 	int32_t result;

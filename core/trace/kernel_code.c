@@ -420,7 +420,7 @@ static struct piece *find_same(const struct ep_kernel_code *code, const struct e
 	return best;
 }
 
-/* Their end was not told: records are lost, or late. */
+/* Their end was not reported: records are lost, or late. */
 static void end_overlapped(struct ep_kernel_code *code, const struct ep_kernel_change *change)
 {
 	uint64_t last_addr = change->addr + change->bytes - 1;
@@ -462,7 +462,7 @@ void ep_kernel_code_change(struct ep_kernel_code *code, const struct ep_kernel_c
 			end_piece(same, change);
 		return;
 	}
-	if (same && same->birth_ns && same->end_ns == UINT64_MAX && same->bytes == change->bytes) { /* two rings told of it */
+	if (same && same->birth_ns && same->end_ns == UINT64_MAX && same->bytes == change->bytes) { /* two rings say it */
 		same->birth_ns = EP_MIN(same->birth_ns, change->time_ns);
 		return;
 	}

@@ -40,8 +40,8 @@ int ep_kernel_code_new(struct ep_kernel_code **ret_code); /* 0, -ENOMEM */
 void ep_kernel_code_free(struct ep_kernel_code *code);	  /* accepts NULL */
 
 /*
- * Code that was there at the start, of which a snapshot has the name but not the end. To be told
- * before or after what came and went meanwhile.
+ * Code that was there at the start, of which a snapshot has the name but not the end. To be
+ * reported before or after what came and went meanwhile.
  */
 void ep_kernel_code_add_old(struct ep_kernel_code *code, uint64_t addr, uint64_t bytes);
 /* Records may be reported twice, or late: they count by their times. */

@@ -397,9 +397,10 @@ struct ep_unwinder_ops {
 	const char *frame_type;
 	/*
 	 * Optional: what the users of this process can do to see more, such as an option of their
-	 * runtime. `doctor` asks once, after attach, and prints what it is told: what is so, and what
-	 * to do about it, each a sentence of at most 160 bytes without its full stop; fix may be NULL.
-	 * Both are borrowed for the call. As all calls it only reads. 0, or a negative errno.
+	 * runtime. `doctor` asks once, after attach, and prints what it is given: what is so, and
+	 * what to do about it, each a sentence of at most 160 bytes without its full stop; fix may
+	 * be NULL. Both are borrowed for the call. As all calls it only reads. 0, or a negative
+	 * errno.
 	 */
 	int (*advise)(void *instance, void (*say)(void *arg, const char *found, const char *fix),
 		      void *arg);

@@ -89,7 +89,7 @@ enum hotspot_blob {
 	HOTSPOT_BLOB_VTABLE,	/* vtable and itable stubs: no frame, return address at sp */
 	HOTSPOT_BLOB_ADAPTER,	/* i2c and c2i */
 	HOTSPOT_BLOB_MH_ADAPTER, /* method handle linkers: no frame of their own */
-	HOTSPOT_BLOB_UNREADABLE, /* not told: its name is not in memory */
+	HOTSPOT_BLOB_UNREADABLE, /* not reported: its name is not in memory */
 };
 
 /*

@@ -13,7 +13,7 @@
  * has its name are freed apart, and what is sent at different times may not belong together
  * (EP_BPF_KEEPS_WHOLE). The check in the frame is that of its CV or statement, which are in it.
  *
- * Not kept are all ops of long statements, by which the line within one is told, those by which a
+ * Not kept are all ops of long statements, by which the line within one is found, those by which a
  * closure's first statement is found, and what has the files' names of builds without threads.
  */
 #include "plugins/perl/perl_shared.h"

@@ -43,7 +43,7 @@ struct machine {
 	size_t n_children;
 	uint64_t last_ns;
 	uint64_t n_own, n_lost; /* mappings of this process */
-	uint64_t n_known_file;	/* those that were told by the right build id or inode */
+	uint64_t n_known_file;	/* those that were recognised by the right build id or inode */
 	struct stat program;	/* of /bin/true */
 };
 

@@ -85,7 +85,9 @@ EP_TEST(each_outcome_leads_where_the_table_says)
 	}
 }
 
-/* --- calls of a plugin that does as it is told ------------------------------------------------- */
+/*
+ * --- calls of a plugin that does as it is asked -------------------------------------------------
+ */
 
 static const struct ep_range two[] = {
 	{.start = 0x3000, .end = 0x4000, .data = 3},

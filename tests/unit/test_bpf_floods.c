@@ -104,7 +104,7 @@ EP_TEST(the_last_drain_gives_nothing)
 static struct flood {
 	uint64_t mappings[PIDS], lost, crowded;
 	uint32_t flooded[PIDS];
-	uint64_t mappings_at_flood; /* of that process, handed over before it was first told of */
+	uint64_t mappings_at_flood; /* of that process, handed over before it was first reported */
 } flood;
 
 static void count_mapping(void *arg, const struct ep_mapping_event *event)

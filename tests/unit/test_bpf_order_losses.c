@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records that the kernel lost, as they are told between those that came; rings that are replaced. */
+/*
+ * Records that the kernel lost, as they are reported between those that came; rings that are
+ * replaced.
+ */
 #include "tests/unit/order_world.h"
 
 /* Mappings until two have no space. Returns the last id that had some. */

@@ -46,7 +46,7 @@ HOST_TEST(what_is_said_with_names_that_do_not_fit_is_told)
 	assert_int_equal(script.n_told, 1 + script.n_named);
 }
 
-/* While it cannot be attached to BPF goes on with what it was told of the parent. */
+/* While it cannot be attached to BPF goes on with what it was given of the parent. */
 HOST_TEST(a_child_has_what_its_parent_has_until_it_is_refused)
 {
 	struct ep_instance *child;

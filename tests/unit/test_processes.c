@@ -112,7 +112,10 @@ WORLD_TEST(early_sample_gets_its_name_with_the_exec)
 
 /* --- whose it is ----------------------------------------------------------------------------- */
 
-/* An exec tells its user, and the number of its cgroup, of which a read of somebody has told the path. */
+/*
+ * An exec tells its user, and the number of its cgroup, of which a read of somebody has reported
+ * the path.
+ */
 WORLD_TEST(exec_tells_whose_it_is)
 {
 	uint64_t t = world_now();

@@ -99,7 +99,7 @@ CODE_TEST(what_takes_its_place_has_its_own_name)
 	assert_int_not_equal(one, two);
 	assert_string_equal(name_at(code, ADDR + 0x20, 150 * MS), "one");
 	assert_string_equal(name_at(code, ADDR + 0x20, 250 * MS), "two");
-	/* Not there any more, and nothing is told of what is. */
+	/* Not there any more, and nothing is known of what is. */
 	assert_int_equal(kind_at(code, ADDR, 250 * MS), AFTER);
 }
 
@@ -129,7 +129,7 @@ CODE_TEST(what_was_there_at_the_start_has_its_name_from_a_picture_and_an_end)
 	goes(code, 200 * MS, ADDR, "old");
 	assert_string_equal(name_at(code, ADDR + 5, 150 * MS), "old");
 	assert_int_equal(kind_at(code, ADDR + 5, 250 * MS), AFTER);
-	/* Told of by a list that was made before, but came later. */
+	/* Reported by a list that was made before, but came later. */
 	ep_kernel_code_add_old(code, ADDR, PAGE);
 	ep_kernel_code_add_old(code, ADDR + 0x1000, PAGE);
 	assert_int_equal(kind_at(code, ADDR + 5, 250 * MS), AFTER);
@@ -139,7 +139,7 @@ CODE_TEST(what_was_there_at_the_start_has_its_name_from_a_picture_and_an_end)
 CODE_TEST(what_takes_the_place_of_old_code_ends_it)
 {
 	ep_kernel_code_add_old(code, ADDR, PAGE);
-	comes(code, 100 * MS, ADDR, "old"); /* the same program once more: its end was not told */
+	comes(code, 100 * MS, ADDR, "old"); /* once more: its end was not reported */
 	assert_int_equal(ep_kernel_code_at(code, ADDR, 50 * MS), 0);
 	assert_string_equal(name_at(code, ADDR, 150 * MS), "old");
 	goes(code, 200 * MS, ADDR, "old");
@@ -239,7 +239,7 @@ CODE_TEST(after_a_loss_nothing_told_before_is_believed)
 					    ADDR + 5)); /* it may be there: snapshots tell */
 	comes(code, 300 * MS, ADDR, "two");
 	assert_string_equal(name_at(code, ADDR, 300 * MS), "two");
-	/* Modules are not told of by records. */
+	/* Modules are not reported by records. */
 	assert_int_equal(ep_kernel_code_at(code, ADDR + 0x1000, 260 * MS), 0);
 }
 
@@ -302,7 +302,7 @@ CODE_TEST(more_than_fits_is_left_to_pictures)
 	assert_string_equal(name_at(code, ADDR + 16999 * PAGE, time_ns), "live");
 }
 
-/* The same against a list of all that was ever told. */
+/* The same against a list of all that was ever reported. */
 CODE_TEST(random_comings_and_goings_agree_with_a_list)
 {
 	static struct {

@@ -35,7 +35,7 @@ static void burn(uint64_t ns)
 		;
 }
 
-/* An exec is told once; what else there is never ends. */
+/* An exec is reported once; what else there is never ends. */
 static bool look(void *arg)
 {
 	struct world *world = arg;

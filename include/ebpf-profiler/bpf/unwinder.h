@@ -208,7 +208,7 @@ static __always_inline void ep_count(__u32 counter)
 
 /* --- its code in this process ------------------------------------------------------------------ */
 
-/* The chunk that a process's rows and codes are in; NULL: its language is not told yet. */
+/* The chunk that a process's rows and codes are in; NULL: its language is not known yet. */
 static __always_inline const __u8 *ep_get_codes(const struct ep_record *rec)
 {
 	__u32 index = EP_REF_CHUNK(rec->walk.core.rows), zero = 0;

@@ -210,7 +210,7 @@ static int read_own_name(struct finding *f)
 	return 0;
 }
 
-/* What the cache knows names by: of code, told by its check, and of a place in it. */
+/* What the cache knows names by: of code, recognised by its check, and of a place in it. */
 struct key {
 	uint64_t code;	/* check and kind */
 	uint64_t cop;	/* address of the statement; 0: the name alone */

@@ -110,7 +110,7 @@ static const char *kind_of(const struct script_frame *frame, const char *source,
 
 	ep_piece_copy(frame->symbol, function, sizeof(function));
 	kind = ep_read_kind(&guess);
-	/* code that a JIT told perf of: /tmp/perf-12.map, jitted-12-3.so */
+	/* code that a JIT reported to perf: /tmp/perf-12.map, jitted-12-3.so */
 	return strcmp(kind, "native") == 0 && (strstr(path, "/perf-") || strstr(path, "jitted-"))
 		       ? "jit"
 		       : kind;

@@ -212,7 +212,7 @@ static void count_advice(void *arg, const char *found, const char *fix)
 	*(unsigned int *)arg += strstr(fix, "-XX:+DebugNonSafepoints") != NULL;
 }
 
-/* How often a user is told to set the flag. */
+/* How often a user is advised to set the flag. */
 static unsigned int advise(struct made_up_vm *vm)
 {
 	void *executable = NULL, *instance = NULL;

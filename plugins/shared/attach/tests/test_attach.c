@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process made of a few bytes, and a host that counts what it is told. */
+/* A process made of a few bytes, and a host that counts what it is given. */
 #include "plugins/shared/attach/attach.h"
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
