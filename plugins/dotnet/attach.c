@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process. The first word of g_dacTable is the map of its code (vm/codeman.cpp: g_codeRangeMap;
- *debug/ inc/dacvars.h has it first), 0 until the runtime starts; the map is empty until it has
- *loaded its first image. Then one way through all structures that naming goes is tried before
- *anything is trusted:
+ * debug/ inc/dacvars.h has it first), 0 until the runtime starts; the map is empty until it has
+ * loaded its first image. Then one way through all structures that naming goes is tried before
+ * anything is trusted:
  *
  *	map ──► range ──► heap: code header ──► MethodDesc ──► chunk ──► MethodTable ──► Module ──►
- *"BSJB"
+ *		"BSJB"
  *
  * BPF walks the map itself, so it knows new code at once. Its memory is no ELF file's, so it is
- *offered as anonymous memory. Only in a single-file program images lie in a mapping of an ELF file:
- *these are exact ranges, looked for anew when something is mapped.
+ * offered as anonymous memory. Only in a single-file program images lie in a mapping of an ELF file:
+ * these are exact ranges, looked for anew when something is mapped.
  */
 #include "core/base/util.h"
 #include "plugins/dotnet/descriptor.h"

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The JSON text in which CoreCLR publishes its structures:
- *docs/design/datacontracts/data_descriptor.md
- * ("compact descriptor"), v9.0.0.
+ * The JSON text in which CoreCLR publishes its structures: docs/design/datacontracts/
+ * data_descriptor.md ("compact descriptor"), v9.0.0.
  *
  *	{"types": {TYPE: {FIELD: OFFSET | [OFFSET, "type"], "!": SIZE}},
  *	 "globals": {NAME: VALUE | [VALUE, "type"] | [[INDEX], "type"]}, ...}
  *
  * A value is a number, or a string that holds one ("0xc"). What lies elsewhere in the process, or
- *is not understood, is passed over.
+ * is not understood, is passed over.
  */
 #ifndef DOTNET_DESCRIPTOR_H
 #define DOTNET_DESCRIPTOR_H

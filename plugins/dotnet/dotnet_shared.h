@@ -10,8 +10,8 @@
  *	stub		an address in it				enum dotnet_stub
  *
  * Offsets are of the instruction that runs, or of the last byte of the one that called. Funclets of
- *JIT code are parts of their method; in images they are functions of their own. Collectible code
- *and its MethodDesc may be another method's a moment later.
+ * JIT code are parts of their method; in images they are functions of their own. Collectible code
+ * and its MethodDesc may be another method's a moment later.
  */
 #ifndef DOTNET_SHARED_H
 #define DOTNET_SHARED_H

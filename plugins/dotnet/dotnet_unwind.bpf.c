@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Walks managed frames of CoreCLR. It is entered at the first frame in code that the runtime made
- *or mapped, and goes on as long as it can without the native unwinder.
+ * or mapped, and goes on as long as it can without the native unwinder.
  *
  *	pc ─┬─ remembered: words and rule ────────────────────────────────────┐
  *	    ├─ a remembered native frame ──► its caller                        ├─► push, caller ─┐
@@ -12,7 +12,7 @@
  *	 └───────────────────────────────────────────────────────────────────────────────────────┘
  *
  * rbp alone is wrong here: small methods keep none, and code of on-stack replacement has its rbp
- *lead to the frame that it has replaced.
+ * lead to the frame that it has replaced.
  */
 #include "plugins/dotnet/bpf/check.bpf.h"
 #include "plugins/dotnet/bpf/leaf.bpf.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Helpers of the runtime, by their bytes. Each stands once in libcoreclr.so and in single-file
- *programs of 8.0.31, 9.0.20 and 10.0.12; what stands twice, or not at all, is not known.
+ * programs of 8.0.31, 9.0.20 and 10.0.12; what stands twice, or not at all, is not known.
  *
  *	trip	vm/amd64/asmhelpers.S: OnHijackTripThread: pushes rax, for the return address, the
- *registers that a called function saves, and those that return values
+ *		registers that a called function saves, and those that return values
  *	funclet	vm/amd64/ehhelpers.S: CallEHFunclet: mov [rcx], rsp; call rsi
  *	thread	a variable of thread storage, through __tls_get_addr: data16 lea rdi, [rip + n];
- *data16 data16 rex call. The one that is asked for most often (1 200 times; the next one 84) is
+ *		data16 data16 rex call. The one that is asked for most often (1 200 times; the next one 84) is
  *		t_CurrentThreadInfo. In an executable: mov rax, fs:0; lea rax, [rax + n]
  */
 #include "plugins/dotnet/helpers.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files that `convert` and `diff` write. All that happens after the inputs are open happens
- *without root's rights. The user who called sudo writes the files himself; who is root without sudo
- *becomes nobody, who may write nowhere: then the files are opened before, and filled with what was
- *written into a directory of nobody's. What was not filled is removed by a process that stays root.
+ * without root's rights. The user who called sudo writes the files himself; who is root without sudo
+ * becomes nobody, who may write nowhere: then the files are opened before, and filled with what was
+ * written into a directory of nobody's. What was not filled is removed by a process that stays root.
  *
  *	ep_written_give_up_root   when the inputs are open
  *	ep_written_open           exporters, before much work is done

@@ -5,8 +5,8 @@
  *
  *	static const struct ep_cli_option options[] = {
  *		{"freq", 'F', EP_CLI_NUMBER, offsetof(struct args, freq_hz), 1, 10000,
- *		 .value = "HZ", .help = "samples per second", .takes = "samples per second from 1 to
- *10000"},
+ *		 .value = "HZ", .help = "samples per second", .takes = "samples per second from 1 to "
+ *				"10000"},
  *		{.kind = EP_CLI_INCLUDE, .include = options_of_all},
  *		{0},
  *	};

@@ -3,7 +3,9 @@
  * From an address to the function that it is in:
  *
  *	range map ──► range ─┬─ heap: nibble map ──► start ──► word before it: RealCodeHeader, or a
- *stub ├─ image: search of its RUNTIME_FUNCTIONs └─ stubs: their kind
+ *			     │  stub
+ *			     ├─ image: search of its RUNTIME_FUNCTIONs
+ *			     └─ stubs: their kind
  */
 #ifndef DOTNET_CODE_BPF_H
 #define DOTNET_CODE_BPF_H

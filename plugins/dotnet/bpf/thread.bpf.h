@@ -5,11 +5,11 @@
  *	m_pvHJRetAddr, m_ppvHJRetAddrPtr	where the thread returns to, if suspension has put
  *			OnHijackTripThread into the word that the second one leads to
  *	m_pFrame ─► Frame ─► Frame ─► .. ─► -1	where managed code has called native code, the last
- *call first
+ *			call first
  *
  * Of the Frames InlinedCallFrame (P/Invoke) has the caller's registers, and those that helpers make
- *have a TransitionBlock (vm/amd64/cgencpu.h: the registers that a called function saves, then the
- *return address). Which of both one is tells its return address: after a call, in managed code.
+ * have a TransitionBlock (vm/amd64/cgencpu.h: the registers that a called function saves, then the
+ * return address). Which of both one is tells its return address: after a call, in managed code.
  */
 #ifndef DOTNET_THREAD_BPF_H
 #define DOTNET_THREAD_BPF_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * From a function's UNWIND_INFO to the rule for its caller. Windows' codes for x64, and CoreCLR's
- *own number 11 (inc/win64unwind.h, jit/unwindamd64.cpp, unwinder/amd64/unwinder.cpp, v8.0.0):
+ * own number 11 (inc/win64unwind.h, jit/unwindamd64.cpp, unwinder/amd64/unwinder.cpp, v8.0.0):
  *
  *	version:3 flags:5 | bytes of the prologue | slots | frame register:4 its offset / 16:4
  *	slots, the last instruction first: u8 offset after it | op:4 info:4
@@ -10,8 +10,8 @@
  *		4 save at the next slot * 8; 5 the same, in two slots; 8, 9 of xmm registers
  *
  * In the prologue only what was done is undone, also where it calls (JIT_StackProbe). Slots of
- *offset 0 are of the frame that code of on-stack replacement has taken over, and always hold.
- *Epilogues have no codes: leaf.bpf.h.
+ * offset 0 are of the frame that code of on-stack replacement has taken over, and always hold.
+ * Epilogues have no codes: leaf.bpf.h.
  */
 #ifndef DOTNET_UNWIND_BPF_H
 #define DOTNET_UNWIND_BPF_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From an offset in a method's code to one in its IL (vm/debuginfostore.cpp, v8.0.0, v10.0.0,
- *v11.0.0):
+ * From an offset in a method's code to one in its IL (vm/debuginfostore.cpp, v8.0.0, v10.0.0;
+ * 11 as its live lines confirm it, the source not seen):
  *
  *	JIT	u8 flags: 1 PatchpointInfo, 2 rich debug info	[PatchpointInfo] [u32 bytes, rich]
  *	all	nibbles: bytes of bounds, bytes of variables; to the next byte
@@ -9,17 +9,19 @@
  *		bounds, PatchpointInfo, rich debug info, async; to the next byte; these parts
  *	bounds	to 9	nibbles: count, then {native offset - last one, IL offset + 3, source}
  *		10	nibbles: count, bits of a difference - 1, bits of an IL offset - 1; to the
- *next byte; {2 bits source (11: 3), native offset - last one, IL offset + 3}, packed
+ *			next byte; {2 bits source (11: 3), native offset - last one, IL offset +
+ *			3}, packed
  *
  * R2R code has no flags, and the form of the image's own version, from major 16 on that of 10. IL
- *offsets -1, -2 and -3 are code without one, of a prologue, of an epilogue: the last one before
- *holds.
+ * offsets -1, -2 and -3 are code without one, of a prologue, of an epilogue: the last one before
+ * holds.
  *
  * Rich debug info has what was inlined, if DOTNET_RichDebugInfo was 1:
  *
  *	nibbles: number of nodes, of mappings
  *	nodes	{MethodDesc in 16 nibbles, then differences: IL offset, child, sibling}; the first
- *one is the method mappings {native offset - last one, differences: node, IL offset; source}
+ *		one is the method
+ *	mappings	{native offset - last one, differences: node, IL offset; source}
  */
 #ifndef DOTNET_DEBUG_INFO_H
 #define DOTNET_DEBUG_INFO_H

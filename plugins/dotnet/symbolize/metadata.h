@@ -3,10 +3,10 @@
  * Metadata (ECMA-335, II.22 and II.24), read row by row in a process's memory:
  *
  *	PE image ──► CLI header (data directory 14) ──► "BSJB": streams ──► #~ or #-: tables of
- *rows, #Strings: names
+ *		rows, #Strings: names
  *
  * An image is mapped as its sections say, or lies there as its file does (flat): .dll files that
- *are IL alone, those of a bundle and those that were loaded from memory.
+ * are IL alone, those of a bundle and those that were loaded from memory.
  */
 #ifndef DOTNET_METADATA_H
 #define DOTNET_METADATA_H

@@ -173,8 +173,8 @@ uint64_t dotnet_method_check(const struct dotnet_reader *reader, uint64_t addr)
 
 /*
  * Pages of code and of data take turns, and what belongs together is at the same place in both
- *(vm/precode.h: StubPrecodeData, FixupPrecodeData; vm/amd64/thunktemplates.S, v8.0.0, v9.0.0,
- *v10.0.0):
+ * (vm/precode.h: StubPrecodeData, FixupPrecodeData; vm/amd64/thunktemplates.S, v8.0.0, v9.0.0,
+ * v10.0.0):
  *
  *	stub	mov r10, [record]; jmp [record + 8]		MethodDesc, target
  *	fixup	jmp [record]; mov r10, [record + 8]; jmp ..	target, MethodDesc

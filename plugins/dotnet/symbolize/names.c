@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- *	frame: start ──► its header ──► MethodDesc ──► row of metadata ──► text	methods.h,
- *metadata.h, signature.h │               └ DebugInfo ─┐            └► PDB of its module ──► line
- *lines.h └ offset ────────────────────┴► IL offset, of it and what is inlined ┘	debug_info.h
+ *	frame: start ──► its header ──► MethodDesc ──► row of metadata ──► text	methods.h
+ *	  │               └ DebugInfo ─┐            │			metadata.h, signature.h
+ *	  │                            │            └► PDB of its module ──► line	lines.h
+ *	  └ offset ────────────────────┴► IL offset, of it and what is inlined ┘	debug_info.h
  *	R2R: range, map of entry points ──► MethodDesc; section 105 ──► DebugInfo
  *
  * Remembered are names by start, entry or MethodDesc, and where the metadata of a module is;
- *nothing of what is collectible, whose memory may be another's a moment later: it is read anew,
- *between two checks.
+ * nothing of what is collectible, whose memory may be another's a moment later: it is read anew,
+ * between two checks.
  */
 #include "plugins/dotnet/symbolize/names.h"
 

@@ -2,7 +2,8 @@
 /*
  *	MethodDebugInformation: row of the method ──► blob: [signature] [document] points
  *	point	IL offset - last one, lines, columns [first line and column, or differences to the
- *last ones] lines and columns 0: hidden; IL difference 0 in a later point: another document
+ *		last ones]
+ *		lines and columns 0: hidden; IL difference 0 in a later point: another document
  *	Document ──► blob: separator, then blobs that it joins
  */
 #include "plugins/dotnet/symbolize/pdb.h"
