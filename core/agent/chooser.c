@@ -404,8 +404,8 @@ static int check_term(const struct tree *tree, size_t i, char *sentence, size_t 
 		return 0;
 	switch (term->key) {
 	case EP_FILTER_CGROUP:
-		snprintf(sentence, bytes, "there is no cgroup '%.*s' in %s: see `systemd-cgls`", len,
-			 term->text, tree->mount);
+		snprintf(sentence, bytes, "there is no cgroup '%.*s' in %s: see `systemd-cgls`",
+			 len, term->text, tree->mount);
 		return -EINVAL;
 	case EP_FILTER_CONTAINER:
 		snprintf(sentence, bytes, "no container's id begins with '%.*s' now: it is recorded when "
@@ -448,8 +448,10 @@ int ep_chooser_check(const struct ep_filter *filter, char *sentence, size_t byte
 	if (r == 0 && used & EP_FILTER_CGROUPS) {
 		r = ep_cgroup_find_mount(tree.mount);
 		if (r < 0)
-			snprintf(sentence, bytes, "cgroups, containers and units go by cgroup v2, which is "
-				 "not mounted here: use -p, or boot with systemd.unified_cgroup_hierarchy=1");
+			snprintf(
+				sentence, bytes,
+				"cgroups, containers and units go by cgroup v2, which is "
+				"not mounted here: use -p, or boot with systemd.unified_cgroup_hierarchy=1");
 		else
 			(void)ep_cgroups_walk(tree.mount, check_at, &tree);
 	}

@@ -31,7 +31,8 @@ void ep_memory_budget_give(struct ep_memory_budget *budget, size_t bytes)
 	size_t used = budget ? atomic_load(&budget->used) : 0;
 
 	/* What was taken of another one, which came before it, may be more than that. */
-	while (used > 0 && !atomic_compare_exchange_weak(&budget->used, &used, used - EP_MIN(used, bytes)))
+	while (used > 0 &&
+	       !atomic_compare_exchange_weak(&budget->used, &used, used - EP_MIN(used, bytes)))
 		;
 }
 

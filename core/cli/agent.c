@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent: samples for ever, gives a batch to each exporter at its interval. SIGHUP writes what was
- * sampled and reads the configuration again.
+ * The agent: samples for ever, gives a batch to each exporter at its interval. SIGHUP writes what
+ * was sampled and reads the configuration again.
  */
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -29,7 +29,7 @@ struct agent {
 	struct ep_agent_run *before; /* has sampled, and writes that */
 	uint64_t next_since_ns;
 	uv_timer_t settle; /* while there is a next one */
-	bool again; /* SIGHUP came while one configuration took over from another */
+	bool again;	   /* SIGHUP came while one configuration took over from another */
 	struct ep_service service;
 	uv_signal_t term, interrupt, user, hangup;
 	bool ending;
@@ -149,7 +149,8 @@ static int keep_what_cannot_change(const struct ep_config_file *now, struct ep_c
 	char *dir;
 
 	if (!ep_config_is_same(now, config, "security", NULL))
-		ep_log(EP_LOG_WARN, "agent: [security] filter_system_calls changes with a restart only");
+		ep_log(EP_LOG_WARN,
+		       "agent: [security] filter_system_calls changes with a restart only");
 	config->security = now->security;
 	if (ep_config_is_same(now, config, "plugins", "dir"))
 		return 0;
@@ -164,7 +165,8 @@ static int keep_what_cannot_change(const struct ep_config_file *now, struct ep_c
 
 static bool is_same(const struct ep_config_file *now, const struct ep_config_file *config)
 {
-	static const char *const sections[] = {"sampling", "filter", "limits", "symbols", "plugins"};
+	static const char *const sections[] = {"sampling", "filter", "limits", "symbols",
+					       "plugins"};
 
 	for (size_t i = 0; i < EP_LEN(sections); i++) {
 		if (!ep_config_is_same(now, config, sections[i], NULL))
@@ -214,7 +216,8 @@ static void reload(struct agent *agent)
 		return;
 	config = read_again(agent);
 	if (!config) {
-		ep_log(EP_LOG_ERROR, "agent: nothing changes: %s is wrong", agent->args->config_path);
+		ep_log(EP_LOG_ERROR, "agent: nothing changes: %s is wrong",
+		       agent->args->config_path);
 		return;
 	}
 	set_log_level(agent->args, config);
@@ -297,7 +300,8 @@ int ep_cmd_agent(const struct ep_args *args)
 	ep_cmd_limit_calls(config, EP_CALLERS_AGENT);
 	agent.loop = uv_default_loop();
 	ep_host_init(agent.loop, EP_VERSION);
-	(void)ep_config_outputs_check_names(config); /* a language that is not there stops nothing */
+	/* A language that is not there stops nothing. */
+	(void)ep_config_outputs_check_names(config);
 	if (ep_config_outputs_check(config) < 0) {
 		ep_config_free(config);
 		return EP_EXIT_USAGE;

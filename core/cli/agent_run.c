@@ -12,7 +12,7 @@
 
 #define NAMES_WAIT_NS  (3 * EP_NS_PER_SEC)
 #define LAST_WAIT_NS   (200 * EP_NS_PER_MS) /* for names, when the agent ends */
-#define INTERVAL_BYTES (10u << 20) /* one program has half of it at most */
+#define INTERVAL_BYTES (10u << 20)	    /* one program has half of it at most */
 #define MAX_TRACKS     8
 #define HELD_MAX_BYTES (8u << 20)
 
@@ -58,7 +58,7 @@ static int open_exporters(struct ep_config_file *config, struct exporters **ret_
 	exporters->config = ep_config_ref(config);
 	ep_outputs_init(&exporters->outputs, config->plugins.dir);
 	*ret_exporters = exporters;
-	ep_vec_each(&config->exporters, exporter) {
+	ep_vec_each (&config->exporters, exporter) {
 		int r = ep_config_outputs_open(&exporters->outputs, config, exporter);
 
 		if (r < 0)
@@ -151,8 +151,8 @@ static void seal(struct track *track)
 	int r;
 
 	run->sealing++;
-	r = ep_session_seal(run->session, track->store,
-			    run->is_last ? LAST_WAIT_NS : NAMES_WAIT_NS, take_batch, track);
+	r = ep_session_seal(run->session, track->store, run->is_last ? LAST_WAIT_NS : NAMES_WAIT_NS,
+			    take_batch, track);
 	if (r < 0) {
 		ep_log(EP_LOG_ERROR, "agent: interval goes on: %s", ep_strerror(r));
 		batch_done(run);
@@ -184,8 +184,10 @@ static struct track *find_track(struct ep_agent_run *run, uint64_t interval_ns)
 			return &run->tracks[i];
 	}
 	if (run->n_tracks == MAX_TRACKS) {
-		fprintf(stderr, "ebpf-profiler: more than %d different exporter intervals; "
-			"give some exporters the same interval\n", MAX_TRACKS);
+		fprintf(stderr,
+			"ebpf-profiler: more than %d different exporter intervals; "
+			"give some exporters the same interval\n",
+			MAX_TRACKS);
 		return NULL;
 	}
 	store = ep_session_add_store(run->session, INTERVAL_BYTES);
@@ -220,7 +222,7 @@ static uint64_t keep_gone_ns(const struct ep_config_file *config)
 	const struct ep_config_exporter *exporter;
 	uint64_t longest_ns = 0;
 
-	ep_vec_each(&config->exporters, exporter)
+	ep_vec_each (&config->exporters, exporter)
 		longest_ns = EP_MAX(longest_ns, exporter->interval_ns);
 	return longest_ns + 10 * NAMES_WAIT_NS;
 }
@@ -269,7 +271,8 @@ static enum ep_exit open_parts(struct ep_agent_run *run, struct ep_agent_run *be
 	if (r < 0)
 		return EP_EXIT_FAILED;
 	if (ep_targets_choose(run->session, &run->config->filter.all) < 0) {
-		fprintf(stderr, "ebpf-profiler: [filter] pid: no such process; see `ps -e` for those there are\n");
+		fprintf(stderr,
+			"ebpf-profiler: [filter] pid: no such process; see `ps -e` for those there are\n");
 		return EP_EXIT_FAILED;
 	}
 	run->exporters = share_exporters(before, run->config);

@@ -33,7 +33,8 @@ int ep_outputs_check(const char *plugin_dir, const char *type, const char *where
 void ep_outputs_submit(struct ep_outputs *outputs, size_t number, const struct ep_batch *batch);
 /* Calls flushed(arg) when every exporter has written what it was given. */
 void ep_outputs_flush(struct ep_outputs *outputs, void (*flushed)(void *arg), void *arg);
-/* Its plugin, and where that puts what it writes: a directory, a path, an address; "": it does not say. */
+/* Its plugin, and where that puts what it writes: a directory, a path, an address; "": it does not
+ * say. */
 const char *ep_outputs_name(const struct ep_outputs *outputs, size_t number);
 const char *ep_outputs_place(const struct ep_outputs *outputs, size_t number);
 /* 0, or the last result of this one, a negative errno, when a batch of it failed. */

@@ -39,8 +39,10 @@ static bool is_same_exporter(const struct ep_config_exporter *a, const struct ep
 	    a->options.len != b->options.len)
 		return false;
 	for (size_t i = 0; i < a->options.len; i++) {
-		const struct ep_config_option *x = ep_vec_at(&a->options, struct ep_config_option, i);
-		const struct ep_config_option *y = ep_vec_at(&b->options, struct ep_config_option, i);
+		const struct ep_config_option *x =
+			ep_vec_at(&a->options, struct ep_config_option, i);
+		const struct ep_config_option *y =
+			ep_vec_at(&b->options, struct ep_config_option, i);
 
 		if (strcmp(x->key, y->key) != 0 || x->type != y->type ||
 		    strcmp(x->string, y->string) != 0)

@@ -23,7 +23,8 @@ const struct ep_config_spec ep_config_specs[EP_CONFIG_KEY_COUNT] = {
 	FILTER_ROW(CGROUP, "cgroup", "only these cgroups (v2), and those below them"),
 	FILTER_ROW(CONTAINER, "container", "only containers whose ids begin so"),
 	FILTER_ROW(UNIT, "unit", "only these units of systemd"),
-	FILTER_ROW(COMM, "comm", "only processes with such names: \"java*\"; \"!bash\": all but that"),
+	FILTER_ROW(COMM, "comm",
+		   "only processes with such names: \"java*\"; \"!bash\": all but that"),
 	FILTER_ROW(EXE, "exe", "only processes that run such files: \"/opt/*\""),
 	FILTER_ROW(USER, "user", "only what runs with the rights of these users"),
 	FILTER_ROW(CPU, "cpu", "only these CPUs: \"0-3,5\""),
@@ -260,7 +261,8 @@ int ep_config_make_filter(struct ep_config_file *config, struct ep_config_proble
 	*filter = (struct ep_filter){.no_inherit = !config->filter.inherit};
 	for (size_t key = 0; key < EP_FILTER_KEYS; key++) {
 		const struct ep_config_strings *values = &config->filter.values[key];
-		const struct ep_config_source *source = &config->sources[EP_CONFIG_FILTER_FIRST + key];
+		const struct ep_config_source *source =
+			&config->sources[EP_CONFIG_FILTER_FIRST + key];
 		struct ep_config_where where = {source->origin, source->line, source->column};
 
 		for (size_t i = 0; i < values->len; i++) {
@@ -314,8 +316,8 @@ typedef int (*set_fn)(void *field, const struct ep_config_spec *spec, const char
 		      struct ep_config_where where, struct ep_config_problems *problems);
 
 static const set_fn setters[] = {
-	[KEY_INT] = set_int, [KEY_BYTES] = set_bytes,	  [KEY_BOOL] = set_bool,
-	[KEY_DIR] = set_dir, [KEY_PLUGINS] = set_plugins, [KEY_LEVEL] = set_level,
+	[KEY_INT] = set_int,	   [KEY_BYTES] = set_bytes,	[KEY_BOOL] = set_bool,
+	[KEY_DIR] = set_dir,	   [KEY_PLUGINS] = set_plugins, [KEY_LEVEL] = set_level,
 	[KEY_FILTER] = set_filter,
 };
 

@@ -32,11 +32,12 @@ int ep_cgroup_parse_mount(const char *text, size_t bytes, char mount[EP_CGROUP_P
 int ep_cgroups_walk(const char *mount, ep_cgroup_visit visit, void *arg);
 
 /*
- * The path that the text of a /proc/PID/cgroup names in this tree, as our cgroup namespace sees it. 0,
- * -ENODATA and "" when there is none.
+ * The path that the text of a /proc/PID/cgroup names in this tree, as our cgroup namespace sees it.
+ * 0, -ENODATA and "" when there is none.
  */
 int ep_cgroup_parse_path(const char *text, size_t bytes, char path[EP_CGROUP_PATH_BYTES]);
-/* The number of a path in the tree that was mounted when this was first asked. 0: unknown. Any thread. */
+/* The number of a path in the tree that was mounted when this was first asked. 0: unknown. Any
+ * thread. */
 uint64_t ep_cgroup_number(const char *path);
 
 /* Of a process: 0, -ESRCH, -ENODATA when it is in none of this tree. */

@@ -12,8 +12,8 @@
 #define EP_CONTAINER_ID_BYTES 80 /* 64 hex digits, or a name; with the NUL */
 
 /*
- * The text of /proc/PID/cgroup, v1 or v2. The last path component that names a container wins; "" when
- * it is in none.
+ * The text of /proc/PID/cgroup, v1 or v2. The last path component that names a container wins; ""
+ * when it is in none.
  */
 void ep_container_parse_id(const char *text, size_t bytes, char id[EP_CONTAINER_ID_BYTES]);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who a process is, from /proc: identity (pid and start time, since pids are re-used), parent,
- * name, executable, container, cgroup, user. Pids are those of our own pid namespace. Everything here may race
- * with the process's exit: then the answer is -ESRCH.
+ * name, executable, container, cgroup, user. Pids are those of our own pid namespace. Everything
+ * here may race with the process's exit: then the answer is -ESRCH.
  */
 #ifndef EP_PROC_PROCESS_H
 #define EP_PROC_PROCESS_H

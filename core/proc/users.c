@@ -46,7 +46,9 @@ static void read_file(struct ep_users *users, const struct stat *st)
 	ep_map_init(&users->by_number, MAX_USERS);
 	users->written = st->st_mtim;
 	if (file && ep_strings_new(MAX_BYTES, &users->strings) == 0) {
-		for (size_t n = 0; n < MAX_USERS && fgetpwent_r(file, &entry, line, sizeof(line), &found) == 0; n++)
+		for (size_t n = 0;
+		     n < MAX_USERS && fgetpwent_r(file, &entry, line, sizeof(line), &found) == 0;
+		     n++)
 			add(users, &entry);
 	}
 	if (file)
@@ -75,7 +77,8 @@ const char *ep_users_name(struct ep_users *users, uint32_t user, uint64_t now_ns
 		id = ep_map_find(&users->by_number, user);
 	}
 	if (id)
-		snprintf(name, EP_USER_NAME_BYTES, "%s", ep_strings_get(users->strings, (uint32_t)*id));
+		snprintf(name, EP_USER_NAME_BYTES, "%s",
+			 ep_strings_get(users->strings, (uint32_t)*id));
 	else
 		snprintf(name, EP_USER_NAME_BYTES, "%u", user);
 	return name;

@@ -12,7 +12,7 @@
 #define EP_CGROUP_PATHS_BYTES (1u << 20) /* of all; when they are as many, all are forgotten */
 
 struct ep_cgroup_paths {
-	struct ep_map by_number; /* to a string's id */
+	struct ep_map by_number;    /* to a string's id */
 	struct ep_strings *strings; /* NULL: none is known */
 };
 

@@ -195,9 +195,9 @@ static uint64_t identify_wait_ns(const struct ep_process *process)
 {
 	const char *const *variables;
 
-	return process->identity &&
-		       (process->identity->was_read ||
-			(process->identity->is_at_home && ep_host_environment(&variables) == 0))
+	return process->identity && (process->identity->was_read ||
+				     (process->identity->is_at_home &&
+				      ep_host_environment(&variables) == 0))
 		       ? IDENTIFY_LATER_NS
 		       : IDENTIFY_NS;
 }

@@ -71,7 +71,7 @@ struct ep_read_state {
 	TAILQ_ENTRY(ep_process) link; /* of those that are WAITING, or of those that are deferred */
 	bool is_deferred;	      /* a read is wanted, and the budget is exhausted */
 	bool hurried;		      /* a sample waits: its read goes before others */
-	bool is_identified;	      /* who it is was read of itself, not of what it was forked from */
+	bool is_identified; /* who it is was read of itself, not of what it was forked from */
 	bool identity_only;	      /* who it is is all that is wanted of a read to come */
 	bool was_known;		      /* until it ended, or began to wait for a read */
 	uint64_t due_ns, backoff_ns, next_retry_ns;

@@ -239,8 +239,12 @@ static int copy_process(struct copier *c, uint32_t row, uint32_t *ret_row)
 			.comm = copy_string(c, batch->process_comm[row]),
 			.exe_path = copy_string(c, batch->process_exe_path[row]),
 			.container_id = copy_string(c, batch->process_container_id[row]),
-			.user = EP_HAS(batch, process_user) ? copy_string(c, batch->process_user[row]) : 0,
-			.cgroup = EP_HAS(batch, process_cgroup) ? copy_string(c, batch->process_cgroup[row]) : 0,
+			.user = EP_HAS(batch, process_user)
+					? copy_string(c, batch->process_user[row])
+					: 0,
+			.cgroup = EP_HAS(batch, process_cgroup)
+					  ? copy_string(c, batch->process_cgroup[row])
+					  : 0,
 			.n_env = (uint32_t)c->env.len,
 			.env = c->env.data,
 		};

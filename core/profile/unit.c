@@ -29,7 +29,8 @@ size_t ep_unit_of_cgroup(const char *path, const char **ret_unit)
 	bool is_found = false;
 
 	*ret_unit = path;
-	for (const char *name = path + strspn(path, "/"); *name; name += len + strspn(name + len, "/")) {
+	for (const char *name = path + strspn(path, "/"); *name;
+	     name += len + strspn(name + len, "/")) {
 		len = strcspn(name, "/");
 		if (!is_unit(name, len) && (is_found || !ends_in(name, len, ".slice")))
 			continue;

@@ -7,7 +7,8 @@
  *
  * One registry for the process: numbers mean the same in every store, batch and program, whatever
  * sessions there were. It is written on the loop's thread while plugins are loaded, before a sample
- * or a worker can ask for what is new, and only read from then on. Texts are copied, cut at EP_KIND_MAX_TEXT bytes.
+ * or a worker can ask for what is new, and only read from then on. Texts are copied, cut at
+ * EP_KIND_MAX_TEXT bytes.
  */
 #ifndef EP_TRACE_KINDS_H
 #define EP_TRACE_KINDS_H
@@ -22,12 +23,13 @@
 /*
  * `errors` as in struct ep_unwinder_ops: ends with NULL, may be NULL. Its number i becomes
  * *ret_first_error + i. 0, also for one that is there already, -EINVAL (no slot of a language, no
- * name), -EEXIST (another language has the slot, or it had other errors), -E2BIG (not that many error
- * numbers are left); nothing is added then.
+ * name), -EEXIST (another language has the slot, or it had other errors), -E2BIG (not that many
+ * error numbers are left); nothing is added then.
  */
 int ep_kind_add(uint32_t slot, const char *name, const char *const *errors,
 		uint32_t *ret_first_error);
-/* The slot that a language of this name has, else the first free one; EP_SLOT_COUNT: there is none. */
+/* The slot that a language of this name has, else the first free one; EP_SLOT_COUNT: there is none.
+ */
 uint32_t ep_kind_find_slot(const char *name);
 /* Of a language that was added: what its frames are called in batches; NULL: its name. */
 void ep_kind_set_frame_type(uint32_t slot, const char *type);

@@ -63,6 +63,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ep_process_parse_stat(text, size, &info) == 0)
 		assert(info.pid > 0 && strnlen(info.comm, sizeof(info.comm)) < sizeof(info.comm));
 	ep_container_parse_id(text, size, id);
+	if (ep_cgroup_parse_path(text, size, mount) < 0)
+		assert(mount[0] == '\0');
+	assert(strnlen(mount, sizeof(mount)) < sizeof(mount));
 	assert(strnlen(id, sizeof(id)) < sizeof(id));
 	return 0;
 }

@@ -374,6 +374,32 @@ EP_TEST(environment_values_are_bounded)
 	assert_string_equal(text.data, "B=1");
 }
 
+EP_TEST(path_in_the_tree_of_cgroups_is_that_of_its_line)
+{
+	static const struct {
+		const char *text, *path; /* NULL: there is none */
+	} cases[] = {
+		{"0::/system.slice/x.service\n", "/system.slice/x.service"},
+		{"12:pids:/a\n1:name=systemd:/b\n0::/c d\n", "/c d"},
+		{"12:pids:/a0::/b\n1:name=systemd:/b\n", NULL},
+		{"0::/\n", "/"},
+		{"0::/no newline", NULL},
+		{"", NULL},
+	};
+	char path[EP_CGROUP_PATH_BYTES], long_line[EP_CGROUP_PATH_BYTES + 8] = "0::";
+
+	for (size_t i = 0; i < EP_LEN(cases); i++) {
+		int r = ep_cgroup_parse_path(cases[i].text, strlen(cases[i].text), path);
+
+		assert_int_equal(r, cases[i].path ? 0 : -ENODATA);
+		assert_string_equal(path, cases[i].path ? cases[i].path : "");
+	}
+	memset(long_line + 3, '/', EP_CGROUP_PATH_BYTES);
+	long_line[3 + EP_CGROUP_PATH_BYTES] = '\n';
+	assert_int_equal(ep_cgroup_parse_path(long_line, 4 + EP_CGROUP_PATH_BYTES, path), -ENODATA);
+	assert_int_equal(ep_cgroup_parse_path("0::/a\0b\n", 8, path), -ENODATA);
+}
+
 /* --- cgroups ---------------------------------------------------------------------------------- */
 
 static const struct {

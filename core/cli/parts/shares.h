@@ -47,7 +47,8 @@ struct ep_shares {
 	struct ep_strings *names;
 	struct ep_vec functions; /* struct ep_share_function, by id of names */
 	struct ep_vec processes; /* struct ep_share_process */
-	struct ep_vec programs;	 /* struct ep_share_program, once ep_shares_sort_programs was called */
+	struct ep_vec
+		programs; /* struct ep_share_program, once ep_shares_sort_programs was called */
 	struct ep_vec reasons;	 /* struct ep_share_reason */
 	struct ep_map process_index;
 	/* by enum ep_error, and those of languages; 0: complete */

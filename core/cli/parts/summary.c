@@ -16,7 +16,7 @@
 #define WAITED_PART   5 /* who ran for less than a fifth of the time mostly waited */
 #define WAITED_MIN_NS EP_NS_PER_SEC
 #define TOP_FUNCTIONS 15
-#define TOP_PROGRAMS 10
+#define TOP_PROGRAMS	10
 #define TOP_EXECUTABLES 10
 #define WALKED_PERCENT 1.0 /* of the ticks due, lost while stacks were walked: worth a word */
 #define DEFAULT_WIDTH 100
@@ -165,12 +165,13 @@ static void print_functions(FILE *out, const struct ep_shares *shares,
 }
 
 static void print_program(FILE *out, const struct ep_shares *shares,
-			  const struct ep_share_program *program, const struct ep_summary_info *info)
+			  const struct ep_share_program *program,
+			  const struct ep_summary_info *info)
 {
 	const char *path = ep_strings_get(shares->names, program->exe_path);
 	const char *slash = strrchr(path, '/');
-	const char *name = program->comm || !slash ? ep_strings_get(shares->names, program->comm)
-						   : slash + 1;
+	const char *name =
+		program->comm || !slash ? ep_strings_get(shares->names, program->comm) : slash + 1;
 	char pids[32], fit_name[EP_TEXT_BYTES], fit_path[EP_TEXT_BYTES];
 
 	snprintf(pids, sizeof(pids), program->n_processes > 1 ? "%u pids" : "%u",
@@ -186,8 +187,8 @@ static int print_programs(FILE *out, struct ep_shares *shares, const struct ep_s
 	size_t n = shares->programs.len;
 
 	for (size_t i = 0; r == 0 && i < EP_MIN(n, (size_t)TOP_PROGRAMS); i++)
-		print_program(out, shares,
-			      ep_vec_at(&shares->programs, struct ep_share_program, i), info);
+		print_program(out, shares, ep_vec_at(&shares->programs, struct ep_share_program, i),
+			      info);
 	if (n > TOP_PROGRAMS)
 		fprintf(out, "  and %zu more\n", n - TOP_PROGRAMS);
 	return r;
@@ -319,7 +320,7 @@ static void find_language(const struct ep_stack_quality *quality, char language[
 {
 	const struct ep_stack_quality_kind *kind;
 
-	ep_vec_each(&quality->kinds, kind) {
+	ep_vec_each (&quality->kinds, kind) {
 		const char *name = ep_strings_get(quality->names, kind->name);
 
 		if (strcmp(name, "native") == 0 || strcmp(name, "kernel") == 0)
@@ -378,7 +379,8 @@ struct ep_summary_quality ep_summary_quality(const struct ep_batch *batch)
 		uint64_t weight_ns = ep_batch_weight_ns(batch, i);
 
 		all_ns += weight_ns;
-		if (batch->stack_error[stack] == EP_ERROR_NONE && !ep_batch_is_unverified(batch, stack))
+		if (batch->stack_error[stack] == EP_ERROR_NONE &&
+		    !ep_batch_is_unverified(batch, stack))
 			complete_ns += weight_ns;
 		if (EP_HAS(batch, stack_unnamed) && !batch->stack_unnamed[stack])
 			named_ns += weight_ns;
