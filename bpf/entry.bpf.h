@@ -135,7 +135,7 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	rec->walk.core.language_words = 0;
 	rec->use_memo = 0;
 	if (!proc) {
-		/* Behind its exit event nobody needs to find out about a process any more. */
+		/* After its exit event nobody needs to find out about a process any more. */
 		if (!task_is_exiting(task))
 			rec->sample.flags |= EP_SAMPLE_UNKNOWN_PROCESS;
 		rec->no_copy = !control || control->no_copies;
@@ -170,7 +170,7 @@ static __always_inline void find_process(struct ep_core_record *rec, __u64 task)
 	__builtin_memcpy(rec->walk.core.slots, proc->slots, sizeof(proc->slots));
 }
 
-/* execve of 32-bit programs, and munmap of others: who calls execve is not 32-bit behind it. */
+/* execve of 32-bit programs, and munmap of others: who calls execve is not 32-bit after it. */
 #define NR_COMPAT_EXECVE 11
 
 /* execve and execveat of x86-64, of 32-bit programs, and of x32: arch/x86/entry/syscalls. */
@@ -183,7 +183,7 @@ static __always_inline bool is_exec_call(__u64 number)
 }
 
 /*
- * In a system call the pc is behind the syscall instruction, which may be the function's last one
+ * In a system call the pc is after the syscall instruction, which may be the function's last one
  * (rt_sigreturn); but at the end of an exec it is the new program's first one. Interrupts and faults
  * set orig_rax to -1.
  */

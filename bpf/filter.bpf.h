@@ -80,7 +80,10 @@ static __always_inline void count_in_order(__u32 *counter)
  * Either the sample sees the new count, or the change stores its value after the sample did.
  */
 
-/* Threads and users have no part in it: those of a process may differ, and a change of user is told by nobody. */
+/*
+ * Threads and users have no part in it: those of a process may differ, and a change of user is
+ * reported by nobody.
+ */
 static __always_inline bool keeps_others(void)
 {
 	return used_bits(EP_FILTER_BITS &

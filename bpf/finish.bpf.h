@@ -39,7 +39,7 @@ static __always_inline __u64 find_other_stack(const struct ep_copy *copy)
 	return 0;
 }
 
-/* Behind what was copied of the first one, which ends at word `to`. */
+/* After what was copied of the first one, which ends at word `to`. */
 static __always_inline void add_other_stack(struct ep_core_record *rec, __u64 to)
 {
 	__u64 addr = find_other_stack(&rec->copy) & ~(__u64)(EP_COPY_OTHER_ALIGN - 1);
@@ -55,9 +55,9 @@ static __always_inline void add_other_stack(struct ep_core_record *rec, __u64 to
 }
 
 /*
- * Puts what keep_walk kept and the stack behind the words. Page by page, since a read is all or
+ * Puts what keep_walk kept and the stack after the words. Page by page, since a read is all or
  * nothing; each of one size and aligned, so that it ends where the mapping does. The first ones may
- * not be there yet: a function that has just made room for its frame has not touched it.
+ * not be there yet: a function that has just made space for its frame has not touched it.
  */
 static __always_inline void add_copy(struct ep_core_record *rec)
 {
@@ -74,7 +74,7 @@ static __always_inline void add_copy(struct ep_core_record *rec)
 		__u64 to = at + COPY_WORDS + pages * PAGE_WORDS;
 
 		EP_OPAQUE(to); /* what is compared is what the address is made of */
-		/* Behind many frames there is room for fewer. */
+		/* After many frames there is space for fewer. */
 		if (to > EP_RECORD_WORDS - PAGE_WORDS)
 			break;
 		if (bpf_probe_read_user(rec->words + to, EP_COPY_PAGE_BYTES, (void *)page) == 0)
@@ -92,9 +92,9 @@ static __always_inline void add_copy(struct ep_core_record *rec)
 }
 
 /*
- * A new trace of a young program, or of code that lives for a moment: each of its languages sends what names are made of
- * (ebpf-profiler/bpf/keeper.h) and comes back here, so that it is on the ring before the frames are. Two
- * tail calls are left of the kernel's for that.
+ * A new trace of a recently started program, or of code that lives for a moment: each of its
+ * languages sends what names are made of (ebpf-profiler/bpf/keeper.h) and comes back here, so that
+ * it is on the ring before the frames are. Two tail calls are left of the kernel's for that.
  */
 static __always_inline void ask_keepers(void *ctx, struct ep_core_record *rec)
 {

@@ -38,7 +38,7 @@ static __always_inline void set_mount_ns(__u64 task, struct ep_process_event *ev
 		event->mount_inode = read_kernel_u32(mounts + ep_config.mount_ns_inode_off);
 }
 
-/* The rights of a program that has a set-user-id bit come only behind its exec's first event. */
+/* The rights of a program that has a set-user-id bit come only after its exec's first event. */
 static __always_inline void set_owner(const struct ep_subject *who, struct ep_process_event *event)
 {
 	event->user = ep_config.cred_euid_off ? task_user(who) : EP_NO_USER;
@@ -129,9 +129,9 @@ static __always_inline bool is_leader(__u64 task)
 /*
  * TP_PROTO(struct task_struct *task, const char *comm). An exec renames the task when the old
  * memory is gone and nothing of the new program is mapped yet (fs/exec.c, begin_new_exec): just
- * the moment to forget the old mappings. sched_process_exec comes only behind the new ones. Other
+ * the moment to forget the old mappings. sched_process_exec comes only after the new ones. Other
  * renames find a process with many mappings; a fresh image has its stack alone. self_exec_id is
- * counted up right behind this tracepoint, and the task still has its old name.
+ * counted up right after this tracepoint, and the task still has its old name.
  */
 SEC("raw_tracepoint/task_rename")
 int ep_exec(struct bpf_raw_tracepoint_args *ctx)
@@ -164,7 +164,7 @@ int ep_exec(struct bpf_raw_tracepoint_args *ctx)
 	was_known = was_told(&who);
 	bpf_map_delete_elem(&ep_procs, &pid);
 	bpf_map_update_elem(&ep_execs, &pid, &exec, BPF_ANY);
-	judge_rename(&who, exec.comm, true); /* behind what gives its samples that name */
+	judge_rename(&who, exec.comm, true); /* after what gives its samples that name */
 	who.tid = pid; /* whoever calls exec becomes the first thread */
 	if (is_wanted(&who)) {
 		note_told(&who);

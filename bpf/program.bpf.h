@@ -22,7 +22,7 @@ static __always_inline bool has_old_image(__u32 pid, __u64 start_ns)
 	return !exec || exec->start_ns != start_ns;
 }
 
-/* NULL: user space said nothing of this program. */
+/* NULL: user space reported nothing of this program. */
 static __always_inline struct ep_proc *find_proc(__u32 pid, __u64 start_ns, __u32 image)
 {
 	struct ep_proc *proc = bpf_map_lookup_elem(&ep_procs, &pid);

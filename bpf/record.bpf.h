@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The per-CPU record (ebpf-profiler/bpf/record.h) and what the core keeps behind it, out of sight
+ * The per-CPU record (ebpf-profiler/bpf/record.h) and what the core keeps after it, out of sight
  * of languages.
  */
 #ifndef EP_BPF_CORE_RECORD_H
@@ -16,7 +16,7 @@ struct ep_place {
 	__u64 word; /* ELF virtual address, or the target address when executable is 0 */
 	__u32 executable;
 	__u32 rule;
-	__u32 error; /* said when the rule leads nowhere */
+	__u32 error; /* reported when the rule leads nowhere */
 	__u32 owner; /* EP_ROW_ENTER and slot, as in struct ep_row; 0: native code */
 };
 
@@ -36,7 +36,7 @@ struct ep_plan {
 
 /*
  * place and plan are here and not on the stack for the verifier: what goes through memory it
- * forgets, so that the many ways to a frame's rule are one again behind it.
+ * forgets, so that the many ways to a frame's rule are one again after it.
  */
 struct ep_core_record {
 	union {
@@ -48,7 +48,7 @@ struct ep_core_record {
 		};
 	};
 	__u64 born_ns; /* of the program, as in struct ep_proc */
-	__u32 known; /* user space has told of the process */
+	__u32 known; /* user space has reported the process */
 	__u32 zero;  /* always 0, which only we know: where a search begins, for the verifier */
 	__u32 stack_reads, read_faults;
 	__u32 pointer_frames;

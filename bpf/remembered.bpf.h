@@ -68,7 +68,7 @@ static __always_inline __u32 frame_flags(const struct ep_core_record *rec)
 	       rec->walk.by_pointer * EP_FRAME_POINTER_WALK;
 }
 
-/* Room for languages, whose frames follow, is kept. */
+/* Space for languages, whose frames follow, is kept. */
 static __always_inline bool push_native(struct ep_core_record *rec, __u32 flags, __u32 executable,
 					__u64 word)
 {
@@ -96,7 +96,9 @@ static __always_inline __u32 follow_immediate(struct ep_core_record *rec, __u64 
 
 	if (slot && !read_stack(rec, cfa - 8 * (__u64)slot, &walk->regs[EP_REG_FP]))
 		return EP_ERROR_BAD_READ;
-	/* Not into walk->pc: a read that fails leaves 0, and the error is said of the old one. */
+	/*
+	 * Not into walk->pc: a read that fails leaves 0, and the error is reported of the old one.
+	 */
 	if (!read_stack(rec, cfa - 8, &rec->plan.pc))
 		return EP_ERROR_BAD_READ;
 	walk->pc = rec->plan.pc;

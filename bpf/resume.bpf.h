@@ -7,7 +7,7 @@
  *
  *	C  ─►  no rules  ─►  C  ─►  language  ─►  C  ─►  language  ─►  main
  *	            │                ▲ bound            ▲ asked for anew
- *	            └── guesses ─────┘ come here, or the walk goes on here, behind a gap
+ *	            └── guesses ─────┘ come here, or the walk goes on here, after a gap
  */
 #ifndef EP_BPF_RESUME_H
 #define EP_BPF_RESUME_H
@@ -74,7 +74,10 @@ static __always_inline bool has_failed(__u32 step)
 	       step != EP_ERROR_TOO_DEEP;
 }
 
-/* From the bound on, behind a frame that says why others are missing. Guesses that led here are not shown. */
+/*
+ * From the bound on, after a frame that says why others are missing. Guesses that led here are not
+ * shown.
+ */
 static __always_inline __u32 resume_walk(struct ep_core_record *rec, __u32 error)
 {
 	struct ep_walk *walk = &rec->walk;
@@ -98,7 +101,7 @@ static __always_inline __u32 resume_walk(struct ep_core_record *rec, __u32 error
 	return STEP_AGAIN;
 }
 
-/* What a run begins with that comes behind an answer, or behind a failure with a bound. */
+/* What a run begins with that comes after an answer, or after a failure with a bound. */
 static __always_inline __u32 resume(struct ep_core_record *rec, __u32 step)
 {
 	if (rec->walk.core.entered == EP_RESUMED)

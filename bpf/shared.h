@@ -44,15 +44,15 @@ _Static_assert(sizeof(struct ep_process_event) == 80, "ep_process_event is share
 
 /*
  * What a sample carries when its walk could not go on for want of knowledge that user space may
- * come by: registers, and the stack from the page of the sp on. It lies behind the words; copy_bytes
+ * come by: registers, and the stack from the page of the sp on. It lies after the words; copy_bytes
  * of the sample counts all. User space goes on from there (core/walk). A thread may have come from
  * another stack, as in Go's runtime: where frame pointers lead away from the first one, a piece of
- * what they lead to lies behind it.
+ * what they lead to lies after it.
  */
 struct ep_copy {
 	__u64 pc;
 	__u64 addr; /* of the first byte of the stack that follows: the start of sp's page, or of the
-		     * first behind it that is there */
+		     * first after it that is there */
 	__u32 bytes; /* of the stack: whole pages, up to EP_COPY_PAGES; maybe 0 */
 	__u32 at_word; /* of the sample's user words: where the frames to come belong */
 	__u32 known_regs; /* this and the next as in struct ep_walk */
@@ -75,7 +75,7 @@ _Static_assert(sizeof(struct ep_copy) == 56 + 8 * EP_REGS, "ep_copy is shared wi
 /* --- delta store ------------------------------------------------------------------------------
  *
  * Everything an unwinder looks up by address lies in equal chunks that user space maps and BPF
- * reads through an array of maps; references are told in ebpf-profiler/bpf/internal/rows.h.
+ * reads through an array of maps; references are explained in ebpf-profiler/bpf/internal/rows.h.
  *
  * process ──► row table (struct ep_row, sorted by start) ──► page table (one u64 for each 4 KiB of
  * text) ──► deltas (u32, sorted by offset within the page).
@@ -113,7 +113,7 @@ _Static_assert(sizeof(struct ep_copy) == 56 + 8 * EP_REGS, "ep_copy is shared wi
 
 enum ep_proc_flag {
 	EP_PROC_FINAL = 1 << 0, /* user space cannot learn more of it: no copies of stacks */
-	EP_PROC_MARKS = 1 << 1, /* a language's frames come when the native walk is done: room is kept */
+	EP_PROC_MARKS = 1 << 1, /* a language's frames come after the native walk: space stays */
 	EP_PROC_AWAITS = 1 << 2, /* its languages are still attached to: frames are sent each time */
 	/* From these bits on one for each of its languages: */
 	EP_PROC_TAKERS_SHIFT = 8,    /* it takes code that no file backs (EP_RANGE_ANONYMOUS) */
@@ -129,7 +129,7 @@ struct ep_proc {
 	__u16 flags;	/* enum ep_proc_flag */
 	__u16 states[EP_MAX_LANGUAGES]; /* see struct ep_walk */
 	__u8 slots[EP_MAX_LANGUAGES];
-	__u32 image; /* or EP_IMAGE_ANY: it was there before us, and no sample has told yet */
+	__u32 image; /* or EP_IMAGE_ANY: it was there before us, and no sample has reported yet */
 	__u32 rows_serial; /* no two blocks of rows have the same, wherever they lie */
 	__u32 pad;
 	__u64 born_ns; /* CLOCK_MONOTONIC, of its fork or exec; 0: before us */
@@ -258,7 +258,8 @@ struct ep_control {
 	__u32 dropped; /* a birth or death did not fit into the ring; user space writes 0 */
 	__u32 young; /* a language has something new in a program that may be gone soon; the same */
 	__u32 patient; /* bit n: names of the language in slot n may wait, in a program older than EP_PATIENT_AGE_NS */
-	__u32 keeping; /* bit n: in a program younger than EP_YOUNG_NS, since its keeper sends all that they are made of */
+	__u32 keeping; /* bit n: in a program younger than EP_YOUNG_NS, since its snapshot program
+			  sends all that they are made of */
 	__u32 cgroups; /* so many were made, modulo 2^32, while cgroups decide what is wanted */
 	__u32 births; /* with a filter: user space was to hear of so many programs for the first time, modulo 2^32 */
 	__u32 changes; /* of what decides who is wanted, modulo 2^32 */
@@ -276,7 +277,7 @@ struct ep_exec {
 
 /*
  * A record of ep_wakes: a program is about to run in whose processes a language was met before.
- * What of its main program's code is mapped is told before this.
+ * What of its main program's code is mapped is reported before this.
  */
 struct ep_wake {
 	__u32 pid;

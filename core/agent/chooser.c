@@ -155,7 +155,10 @@ void ep_chooser_follow(struct ep_chooser *chooser, uint32_t cgroups)
 		ep_log(EP_LOG_DEBUG, "filter: cannot look at cgroups: %s", ep_strerror(r));
 }
 
-/* --- what BPF is told -------------------------------------------------------------------------- */
+/*
+ * --- what is published to BPF
+ * --------------------------------------------------------------------------
+ */
 
 static uint32_t bits_of(const struct ep_filter_term *term)
 {
@@ -271,7 +274,7 @@ void ep_chooser_free(struct ep_chooser *chooser)
 
 /* --- processes that are there already ---------------------------------------------------------- */
 
-/* A line of /proc/PID/status: its numbers come behind the name. */
+/* A line of /proc/PID/status: its numbers come after the name. */
 static const char *find_line(const struct ep_vec *text, const char *name)
 {
 	const char *at = memmem(text->data, text->len, name, strlen(name));

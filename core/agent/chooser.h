@@ -24,7 +24,7 @@ int ep_chooser_check(const struct ep_filter *filter, char *sentence, size_t byte
 int ep_chooser_new(const struct ep_filter *filter, struct ep_bpf *bpf, struct ep_chooser **ret_chooser);
 void ep_chooser_free(struct ep_chooser *chooser); /* accepts NULL */
 
-/* Behind that: the cgroups there are. 0, -errno. */
+/* After that: the cgroups there are. 0, -errno. */
 int ep_chooser_look(struct ep_chooser *chooser);
 /* The same when BPF saw new cgroups since: twice a second. */
 void ep_chooser_follow(struct ep_chooser *chooser, uint32_t cgroups);

@@ -23,7 +23,9 @@ uint64_t ep_coverage_add_due(struct ep_coverage *coverage, const struct ep_bpf *
 	return more;
 }
 
-/* What the ring had no room for, and what was never sampled since the clock's tick did not come. */
+/*
+ * What the ring had no space for, and what was never sampled since the clock's tick did not come.
+ */
 uint64_t ep_coverage_add_lost(struct ep_coverage *coverage, const struct ep_bpf *bpf, struct ep_events *events)
 {
 	uint64_t lost = ep_bpf_counter(bpf, EP_COUNTER_RING_FULL);

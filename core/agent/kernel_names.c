@@ -15,8 +15,9 @@
 
 #define KALLSYMS_PATH "/proc/kallsyms"
 /*
- * An address in no symbol: modules or BPF programs came. A new picture is read, soon at first; the wait doubles
- * while pictures are wanted all the time. A batch that is to be written waits for a part of that.
+ * An address in no symbol: modules or BPF programs came. A new snapshot is read, soon at first; the
+ * wait doubles while snapshots are wanted all the time. A batch that is to be written waits for a
+ * part of that.
  */
 #define RELOAD_MIN_NS EP_NS_PER_SEC
 #define RELOAD_MAX_NS (64 * EP_NS_PER_SEC)
@@ -28,10 +29,10 @@
 struct ep_kernel_names {
 	struct ep_kernel_names_options options;
 	struct ep_kernel_symbols *picture; /* NULL: not loaded yet, or not readable */
-	struct ep_kernel_symbols *before;  /* the picture before, while names are unsure; else NULL */
+	struct ep_kernel_symbols *before;  /* the one before, while names are unsure; else NULL */
 	uint64_t picture_ns; /* when we began to read `picture` */
 	bool is_loading, is_refused, has_warned;
-	uint64_t turn;	   /* how many pictures were read, or could not be */
+	uint64_t turn;	   /* how many snapshots were read, or could not be */
 	uint64_t began_ns; /* to read the last one, or the one that is read */
 	uint64_t wait_ns;  /* from there to the next */
 	char build_id[2 * EP_ELF_BUILD_ID_MAX + 1];
@@ -41,7 +42,7 @@ struct picture_job {
 	struct ep_kernel_names *names;
 	struct ep_kernel_symbols *symbols;
 	bool is_first;
-	struct ep_vec codes; /* struct ep_loaded_code: with the first picture */
+	struct ep_vec codes; /* struct ep_loaded_code: with the first snapshot */
 	int result;
 };
 
@@ -124,7 +125,7 @@ void ep_kernel_names_want(struct ep_kernel_names *names, uint64_t now_ns, bool i
 	names->began_ns = now_ns;
 }
 
-/* False where the picture before says something else: which of them the sample saw is not known. */
+/* False where the snapshot before says something else: nobody knows which the sample saw. */
 static bool is_agreed(const struct ep_kernel_names *names, uint64_t addr, const struct ep_kernel_name *name)
 {
 	struct ep_kernel_name before;
@@ -134,7 +135,7 @@ static bool is_agreed(const struct ep_kernel_names *names, uint64_t addr, const 
 	       (strcmp(before.name, name->name) == 0 && strcmp(before.module, name->module) == 0);
 }
 
-/* What a picture says of an address, if it may say something of that code. */
+/* What a snapshot says of an address, if it may say something of that code. */
 static bool find_in_picture(const struct ep_kernel_names *names, uint64_t addr, const struct ep_kernel_source *source,
 			    struct ep_kernel_name *ret_name)
 {

@@ -40,7 +40,7 @@ static void note_first_complete(struct ep_kernel_records *records, const struct 
 	       (uint64_t)sample->event.time_ns, (uint32_t)sample->pid);
 }
 
-/* It is told of before the sample that it came with. */
+/* It is reported before the sample that it came with. */
 static void on_kept(struct ep_kernel_records *records, const struct ep_kept *kept, size_t bytes)
 {
 	struct ep_program program = {
@@ -130,7 +130,7 @@ static void follow_modules(struct ep_kernel_records *records)
 		ep_kernel_code_doubt(records->kernel_code, records->looks_ns[1], records->looks_ns[0]);
 }
 
-/* What woke us has told all there is: the records are on the other ring. */
+/* What woke us has reported all there is: the records are on the other ring. */
 static void take_wakes(struct ep_kernel_records *records)
 {
 	const void *wake;

@@ -29,22 +29,22 @@ struct ep_kernel_records_options {
 	struct ep_kernel_code *kernel_code;
 	struct ep_languages *languages;
 	struct ep_processes *processes;
-	uint64_t since_ns; /* before the events were opened: what changes from then on is told */
+	uint64_t since_ns; /* before the events opened: changes from then on are reported */
 };
 
-/* 0, -ENOMEM, or what the rings said. */
+/* 0, -ENOMEM, or what the rings reported. */
 int ep_kernel_records_new(const struct ep_kernel_records_options *options,
 			  struct ep_kernel_records **ret_records);
 void ep_kernel_records_free(struct ep_kernel_records *records); /* accepts NULL */
 
-/* Hands over all that was told until now, and ends a turn of the processes. */
+/* Hands over all that was reported until now, and ends a turn of the processes. */
 void ep_kernel_records_drain(struct ep_kernel_records *records);
 /* Hands over what still waits, whatever its time: the end of sampling. */
 void ep_kernel_records_flush(struct ep_kernel_records *records);
 /* Births and deaths that did not fit into the ring are looked for: twice a second. */
 void ep_kernel_records_look_for_lost(struct ep_kernel_records *records);
 
-/* Some are too young to be handed over, so that the next drain has something to do. */
+/* Some are too recent to be handed over, so that the next drain has something to do. */
 bool ep_kernel_records_are_waiting(const struct ep_kernel_records *records);
 /* Did BPF count new processes since the drain before the last one? */
 bool ep_kernel_records_had_births(const struct ep_kernel_records *records);

@@ -22,7 +22,9 @@
 #define IDLE_NS (180 * EP_NS_PER_SEC)
 /* When memory is short, a language forgets what it remembers of processes that are so long idle. */
 #define LANGUAGE_IDLE_NS (10 * EP_NS_PER_SEC)
-/* So much of it may always be held for files that are read, as tables of others make room for it. */
+/*
+ * So much of it may always be held for files that are read, as tables of others make space for it.
+ */
 #define FILES_SHARE 8
 /* Between two looks at what there is, programs are loaded and names are kept. */
 #define RESERVE_SHARE 16
@@ -66,7 +68,7 @@ void ep_session_share_memory(struct ep_session *session)
 
 /*
  * Tables that were hit longest ago go until memory will be within its limit again: the kernel gets
- * it back when it has rested.
+ * it back when it has waited.
  */
 void ep_session_keep_limit(struct ep_session *session)
 {

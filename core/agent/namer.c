@@ -56,7 +56,7 @@ struct queue {
 	TAILQ_HEAD(group_list, group) groups;
 	uint64_t due_ns; /* the first of them; UINT64_MAX: there is none */
 	struct ep_vec kernel; /* struct kernel_frame */
-	uint64_t kernel_turn; /* the picture they were looked for in */
+	uint64_t kernel_turn; /* the snapshot they were looked for in */
 };
 
 struct ep_namer {

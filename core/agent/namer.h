@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds names for frames: kernel frames from a picture of kallsyms, others on workers, those of a file or of a
- * language in a process together. A sample never waits for a name; a batch does, for a while.
+ * Finds names for frames: kernel frames from a kallsyms snapshot, others on workers, those of a
+ * file or of a language in a process together. A sample never waits for a name; a batch does, for a
+ * while.
  *
  *	a table's new frames, those that were put back ──► groups, each with a time when it is due ──► a job each
  *
@@ -50,22 +51,25 @@ enum ep_namer_when {
 };
 
 /*
- * Starts looking for names of a table's frames. To be called now and then: what failed for want of memory or
- * descriptors, say, is due again after a second.
+ * Starts looking for names of a table's frames. To be called now and then: what failed for want of
+ * memory or descriptors, say, is due again after a second.
  */
 void ep_namer_run(struct ep_namer *namer, struct ep_frames *frames, enum ep_namer_when when);
 /*
- * When all names that a table still lacks are of programs without a budget for them (core/language/account.h),
- * they are given up.
+ * When all names that a table still lacks are of programs without a budget for them
+ * (core/language/account.h), they are given up.
  */
 void ep_namer_give_up(struct ep_namer *namer, struct ep_frames *frames);
-/* A batch is written without names that are waited for: those of programs over their budget say why. */
+/*
+ * A batch is written without names that are waited for: those of programs over their budget say
+ * why.
+ */
 void ep_namer_say_slow(struct ep_namer *namer, struct ep_frames *frames);
 /* Now, those of one language in one program: what they are made of goes. */
 void ep_namer_name_program(struct ep_namer *namer, struct ep_frames *frames, struct ep_program program, uint32_t slot);
 /*
- * Now, those of an executable that nobody maps any more, while its file is open yet: it stays open as long as that
- * takes. Once for each table; ep_namer_let_go comes behind them.
+ * Now, those of an executable that nobody maps any more, while its file is open yet: it stays open
+ * as long as that takes. Once for each table; ep_namer_let_go comes after them.
  */
 void ep_namer_name_executable(struct ep_namer *namer, struct ep_frames *frames, uint32_t executable);
 void ep_namer_let_go(struct ep_namer *namer, uint32_t executable);

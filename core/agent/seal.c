@@ -125,7 +125,8 @@ static struct ep_batch *build_batch(struct ep_session *session, const struct ep_
 	return batch;
 }
 
-/* Since the interval before was sealed, or sampling began. The counter of BPF can be switched off and on. */
+/* Since the interval before was finished, or sampling began. The counter of BPF can be switched off
+ * and on. */
 static struct ep_spent spend(struct ep_session *session, uint32_t store)
 {
 	struct ep_spent now = ep_session_spent(session), *last = &session->spent[store];

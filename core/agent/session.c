@@ -507,7 +507,7 @@ static void lengthen_after(void *arg)
 	       ep_bpf_frames_per_run(session->bpf));
 }
 
-/* Behind the first reads of processes: the verifier holds a worker for a while. */
+/* After the first reads of processes: the verifier holds a worker for a while. */
 int ep_session_start(struct ep_session *session)
 {
 	int r;

@@ -3,7 +3,7 @@
  * A profiling session: BPF programs, perf events, process manager, trace stores and namer, wired
  * to one libuv loop. `record` and the agent are both a session with something that takes batches.
  *
- *	ring ──► held? ──► stores (one for each interval length) ──seal──► names ──► batch ──► you
+ *	ring ──► held? ──► stores (one for each interval length) ─finish─► names ──► batch ──► you
  *
  * Loop's thread only.
  */
@@ -83,7 +83,7 @@ int ep_session_sample(struct ep_session *session);
 int ep_session_prepare(struct ep_session *session, char *const *argv, char *const *envp);
 /* True when every process that is known was read and its executables are analysed. */
 bool ep_session_is_settled(const struct ep_session *session);
-/* Ends sampling and takes in what the ring still has. Batches can still be sealed. */
+/* Ends sampling and takes in what the ring still has. Batches can still be finished. */
 void ep_session_stop(struct ep_session *session);
 /* Closes everything; done(arg) when nothing is under way any more and `session` is freed. */
 void ep_session_close(struct ep_session *session, void (*done)(void *arg), void *arg);
@@ -103,7 +103,7 @@ void ep_session_hasten(struct ep_session *session);
 
 /*
  * After sampling: names that are still wanted may cost so much CPU time beyond what each program may spend
- * (core/language/account.h). What cannot be paid for then is given up.
+ * (core/language/account.h). What the budget does not cover then is given up.
  */
 void ep_session_drain(struct ep_session *session, uint64_t cpu_ns);
 

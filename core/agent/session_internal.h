@@ -72,7 +72,7 @@ struct ep_session {
 	int n_cpus;
 	uint64_t ticks; /* two a second */
 	bool workers_hang;
-	struct ep_coverage coverage; /* as it was told to the stores */
+	struct ep_coverage coverage; /* as it was reported to the stores */
 	struct ep_users users;	 /* their names, for batches */
 	char user_name[EP_USER_NAME_BYTES]; /* of the process that a batch asks for */
 	int64_t boot_to_wall_ns; /* of the first batch, see seal.c */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which processes are recorded: what BPF is told of it, and the same judgement where user space has to ask. */
+/*
+ * Which processes are recorded: what is published to BPF of it, and the same judgement where user
+ * space has to ask.
+ */
 #include "core/agent/chooser.h"
 #include "core/agent/kernel_records.h"
 #include "core/agent/session_internal.h"

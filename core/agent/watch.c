@@ -7,10 +7,10 @@
 /*
  * What wakes us now and then is seen to at once, since a program that was executed maps its
  * libraries in the next moments; what does all the time no more than some 40 times a second.
- * Behind the part of a long rest that pays for what was done, such programs are seen to all the same
+ * After the part of a long pause that covers what was done, such programs are seen to all the same
  * in which a language was met before: they may live for 0.1 s, and their frames cannot be walked
- * later. A look for one takes some 0.1 ms. While young programs of languages do what is new, rests are
- * shorter: names of theirs are gone when they are.
+ * later. A look for one takes some 0.1 ms. While recently started programs of languages do what is
+ * new, pauses are shorter: names of theirs are gone when they are.
  */
 #define SHORT_REST_MS	       2
 #define LONG_REST_MS	       25
@@ -84,7 +84,7 @@ static void on_side(uv_poll_t *poll, int status, int events)
 	uv_timer_start(&watch->pause, on_paused, EP_MIN(LONG_REST_MS, watch->options.max_rest_ms), 0);
 }
 
-/* While it is asleep: a rest ends the pause. */
+/* While it is idle: a delay ends the pause. */
 static void on_paused(uv_timer_t *timer)
 {
 	struct ep_watch *watch = timer->data;

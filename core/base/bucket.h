@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A token bucket in one number: until when that is paid for which was taken. In the past it is full, as a zeroed one
- * is. What is taken is counted in units, which are events, or nanoseconds of CPU time. Times are of one clock,
- * mostly CLOCK_MONOTONIC.
+ * A token bucket in one number: until when what was taken is covered. In the past it is full, as a
+ * zeroed one is. What is taken is counted in units, which are events, or nanoseconds of CPU time.
+ * Times are of one clock, mostly CLOCK_MONOTONIC.
  *
  *	         now                 paid_ns                 now + burst
  *	──────────┼─────── taken ───────┼──────── left ─────────┼──────► t

@@ -7,7 +7,7 @@
 #include "core/base/vec.h"
 
 /*
- * Reads digits of `base` (10 or 16) at *pos, not beyond end, and moves *pos behind them.
+ * Reads digits of `base` (10 or 16) at *pos, not beyond end, and moves *pos after them.
  * 0, -EBADMSG when there is no digit, -ERANGE when the number needs more than 64 bits.
  */
 int ep_parse_u64(const char **pos, const char *end, unsigned int base, uint64_t *ret_value);

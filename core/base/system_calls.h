@@ -4,7 +4,8 @@
  * system_calls.def.
  *
  * A call outside the agent's list does nothing and fails with ENOSYS, as on a kernel that does not have it, so that a
- * newer libc does without. It is counted and, by whoever watches, said: it is a mistake of ours, or an attack.
+ * newer libc does without. It is counted and, by whoever watches, reported: it is a mistake of
+ * ours, or an attack.
  *
  *	call ── kernel ── SIGSYS ── handler: counts, wakes the loop, returns ENOSYS ── the thread goes on
  *	                                                 loop: one line for each number
@@ -40,7 +41,7 @@ size_t ep_system_calls_allowed(enum ep_callers callers);
 
 /*
  * Calls wake(arg) after a refused call, in a signal handler of any thread: it must be async-signal-safe. NULL: nobody
- * is told.
+ * is informed.
  */
 void ep_system_calls_watch(void (*wake)(void *arg), void *arg);
 

@@ -23,7 +23,7 @@ void ep_vec_fini(struct ep_vec *vec); /* accepts a zeroed vector */
 void *ep_vec_push(struct ep_vec *vec);
 /* Adds `len` elements copied from `src` (src NULL: zeroed). 0, -E2BIG at the maximum, -ENOMEM. */
 int ep_vec_append(struct ep_vec *vec, const void *src, size_t len);
-/* Makes room for `cap` elements in all. 0, -E2BIG, -ENOMEM. */
+/* Makes space for `cap` elements in all. 0, -E2BIG, -ENOMEM. */
 int ep_vec_reserve(struct ep_vec *vec, size_t cap);
 /* Gives memory that is not in use back. */
 void ep_vec_shrink(struct ep_vec *vec);

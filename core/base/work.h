@@ -2,7 +2,7 @@
 /*
  * What may be spent on a file that anybody may have made: steps, CPU time and memory. Steps are counted, so the
  * same file ends at the same place on every machine; the time is there for what was counted wrongly. Who reads the
- * file asks before each piece of work, and passes up what it is told:
+ * file asks before each piece of work, and passes up what it is given:
  *
  *	-ETIME      the steps or the time are used up
  *	-ECANCELED  nobody wants the result any more

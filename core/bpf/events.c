@@ -16,8 +16,8 @@
 #include <inttypes.h>
 
 /*
- * Nobody tells that an event stands still since a suspend, and /sys may know what no message told:
- * all is looked at each so many calls, and after a message.
+ * Nobody tells that an event stands still since a suspend, and /sys may know what no message
+ * reported: all is looked at each so many calls, and after a message.
  */
 #define LOOK_EVERY 10
 

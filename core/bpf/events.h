@@ -36,7 +36,7 @@ struct ep_mapping_event {
 	uint64_t addr, bytes, file_off;
 	const uint8_t *build_id; /* NULL: the kernel does not tell, or the file has none */
 	size_t build_id_bytes;
-	bool has_inode; /* the next four are told */
+	bool has_inode; /* the next four are reported */
 	uint32_t device_major, device_minor;
 	uint64_t inode, inode_generation;
 	const char *name; /* of the mapped file */
@@ -56,7 +56,7 @@ typedef void (*ep_mapping_visit)(void *arg, const struct ep_mapping_event *event
 
 /*
  * Opens the events on every CPU that is online, not running yet. 0, -EACCES or -EPERM, or what
- * perf_event_open said. A machine without permission for side-band records does without them.
+ * perf_event_open reported. A machine without permission for side-band records does without them.
  */
 int ep_events_open(const struct ep_events_options *options, struct ep_events **ret_events);
 void ep_events_close(struct ep_events *events);
@@ -88,11 +88,14 @@ struct ep_events_missed ep_events_count_missed(struct ep_events *events);
  */
 int ep_events_sync_cpus(struct ep_events *events);
 /*
- * The same for who calls it once a second: looks when the kernel told of CPUs that came or went,
+ * The same for who calls it once a second: looks when the kernel reported CPUs that came or went,
  * and at each fifth call in any case.
  */
 int ep_events_follow_cpus(struct ep_events *events);
-/* Whether the kernel told that one of its modules came or went since this was last asked. One system call. */
+/*
+ * Whether the kernel reported that one of its modules came or went since this was last asked. One
+ * system call.
+ */
 bool ep_events_take_modules(struct ep_events *events);
 
 /* A descriptor for poll: readable when a side-band ring has records; -1 without them. */

@@ -3,10 +3,10 @@
  * Which processes write how many mapping records. One that calls mprotect in a loop writes a million a second: more
  * than a ring holds between two looks, so that records of others are lost, and more than anybody could follow. A
  * process has some 33 000 records a second. Real ones do not come near: loading a library takes a few, and 30 us at
- * least. What it writes beyond is skipped, and it is said to flood.
+ * least. What it writes beyond is skipped, and it is reported to flood.
  *
  * Where records are lost, who filled the ring is in it: processes with many records of one drain, or of the one
- * before it, since a loss may be told one drain late.
+ * before it, since a loss may be reported one drain late.
  *
  * Bounded: SETS * WAYS processes. Another one takes the place of the one in its set that has used least, with what
  * that had left, so that a flood does not get away by being many.
@@ -39,7 +39,7 @@ struct ep_floods {
 	struct ep_flood *last; /* of the last record */
 	uint32_t drain;
 	uint64_t now_ns;
-	bool any_skipped;   /* since it was last told */
+	bool any_skipped;   /* since it was last reported */
 	uint64_t forgotten; /* records that were skipped, and whose they were is not known any more */
 };
 

@@ -124,7 +124,7 @@ int ep_language_maps_map_fd(const struct ep_language_maps *maps, const char *nam
 	return strcmp(name, "ep_lang_counts") == 0 ? maps->counts_fd : -ENOENT;
 }
 
-/* A cell that has rested, out of the queue; 0: there is none, or no more than are spared. */
+/* A cell that has waited, out of the queue; 0: there is none, or no more than are spared. */
 static uint32_t take_free(struct ep_language_maps *maps, uint64_t now_ns, size_t spare)
 {
 	struct queue *resting = &maps->resting;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What language unwinders share in BPF, made when the first one is loaded: their counters, and the
- * cells in which each is told of the processes it is attached to (struct ep_unwinder_host:
+ * cells in which each is informed of the processes it is attached to (struct ep_unwinder_host:
  * set_state). Equal contents share a cell: after a fork there are many of them.
  *
  * There are EP_MAX_STATES - 1 cells, and anybody may run more processes than that. So a cell says
@@ -9,7 +9,7 @@
  * not for longest (ep_language_maps_find_idle). The last EP_SPARE_STATES that are free are for processes
  * that are sampled.
  *
- * A released cell rests for a second, as a program may just be reading it. Loop's thread only,
+ * A released cell waits for a second, as a program may just be reading it. Loop's thread only,
  * except for ep_language_maps_map_fd.
  */
 #ifndef EP_BPF_LANGUAGE_MAPS_H

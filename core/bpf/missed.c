@@ -52,7 +52,9 @@ static int64_t sum_ticks(const struct ep_ticks *ticks)
 	return (int64_t)(ticks->sampled + ticks->filtered + ticks->idle);
 }
 
-/* Of `all`, how many the time out of idle has room for, beside those that came and went missing. */
+/*
+ * Of `all`, how many the time out of idle has space for, beside those that came and went missing.
+ */
 static uint64_t count_busy(const struct ep_missed *missed, const struct ep_missed_look *look,
 			   const struct ep_ticks *ticks, uint64_t all)
 {

@@ -5,7 +5,7 @@
  * sample comes for all of them (perf_swevent_hrtimer calls hrtimer_forward_now,
  * linux/kernel/events/core.c). Nobody knows what ran then, so they are lost samples, and no sample
  * counts for more than its period. A CPU that sleeps without ticks of its own clock loses most of
- * them too, where nothing is lost: as many are lost samples as its time out of idle had room for.
+ * them too, where nothing is lost: as many are lost samples as its time out of idle had space for.
  *
  * Of one kind BPF knows whose they are: the walk of a deep stack may take longer than a period. The
  * ticks that are over when it ends are lost samples of the process that was walked (bpf/finish.bpf.h).
@@ -27,7 +27,7 @@ struct ep_ticks {
 	uint64_t overrun; /* never came: sampled processes were walked meanwhile */
 };
 
-/* One look at a clock. Ticks go on meanwhile, so there is a time before and one behind it. */
+/* One look at a clock. Ticks go on meanwhile, so there is a time before and one after it. */
 struct ep_missed_look {
 	uint64_t before_ns, behind_ns; /* CLOCK_MONOTONIC, which the timer runs by */
 	uint64_t armed_ns; /* how long it was armed in all, by a clock of about that rate */

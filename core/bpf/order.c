@@ -48,7 +48,7 @@ struct ep_order {
 	size_t quota;		  /* of a side-band ring */
 	uint64_t now_ns, known_ns;
 	uint64_t last_ns;	  /* the newest that was handed over */
-	uint64_t lost, crowded;	  /* not told yet; crowded: where few processes filled the ring */
+	uint64_t lost, crowded;	  /* not reported yet; crowded: few processes filled the ring */
 	struct ep_floods *floods; /* NULL: nobody wants to know */
 	bool busy;
 	struct ep_order_stats stats;
@@ -146,7 +146,7 @@ static void add(struct ep_order *order, size_t i, const struct ep_moment *moment
 {
 	struct source *source = source_at(order, i);
 
-	if (!ep_timeline_add(&order->timeline, moment)) { /* cannot be: quotas are of its room */
+	if (!ep_timeline_add(&order->timeline, moment)) { /* cannot be: quotas are of its space */
 		order->lost++;
 		return;
 	}

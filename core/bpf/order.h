@@ -6,7 +6,7 @@
  *
  * A drain reads CLOCK_MONOTONIC, then what all rings have, and hands over every record up to that
  * time, oldest first. What is younger is copied and waits for the next drain, so that the rings are
- * empty behind every drain. At equal times: fork, exec, mapping, sample, exit. A sample comes after
+ * empty after every drain. At equal times: fork, exec, mapping, sample, exit. A sample comes after
  * what it must be seen with, so after the birth and the new image and the mapping; and before the
  * exit, since who is sampled is still there. The image is there before anything is mapped into it.
  *
@@ -17,18 +17,20 @@
  *     the next drain, with its own time; whoever handles records applies them by time. They are
  *     counted. A record that is being written is known to be missing: younger ones wait up to 10 ms
  *     for it.
- *  2. A loss of side-band records is told before everything younger than what was lost, mostly
+ *  2. A loss of side-band records is reported before everything younger than what was lost, mostly
  *     earlier (core/bpf/sideband.h has when it is known). So is a ring whose contents cannot be
  *     true.
  *  3. No record is copied but the few that wait or lie across the end of a side-band ring. No
  *     memory is allocated but when CPUs come. All is bounded: when there are more records than
- *     the index has room for, they are handled in several rounds, each up to the time that all
- *     rings are known to; and when more must wait than there is room for, the oldest do not.
- *  4. What a process writes beyond what anybody could follow (core/bpf/floods.h) is skipped, and told like a loss of
- *     that process alone. Where most of a ring that lost records is of processes that have many in it, they are told
- *     of, and that others may have lost something.
- *  5. After a ring of side-band records was replaced (core/bpf/sideband_set.h) a mapping may be
- *     told twice, with two times.
+ *     the index has space for, they are handled in several rounds, each up to the time that all
+ *     rings are known to; and when more must wait than there is space for, the oldest do not.
+ * 4. What a process writes beyond what anybody could follow (core/bpf/floods.h) is skipped, and
+ * reported like a loss of
+ * that process alone. Where most of a ring that lost records is of processes that have many in it,
+ * they are reported,
+ *     and that others may have lost something.
+ *  5. After a ring of side-band records was replaced (core/bpf/sideband_set.h) a mapping may
+ *     be reported twice, with two times.
  */
 #ifndef EP_BPF_ORDER_H
 #define EP_BPF_ORDER_H
@@ -67,11 +69,11 @@ struct ep_order_stats {
 	uint64_t records;
 	uint64_t late;	      /* older than one that was handed over before */
 	uint64_t late_max_ns; /* the largest lateness */
-	uint64_t lost;	      /* as told by ops->lost */
-	uint64_t crowded;     /* as told by ops->crowded */
+	uint64_t lost;	      /* as reported by ops->lost */
+	uint64_t crowded;     /* as reported by ops->crowded */
 	uint64_t skipped;     /* of processes that flood */
 	uint64_t waited;      /* copied, since they were younger than their drain */
-	uint64_t rounds;      /* one in each drain, unless there was no room */
+	uint64_t rounds;      /* one in each drain, unless there was no space */
 };
 
 int ep_order_new(const struct ep_order_options *options, struct ep_order **ret_order);

@@ -77,7 +77,7 @@ static uint64_t off_at(uint64_t mean_ns, uint64_t step)
 	return least + (range * (step * GOLDEN >> 32) >> 32); /* range is below 2^27 */
 }
 
-/* From a step on, the next that is good on both sides of the mean; moves the step behind it. */
+/* From a step on, the next that is good on both sides of the mean; moves the step after it. */
 static uint64_t next_off(uint64_t mean_ns, uint64_t *step)
 {
 	uint64_t first = *step;

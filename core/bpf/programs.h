@@ -25,7 +25,8 @@ struct ep_bpf_options {
 
 /*
  * Loads the programs. 0; -EPERM when privileges miss; -ENOENT or -ENODATA when the kernel's BTF
- * lacks what is needed, -ENOTSUP when it lacks what the filter needs; otherwise what the kernel said. One log line says why.
+ * lacks what is needed, -ENOTSUP when it lacks what the filter needs; otherwise what the kernel
+ * reported. One log line says why.
  */
 int ep_bpf_load(const struct ep_bpf_options *options, struct ep_bpf **ret_bpf);
 void ep_bpf_free(struct ep_bpf *bpf);
@@ -71,7 +72,7 @@ void ep_bpf_list_code(const struct ep_bpf *bpf, struct ep_vec *codes);
 /* Attaches fork, exec and exit. 0 or a negative errno. */
 int ep_bpf_attach_process_events(struct ep_bpf *bpf);
 
-/* What the programs were told of this kernel. */
+/* What the programs were given of this kernel. */
 const struct ep_config *ep_bpf_config(const struct ep_bpf *bpf);
 int ep_bpf_entry_fd(const struct ep_bpf *bpf); /* the program for perf events */
 int ep_bpf_map_fd(const struct ep_bpf *bpf, const char *name); /* -ENOENT for an unknown name */

@@ -8,7 +8,7 @@
  *	ep_ring_next	one record after the other; pointers stay valid until the release
  *	ep_ring_release	all records that were returned go back to the kernel
  *
- * A record that is still being written stops the reader: those behind it come after it in the ring
+ * A record that is still being written stops the reader: those after it come after it in the ring
  * and wait. The kernel then wakes a poll when that record is done.
  */
 #ifndef EP_BPF_RING_H

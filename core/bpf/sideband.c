@@ -32,7 +32,7 @@ struct ep_sideband {
 	bool look;	     /* at the release the ring was more than half full */
 	bool near;	     /* and could not have taken the largest record */
 	bool looked;	     /* in this drain */
-	bool counted;	     /* and the counter said how many */
+	bool counted;	     /* and the counter reported how many */
 	uint8_t wrapped[MAX_RECORD_BYTES] __attribute__((aligned(8))); /* the one across the end */
 };
 
@@ -42,7 +42,7 @@ static int try_open(uint32_t cpu, bool build_id, uint64_t read_format)
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY,
-		.sample_type = PERF_SAMPLE_TIME, /* behind every record, by sample_id_all */
+		.sample_type = PERF_SAMPLE_TIME, /* after every record, by sample_id_all */
 		.read_format = read_format,
 		.sample_id_all = 1,
 		.use_clockid = 1,
@@ -284,7 +284,8 @@ _Static_assert(sizeof(struct ksymbol_record) == 24, "PERF_RECORD_KSYMBOL");
  * Where the time of a record is: at its end. But where several perf events of a CPU hear of kernel symbols, another
  * profiler's before ours, the kernel adds the size of what follows the name once for each of them
  * (perf_event_ksymbol_output() in kernel/events/core.c, up to Linux 6.18, does not put header.size back). Then bytes
- * that nobody wrote are at the end, and the time is where it belongs: behind the name, which is padded to 8 bytes.
+ * that nobody wrote are at the end, and the time is where it belongs: after the name, which is
+ * padded to 8 bytes.
  */
 static size_t time_offset(const uint8_t *record, size_t bytes)
 {
@@ -402,7 +403,7 @@ void ep_sideband_drop_peeked(struct ep_sideband *sideband)
 
 /*
  * Fixed parts, include/uapi/linux/perf_event.h, enum perf_event_type. Which half of the union is
- * told: PERF_RECORD_MISC_MMAP_BUILD_ID.
+ * reported: PERF_RECORD_MISC_MMAP_BUILD_ID.
  */
 struct mmap2_record {
 	struct perf_event_header header;

@@ -8,16 +8,16 @@
  *
  *	ep_sideband_begin	what is in the ring now is what will be read
  *	ep_sideband_next	one record after the other, valid until the release
- *	ep_sideband_take_lost	when there is no next one: what the kernel had no room for
+ *	ep_sideband_take_lost	when there is no next one: what the kernel had no space for
  *	ep_sideband_release	the kernel may write there again
  *
- * Losses. What is promised: when the kernel could not write a record, that is told by the next
+ * Losses. What is promised: when the kernel could not write a record, that is reported by the next
  * drain (begin to release) after it. With PERF_FORMAT_LOST (6.0) the number is exact: the kernel's
  * counter is read when the ring was more than half full since the last look, since a loss needs a
  * full one, and when the ring itself tells of a loss. The counter lies with its CPU, so a read
  * interrupts that CPU: it is not done otherwise. Without the counter, a ring that could not have
  * taken one more record of the largest size counts as a loss of one, rightly or not; how many it
- * was is told when the kernel says so, before the next record that fits.
+ * was is reported when the kernel says so, before the next record that fits.
  */
 #ifndef EP_BPF_SIDEBAND_H
 #define EP_BPF_SIDEBAND_H
@@ -29,7 +29,7 @@
 struct ep_sideband;
 struct perf_event_mmap_page;
 
-/* A record is about 120 bytes: room for 500 mappings between two looks, or 8 000. */
+/* A record is about 120 bytes: space for 500 mappings between two looks, or 8 000. */
 #define EP_SIDEBAND_MIN_BYTES ((size_t)64 << 10)
 #define EP_SIDEBAND_MAX_BYTES ((size_t)1 << 20)
 /* Where locked memory is short: the largest record needs 4208. */
@@ -45,7 +45,7 @@ struct ep_sideband_memory {
 	void *arg;
 };
 
-/* The ring has `bytes` bytes, a power of two of pages. 0 or what the kernel said. */
+/* The ring has `bytes` bytes, a power of two of pages. 0 or what the kernel reported. */
 int ep_sideband_open(uint32_t cpu, size_t bytes, struct ep_sideband **ret_sideband);
 int ep_sideband_new(uint32_t cpu, const struct ep_sideband_memory *memory,
 		    struct ep_sideband **ret_sideband);

@@ -21,7 +21,10 @@ struct ep_ticker {
 	struct ep_missed_look look; /* begun, and not ended yet */
 };
 
-/* Not ticking yet. 0 or what perf_event_open said: -ENODEV when there is no such CPU (any more). */
+/*
+ * Not ticking yet. 0 or what perf_event_open reported: -ENODEV when there is no such CPU (any
+ * more).
+ */
 int ep_ticker_open(uint32_t cpu, uint64_t period_ns, int program_fd, struct ep_ticker *ret_ticker);
 void ep_ticker_close(struct ep_ticker *ticker);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rings are added one behind the other, and each is nearly sorted: blocks are sorted by
+ * The rings are added one after the other, and each is nearly sorted: blocks are sorted by
  * insertion, which finds nothing to do, and then merged from the bottom up, which skips neighbours
  * that are in order. Never more than n log n steps, whatever the times are.
  */

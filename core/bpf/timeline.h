@@ -24,10 +24,10 @@ struct ep_timeline {
 
 void ep_timeline_init(struct ep_timeline *timeline, size_t max);
 void ep_timeline_fini(struct ep_timeline *timeline);
-/* Makes room, so that adding and sorting need no memory. 0, -E2BIG, -ENOMEM. */
+/* Makes space, so that adding and sorting need no memory. 0, -E2BIG, -ENOMEM. */
 int ep_timeline_reserve(struct ep_timeline *timeline, size_t len);
 
-/* False: no room. */
+/* False: no space. */
 bool ep_timeline_add(struct ep_timeline *timeline, const struct ep_moment *moment);
 void ep_timeline_sort(struct ep_timeline *timeline);
 /* How many are up to and with `time_ns`, when sorted. */

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 
 #define KERNEL_GROUP 1
-/* Messages looked at in one go; whoever has more to say is taken to have said it. */
+/* Messages looked at in one go; whoever has more to say is taken to have reported it. */
 #define MAX_MESSAGES 256
 
 static const char *const actions[] = {"add", "remove", "online", "offline"};

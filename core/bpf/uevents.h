@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPUs and modules that come and go, told by the kernel: a netlink socket costs one call to look at, a list in
- * /sys three. What nobody tells of, as a resume after a suspend, is not seen here.
+ * CPUs and modules that come and go, reported by the kernel: a netlink socket costs one call to
+ * look at, a list in /sys three. What nobody tells of, as a resume after a suspend, is not seen
+ * here.
  */
 #ifndef EP_BPF_UEVENTS_H
 #define EP_BPF_UEVENTS_H

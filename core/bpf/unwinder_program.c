@@ -31,7 +31,10 @@ struct ep_unwinder_program {
 	bool is_short; /* a longer one was not tried yet */
 };
 
-/* The map that a map of the plugin stands for, or -ENOENT. What a program is told of itself is not shared. */
+/*
+ * The map that a map of the plugin stands for, or -ENOENT. What a program is given of itself is not
+ * shared.
+ */
 static int shared_map(const struct ep_unwinder_program *program, const struct ep_bpf *bpf,
 		      const struct ep_language_maps *maps, const char *name)
 {
@@ -181,7 +184,7 @@ static int load_any(struct ep_unwinder_program *program, const struct ep_bpf *bp
 		return -ENOMEM;
 	do {
 		r = load_with(program, bpf, maps, options, frames, log);
-		/* Some refusals are said as EACCES or EPERM: only the longest is believed. */
+		/* Some refusals are reported as EACCES or EPERM: only the longest is trusted. */
 		if (ep_unwinder_program_may_pass(r) || (is_final(r) && (r == 0 || frames == most)))
 			break;
 		frames /= 2;

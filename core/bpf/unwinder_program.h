@@ -40,7 +40,7 @@ struct ep_unwinder_program_options {
 
 /*
  * 0; -EBADMSG when it is no such object, -ENOENT when its program is missing, -ECANCELED after
- * ep_bpf_stop_loads, or what the kernel said, with the end of the verifier's log in `reason`.
+ * ep_bpf_stop_loads, or what the kernel reported, with the end of the verifier's log in `reason`.
  */
 int ep_unwinder_program_load(const struct ep_bpf *bpf, const struct ep_language_maps *maps,
 			     const struct ep_unwinder_program_options *options,
@@ -53,8 +53,8 @@ int ep_unwinder_program_lengthen(struct ep_unwinder_program *program, const stru
 				 const struct ep_unwinder_program_options *options,
 				 char reason[512]);
 /*
- * The language's keeper, beside that one: 0, also when it has none; or as above, and it does without. Nobody
- * else may use `program` meanwhile.
+ * The language's snapshot program, beside that one: 0, also when it has none; or as above, and it
+ * does without. Nobody else may use `program` meanwhile.
  */
 int ep_unwinder_program_load_keeper(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
 				    const struct ep_language_maps *maps,
@@ -69,7 +69,7 @@ uint32_t ep_unwinder_program_frames_per_run(const struct ep_unwinder_program *pr
 uint32_t ep_unwinder_program_instructions(const struct ep_unwinder_program *program);
 /* Those that the verifier walked, of 1 000 000 that it may; 0: the kernel does not say (before 5.16). */
 uint32_t ep_unwinder_program_verified(const struct ep_unwinder_program *program);
-/* The same of its keeper, which is loaded. */
+/* The same of its snapshot program, which is loaded. */
 uint32_t ep_unwinder_program_verified_keeper(const struct ep_unwinder_program *program);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Doctor's rows about processes: what their languages advise, one row for all that are told the same. */
+/*
+ * Doctor's rows about processes: what their languages advise, one row for all that are given the
+ * same.
+ */
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/cli/advice.h"
@@ -108,8 +111,8 @@ static void print_row(const struct advised *row, const struct ep_doctor_rows *ro
 }
 
 /*
- * What was not seen is said, so that no row does not mean no advice. Root cannot read a few either, where
- * it is confined; nothing can be done about these.
+ * What was not seen is reported, so that no row does not mean no advice. Root cannot read a few
+ * either, where it is confined; nothing can be done about these.
  */
 static void print_limits(const struct collected *collected, const struct ep_advice_stats *stats,
 			 const struct ep_doctor_rows *rows)

@@ -103,7 +103,7 @@ static void on_user_signal(uv_signal_t *signal, int number)
 
 /* --- another configuration ------------------------------------------------------------------- */
 
-/* In the log, where the session has said its rate, and in the service manager's list. */
+/* In the log, where the session has reported its rate, and in the service manager's list. */
 static void say_what_runs(struct agent *agent, bool is_start)
 {
 	char text[512], status[64];

@@ -23,7 +23,7 @@ struct exporters {
 	struct ep_outputs outputs;
 };
 
-/* The exporters that share an interval length, and the store that is sealed for them. */
+/* The exporters that share an interval length, and the store that is finished for them. */
 struct track {
 	struct ep_agent_run *run;
 	uint64_t interval_ns;
@@ -340,7 +340,7 @@ void ep_agent_run_end(struct ep_agent_run *run, bool is_last,
 	run->arg = arg;
 	run->is_last = is_last;
 	run->ending = true;
-	run->sealing++; /* until all are sealed */
+	run->sealing++; /* until all are finished */
 	if (run->sampling) {
 		ep_session_stop(run->session);
 		for (size_t i = 0; i < run->n_tracks; i++) {

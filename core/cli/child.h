@@ -45,7 +45,9 @@ void ep_child_end(struct ep_child *child, bool is_told);
 bool ep_child_is_told(int number);
 /* True when it has ended by now. */
 bool ep_child_reap(struct ep_child *child);
-/* As a shell would say it: the exit status, or 128 + signal. 0 when it ended because we said so. */
+/*
+ * As a shell would say it: the exit status, or 128 + signal. 0 when it ended because we ended it.
+ */
 int ep_child_exit_status(const struct ep_child *child);
 
 #endif

@@ -8,7 +8,7 @@
 
 extern char **environ;
 
-/* The environment that may configure us; NULL: none may, and who tries is told. */
+/* The environment that may configure us; NULL: none may, and who tries is informed. */
 static char **trusted_environment(void)
 {
 	static const char prefix[] = "EBPF_PROFILER_";

@@ -97,7 +97,7 @@ int ep_config_outputs_check(const struct ep_config_file *config)
 		struct ep_vec values;
 		int r;
 
-		if (!exporter->type) /* was said */
+		if (!exporter->type) /* was reported */
 			continue;
 		r = take_values(exporter, &values);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Doctor's row about keepers: whether this kernel takes the programs by which short programs keep their names. */
+/* Doctor's row about snapshot programs: whether this kernel takes the programs by which short
+ * programs keep their names. */
 #include "core/cli/keepers.h"
 #include "core/base/log.h"
 #include "core/bpf/language_maps.h"
@@ -12,7 +13,7 @@
 #define RING_BYTES    (1u << 20)
 #define MAX_PROCESSES 16
 
-/* What it belongs to is loaded first, since that makes room for it. */
+/* What it belongs to is loaded first, since that makes space for it. */
 static int load(const struct ep_bpf *bpf, const struct ep_language_maps *maps, const struct ep_plugin *plugin,
 		char reason[512])
 {

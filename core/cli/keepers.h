@@ -7,8 +7,8 @@
 struct ep_plugin;
 
 /*
- * Loads the keepers of these plugins (ebpf-profiler/bpf/keeper.h), some 0.2 s each, and says which the kernel takes.
- * Nothing is said where no BPF program can be loaded.
+ * Loads the snapshot programs of these plugins (ebpf-profiler/bpf/keeper.h), some 0.2 s each, and
+ * says which the kernel takes. Nothing is reported where no BPF program can be loaded.
  */
 void ep_cmd_say_keepers(const struct ep_plugin *const *plugins, size_t n, const struct ep_doctor_rows *rows);
 

@@ -18,7 +18,7 @@ void ep_cmd_limit_reader(void);
 /* Says what was refused, when it was, until the other function is called; that is the loop's to do. */
 void ep_cmd_watch_calls(struct uv_loop_s *loop);
 void ep_cmd_unwatch_calls(void);
-/* Says what was not said yet. */
+/* Says what was not reported yet. */
 void ep_cmd_say_refused_calls(void);
 
 #endif

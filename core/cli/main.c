@@ -57,8 +57,8 @@ static bool knows_caller(void)
 
 /*
  * For those that read what others have in memory and in files. Without help they read all of it
- * themselves. After the look at what there is room for, which says what is missing in one sentence;
- * its threads have ended.
+ * themselves. After the look at what there is space for, which says what is missing in one
+ * sentence; its threads have ended.
  */
 static void prepare_readers(const struct ep_args *args)
 {

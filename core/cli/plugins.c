@@ -180,7 +180,8 @@ static enum ep_exit check_probe(const struct ep_unwinder_ops *ops)
 		return EP_EXIT_FAILED;
 	}
 	ep_elf_file_init(&file, elf, "", "/usr/bin/ebpf-profiler");
-	/* The first time pays for one pass over the names of .symtab, and for pages that are read: not the plugin's doing. */
+	/* The first time includes one pass over the names of .symtab, and for pages that are read:
+	 * not the plugin's doing. */
 	for (int i = 0; i < 2 && (i == 0 || is_refused(r)); i++) {
 		start_ns = ep_clock_thread_cpu_ns();
 		r = ops->probe(ep_unwinder_host_get(), &file.file, &executable);
@@ -215,7 +216,8 @@ static void say_program(const struct ep_bpf_image *image, const struct ep_unwind
 	    ep_unwinder_program_frames_per_run(program));
 }
 
-/* Without its keeper a language works, but for names of short programs: a plugin is not to be made so. */
+/* Without its snapshot program a language works, but for names of short programs: a plugin is not
+ * to be made so. */
 static enum ep_exit check_keeper(struct ep_unwinder_program *program, const struct ep_bpf *bpf,
 				 const struct ep_language_maps *maps,
 				 const struct ep_unwinder_program_options *options)
@@ -333,7 +335,7 @@ static int check(const char *path)
 
 /*
  * Where the templates are installed: from this program's own place, so that a copy below another
- * directory (DESTDIR) has its own; else where the build was told.
+ * directory (DESTDIR) has its own; else where the build was given.
  */
 static void find_templates(char path[PATH_MAX])
 {

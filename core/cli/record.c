@@ -210,7 +210,7 @@ static void take_batch(void *arg, const struct ep_batch *batch)
 	struct record *record = arg;
 
 	if (record->failed) {
-		; /* it was said */
+		; /* it was reported */
 	} else if (!batch) {
 		record->status = EP_EXIT_FAILED;
 	} else if (ep_summary_samples(&batch, 1) == 0) {

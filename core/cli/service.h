@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent as a service: its manager is told when it samples, that its loop turns, and that it ends (sd_notify(3)).
- * Where nobody asks for that, in NOTIFY_SOCKET, all of this does nothing, and libsystemd is not loaded.
+ * The agent as a service: its manager is informed when it samples, that its loop turns, and that it
+ * ends (sd_notify(3)). Where nobody asks for that, in NOTIFY_SOCKET, all of this does nothing, and
+ * libsystemd is not loaded.
  */
 #ifndef EP_CLI_SERVICE_H
 #define EP_CLI_SERVICE_H

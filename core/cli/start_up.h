@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is mended or refused before any command begins, since libraries of ours end with an assertion
- * otherwise: standard streams that are closed, and no room for threads or files.
+ * otherwise: standard streams that are closed, and no space for threads or files.
  */
 #ifndef EP_CLI_START_UP_H
 #define EP_CLI_START_UP_H

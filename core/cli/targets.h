@@ -14,8 +14,8 @@ struct ep_filter;
  */
 int ep_targets_choose(struct ep_session *session, const struct ep_filter *choice);
 /*
- * The id of a thread that is no process's means its process: put in its place, and told unless quiet. 0, or
- * -ESRCH after one line on stderr when there is none of such an id.
+ * The id of a thread that is no process's means its process: put in its place, and named unless
+ * quiet. 0, or -ESRCH after one line on stderr when there is none of such an id.
  */
 struct ep_args;
 int ep_targets_resolve(struct ep_args *args);

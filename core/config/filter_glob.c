@@ -27,7 +27,7 @@ static void take_all_but(struct token *token)
 		token->bytes[i] = ~token->bytes[i];
 }
 
-/* "[a-z]" from behind its bracket. What is behind its end; NULL: it has none, and is no set. */
+/* "[a-z]" from after its bracket. What is after its end; NULL: it has none, and is no set. */
 static const char *take_set(struct token *token, const char *pos, const char *end)
 {
 	bool is_not = pos < end && (*pos == '!' || *pos == '^');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The only C++ of the project: toml++ 3.x (header only, no exceptions, no RTTI) behind C functions.
+ * The only C++ of the project: toml++ 3.x (header only, no exceptions, no RTTI) after C functions.
  * A node of ours is a toml::node by another name. Out of memory ends the process: operator new
  * has no other way without exceptions, and a document is at most EP_TOML_MAX_BYTES.
  */
@@ -79,7 +79,7 @@ static void set_error(ep_toml_error *error, ep_toml_where where, std::string_vie
 		 static_cast<int>(text.size() < 250 ? text.size() : 250), text.data());
 }
 
-/* Behind the string that starts at `pos`: "basic", 'literal', or either in three quotes. */
+/* After the string that starts at `pos`: "basic", 'literal', or either in three quotes. */
 static size_t skip_string(std::string_view text, size_t pos)
 {
 	char quote = text[pos];

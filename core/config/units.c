@@ -31,7 +31,7 @@ static const struct unit byte_units[] = {
 	{"k", 1ULL << 10},   {"kB", 1ULL << 10}, {"KB", 1ULL << 10},  {"B", 1},
 };
 
-/* Digits behind a decimal point, of a number with this factor: 5 of "1.5s" is half a second. */
+/* Digits after a decimal point, of a number with this factor: 5 of "1.5s" is half a second. */
 static int parse_fraction(const char **pos, const char *end, uint64_t factor, uint64_t *ret_value)
 {
 	unsigned __int128 value = 0, scale = 1;

@@ -4,7 +4,7 @@
  *
  *	| Elf64_Chdr: ch_type, reserved, ch_size, ch_addralign | compressed bytes |
  *
- * The output size that a file claims is believed only up to a limit, and only if the compressed
+ * The output size that a file claims is trusted only up to a limit, and only if the compressed
  * bytes give exactly that. Memory is touched as output arrives, so a false claim costs none.
  */
 #include "core/base/vec.h"
@@ -86,7 +86,7 @@ int ep_elf_decompress(struct ep_work *work, const struct ep_elf_bytes *stored,
 
 /* ---- .gnu_debugdata ---- */
 
-/* What comes out, and what is paid for it. */
+/* What comes out, and what is charged for it. */
 struct unpacked {
 	struct ep_vec bytes;
 	struct ep_work *work;
@@ -110,7 +110,7 @@ static int xz_pay(struct unpacked *out, size_t bytes)
 	return r;
 }
 
-/* Makes room and points the stream at it. 0, -E2BIG at the limit, -ENOMEM, and those of work. */
+/* Makes space and points the stream at it. 0, -E2BIG at the limit, -ENOMEM, and those of work. */
 static int xz_more_room(struct unpacked *unpacked, lzma_stream *stream)
 {
 	struct ep_vec *out = &unpacked->bytes;

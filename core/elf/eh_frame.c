@@ -11,7 +11,7 @@
  *		pcrel sdata4
  *	FDE	id: distance to a CIE of this chain | first address | bytes: in executable segments
  *
- * So gcc and clang write it for x86-64. Whatever is not so is not believed, as a whole: MIN_FDES
+ * So gcc and clang write it for x86-64. Whatever is not so is not trusted, as a whole: MIN_FDES
  * entries in a row that agree by chance do not exist.
  */
 #include "core/elf/internal.h"

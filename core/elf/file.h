@@ -5,7 +5,7 @@
  * SIGBUS. Everything in it is hostile: each offset and length is checked against the file's size,
  * sections above `EP_ELF_MAX_SECTION` are refused, and so are those that lie in a hole of the file.
  * Only 64-bit little-endian files, and only regular ones. An open file changes nothing in itself:
- * any thread may read it. One that has work to be paid from (core/base/work.h) is its thread's alone;
+ * any thread may read it. One that has work to charge (core/base/work.h) is its thread's alone;
  * each read and each look for a section takes from it, and says so when it has ended.
  */
 #ifndef EP_ELF_FILE_H
@@ -56,7 +56,7 @@ int ep_elf_open_fd(int fd, struct ep_elf **ret_elf);
  */
 void ep_elf_work_init(struct ep_work *work, const atomic_bool *stopped,
 		      struct ep_memory_budget *memory);
-/* The same, paid from `work` from the first byte on; it outlives the file. And those of work. */
+/* The same, charged to `work` from the first byte on; it outlives the file. And those of work. */
 int ep_elf_open_work(int fd, struct ep_work *work, struct ep_elf **ret_elf);
 int ep_elf_open(const char *path, struct ep_elf **ret_elf);
 /* An ELF image in memory (vDSO, .gnu_debugdata); the bytes are copied. */
@@ -72,7 +72,7 @@ uint16_t ep_elf_type(const struct ep_elf *elf);	   /* ET_EXEC, ET_DYN, ET_REL */
 uint64_t ep_elf_entry_va(const struct ep_elf *elf);
 uint64_t ep_elf_file_bytes(const struct ep_elf *elf);
 int ep_elf_fd(const struct ep_elf *elf); /* borrowed; -1 for an image in memory */
-/* What reads are paid from; NULL: nobody counts. */
+/* What reads are charged to; NULL: nobody counts. */
 struct ep_work *ep_elf_work(const struct ep_elf *elf);
 void ep_elf_set_work(struct ep_elf *elf, struct ep_work *work);
 /* What the file has on its disk: holes have nothing. An image: its length. */

@@ -135,7 +135,10 @@ static int find_largest(const struct ep_elf *elf, uint64_t off, uint32_t n, uint
 	return 0;
 }
 
-/* Where the last chain ends (core/elf/lookup.c draws the table); 0: that cannot be told. *ret_bytes: of the table. */
+/*
+ * Where the last chain ends (core/elf/lookup.c draws the table); 0: that cannot be known.
+ * *ret_bytes: of the table.
+ */
 static uint32_t count_by_gnu_hash(const struct ep_elf *elf, uint64_t va, uint64_t *ret_bytes)
 {
 	struct { uint32_t n_buckets, first, bloom_words, bloom_shift; } header;

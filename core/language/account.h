@@ -73,7 +73,7 @@ struct ep_accounts {
 	bool is_draining;
 	uint64_t drain_ns; /* CPU time that is left of the allowance at the end */
 	uint64_t spent_ns; /* CPU time, of all programs */
-	uint64_t shared_spent_ns; /* of it, paid from the shared account */
+	uint64_t shared_spent_ns; /* of it, charged to the shared account */
 	uint32_t n_cpus; /* 0: few */
 	struct ep_account_owner owners[EP_ACCOUNT_OWNERS];
 };
@@ -81,7 +81,7 @@ struct ep_accounts {
 /* Adds a piece of work that took so long and was worth so much. */
 void ep_cost_add(struct ep_cost *cost, uint64_t spent_ns, uint64_t worth_ns);
 
-/* `all` NULL: it was not done for its languages, and others have paid. */
+/* `all` NULL: it was not done for its languages, and others were charged. */
 void ep_account_charge(struct ep_accounts *all, struct ep_account *account,
 		       const struct ep_cost *cost, uint64_t now_ns);
 bool ep_account_is_within_budget(const struct ep_accounts *all, const struct ep_account *account,

@@ -9,7 +9,7 @@
  *	a runtime was found in the process           WANTED: it is attached to
  *	its mappings have changed                    REFRESH; attach is tried again soon
  *	its BPF program asks                         REFRESH
- *	frames want names, a sample a cell           WANTED, where it rests
+ *	frames want names, a sample a cell           WANTED, where it waits
  *	a job has ended                              what the plugin has set, `retry`
  *	its program was loaded, or was not           -
  *	a time has come                              -
@@ -40,8 +40,8 @@ static const struct ep_backoff retry_backoff = {
 #define TABLES_FIRST_NS EP_NS_PER_SEC
 /*
  * A process that maps all the time is looked at so often; its names have their turn in between. A
- * young one is looked at after a quarter of its age, as a short program may have ended by then, but
- * not for more than a ninth of the time.
+ * recently started one is looked at after a quarter of its age, as a short program may have ended
+ * by then, but not for more than a ninth of the time.
  */
 #define REFRESH_REST_NS (50 * EP_NS_PER_MS)
 #define REFRESH_SHARE	8
@@ -346,7 +346,7 @@ static void finish_attach(void *arg)
 }
 
 /*
- * Not paid from the account: code that moves is an honest program's, and refreshes have a rate of
+ * Not charged to the account: code that moves is an honest program's, and refreshes have a rate of
  * their own.
  */
 static void run_refresh(void *arg)
@@ -549,9 +549,9 @@ struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_cl
 }
 
 /*
- * What is said of the parent belongs to a job while one is under way: the loop's copy is taken.
- * Many children end or execute something else before they are sampled: with what BPF was told of
- * the parent, one is attached to only when its frames want names.
+ * What is reported of the parent belongs to a job while one is under way: the loop's copy is taken.
+ * Many children end or execute something else before they are sampled: with what was published to
+ * BPF of the parent, one is attached to only when its frames want names.
  */
 struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid,
 				     struct ep_account *account)

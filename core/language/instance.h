@@ -25,7 +25,9 @@ struct ep_languages;
 struct ep_instance *ep_instance_new(struct ep_languages *languages, struct ep_claim *claim,
 				    pid_t pid, struct ep_account *account, uint64_t bias,
 				    uint64_t module_addr);
-/* The same for a child that was forked: it has all that BPF was told of its parent at once. */
+/*
+ * The same for a child that was forked: it has all that was published to BPF of its parent at once.
+ */
 struct ep_instance *ep_instance_fork(const struct ep_instance *parent, pid_t pid,
 				     struct ep_account *account);
 /* Detaches, now or when its job is done. Accepts NULL. */
@@ -44,7 +46,7 @@ void ep_instance_refresh(struct ep_instance *instance);
 /* Its BPF program asks for it, maybe with each sample: if it is attached. */
 void ep_instance_ask_refresh(struct ep_instance *instance);
 /*
- * Its process was sampled, at this time (CLOCK_MONOTONIC): BPF is told of it, if it is not any
+ * Its process was sampled, at this time (CLOCK_MONOTONIC): BPF is informed of it, if it is not any
  * more.
  */
 void ep_instance_on_sample(struct ep_instance *instance, uint64_t time_ns);
@@ -57,14 +59,14 @@ bool ep_instance_is_missed(const struct ep_instance *instance, bool ended);
  */
 bool ep_instance_is_given_up(const struct ep_instance *instance);
 /*
- * True while BPF is not told of it and soon may be: it is being attached to, or will be asked again,
- * or the program of its language is being loaded.
+ * True while BPF is not informed of it and soon may be: it is being attached to, or will be asked
+ * again, or the program of its language is being loaded.
  */
 bool ep_instance_is_awaited(const struct ep_instance *instance);
 
 /*
  * Memory of its process that came with a sample, `bytes` of an event; not kept where there is no
- * room for it.
+ * space for it.
  */
 void ep_instance_keep(struct ep_instance *instance, const struct ep_kept *kept, size_t bytes);
 
@@ -77,9 +79,9 @@ uint64_t ep_instance_spent_ns(const struct ep_instance *instance);
 bool ep_instance_has_budget(const struct ep_instance *instance);
 
 uint32_t ep_instance_slot(const struct ep_instance *instance);
-/* The index of its state, 0 when there is nothing that BPF is to be told (yet). */
+/* The index of its state, 0 when there is nothing that is to be published to BPF (yet). */
 uint32_t ep_instance_state(const struct ep_instance *instance);
-/* What BPF is to be told; borrowed until it changes. */
+/* What is to be published to BPF; borrowed until it changes. */
 void ep_instance_get_view(const struct ep_instance *instance, struct ep_language_view *ret);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What BPF is told of an instance: a copy of what its plugin has set (core/plugin/attached.h),
- * which is the loop's. Its state has a cell of a map (core/bpf/language_maps.h), and there are
- * fewer cells than processes.
+ * What is published to BPF of an instance: a copy of what its plugin has set
+ * (core/plugin/attached.h), which is the loop's. Its state has a cell of a map
+ * (core/bpf/language_maps.h), and there are fewer cells than processes.
  */
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -12,11 +12,11 @@
 
 #include <string.h>
 
-#define CELL_WAIT_NS EP_NS_PER_SEC /* so long a cell rests that was taken back */
+#define CELL_WAIT_NS EP_NS_PER_SEC /* so long a cell waits that was taken back */
 
 /*
- * One that was never sampled has what it said taken with its first sample: nobody misses it until
- * then.
+ * One that was never sampled has what it reported taken with its first sample: nobody misses it
+ * until then.
  */
 static void wait_for_cell(struct ep_instance *instance)
 {
@@ -95,7 +95,7 @@ static bool take_ranges(struct ep_instance *instance)
 	return true;
 }
 
-/* The loop's copy of what holds: BPF is told what is new in it. */
+/* The loop's copy of what holds: BPF is informed of what is new in it. */
 void ep_instance_update_view(struct ep_instance *instance)
 {
 	struct ep_languages *languages = instance->languages;

@@ -36,7 +36,7 @@ struct ep_language {
 	bool loading;	     /* a worker loads the program, and what follows is its own */
 	bool loading_keeper; /* loop's thread; of the program nothing else is loaded meanwhile */
 	struct ep_unwinder_program *program;
-	bool keeps; /* its keeper is loaded; the worker's while loading_keeper */
+	bool keeps; /* its snapshot program is loaded; the worker's while loading_keeper */
 	uint64_t keeps_ns; /* since then; CLOCK_MONOTONIC */
 	bool failed; /* its program was refused for good */
 	bool is_awaited; /* who needs it waits for a program of all frames */
@@ -44,8 +44,8 @@ struct ep_language {
 	uint64_t loaded_ns; /* CLOCK_MONOTONIC */
 	_Atomic uint64_t counters[EP_MAX_PLUGIN_COUNTERS]; /* those of user space */
 	/*
-	 * ep_languages_patient: frames of programs that are not young, since its last call, and
-	 * those gone.
+	 * ep_languages_patient: frames of programs that are not recently started, since its last
+	 * call, and those gone.
 	 */
 	uint64_t waited, waited_gone, impatient_until_ns;
 };
@@ -75,7 +75,7 @@ struct ep_languages {
 	 */
 	TAILQ_HEAD(, ep_instance) line;
 	size_t n_unsampled; /* attaches to such that are under way */
-	size_t n_over_budget;  /* jobs under way of programs that are: one at most, as it is paid
+	size_t n_over_budget;  /* jobs under way of programs that are: one at most, as it is charged
 				  when it has ended */
 	atomic_bool stopped;   /* a job that runs ends soon */
 	bool lengthening;
@@ -84,8 +84,8 @@ struct ep_languages {
 	uint64_t attached, refused, symbolized, gone, unnamed, late, lines_left_out;
 	uint64_t named_by_kept, kept_refused;
 	uint64_t states_taken_back, states_refused;
-	uint64_t put_off, slept; /* attaches: until they are paid for; of processes that did not run
-				    since the last one */
+	uint64_t put_off, slept; /* attaches: until the budget covers them; of processes that did
+				    not run since the last one */
 };
 
 /* What BPF knows of an instance. */
@@ -101,7 +101,7 @@ enum ep_instance_flags {
 	EP_INSTANCE_BUSY = 1 << 0,     /* a job is under way */
 	EP_INSTANCE_RELEASED = 1 << 1, /* while it was: the instance goes with it */
 	EP_INSTANCE_ENDED = 1 << 2,    /* the process has: see ep_instance_end */
-	EP_INSTANCE_WANTED = 1 << 3,   /* where it rests: somebody wants it attached */
+	EP_INSTANCE_WANTED = 1 << 3,   /* where it waits: somebody wants it attached */
 	EP_INSTANCE_REFRESH = 1 << 4,  /* something has changed since its last look began */
 	EP_INSTANCE_FIRST = 1 << 5,   /* counted in `attaching`, until its first attach has ended */
 	EP_INSTANCE_IN_LINE = 1 << 6, /* of languages->line */

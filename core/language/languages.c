@@ -200,8 +200,8 @@ uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns)
 }
 
 /*
- * All of a program's new traces were kept if it began after the keeper was loaded, as those that
- * are young now did.
+ * All of a program's new traces were kept if it began after the snapshot program was loaded, as
+ * those that are recently started now did.
  */
 static bool keeps_of_young(const struct ep_language *language, uint64_t now_ns)
 {

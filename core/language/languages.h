@@ -9,7 +9,7 @@
  * A claim is one language's data of one executable, reference counted; an instance is that claim in
  * one process. Calls of one instance never overlap: each is a job on a worker, and what comes
  * meanwhile waits. A language's unwinder is loaded beside the first job that attaches, or before
- * that by ep_claim_load; BPF is told of processes when it is loaded.
+ * that by ep_claim_load; BPF is informed of processes when it is loaded.
  *
  * Loop's thread only, except for ep_languages_probe and ep_claims_describe.
  */
@@ -41,7 +41,7 @@ struct ep_languages_options {
 	const char *plugin_dir;
 	/* True for a plugin that may be used; NULL: all that are found. */
 	bool (*enabled)(void *arg, const char *name);
-	void (*changed)(void *arg, pid_t pid); /* BPF is to be told something new of a process */
+	void (*changed)(void *arg, pid_t pid); /* there is something new to publish to BPF */
 	void (*named)(void *arg);	       /* some frames got their names */
 	/*
 	 * The next call lets go of an instance whose program runs on: names of its frames may wait.
@@ -75,8 +75,8 @@ void ep_languages_rest(struct ep_languages *languages, uint64_t now_ns, uint64_t
  */
 uint32_t ep_languages_patient(struct ep_languages *languages, uint64_t now_ns);
 /*
- * Bit n: those of young programs may wait, since they are made of what came with the samples
- * (keeps_all), and there is room for more of that.
+ * Bit n: those of recently started programs may wait, since they are made of what came with the
+ * samples (keeps_all), and there is space for more of that.
  */
 uint32_t ep_languages_keeping(const struct ep_languages *languages, uint64_t now_ns);
 void ep_languages_print_counters(const struct ep_languages *languages, FILE *out);

@@ -10,7 +10,7 @@
 
 /*
  * Whoever writes a program decides how long its frames take to be named, and four workers do all
- * that the loop does not. So a job makes room for others after JOB_NS, and the rest of its frames
+ * that the loop does not. So a job makes space for others after JOB_NS, and the rest of its frames
  * waits in libuv's queue; the reads of one frame fail after EP_FRAME_READS_NS. Its process is
  * charged for the CPU time (account.h). One over its budget begins only while nobody else's names
  * are looked for: others wait for one frame of it, at most.
@@ -71,7 +71,7 @@ void ep_instance_forget_kept(struct ep_instance *instance)
 
 /*
  * Before a job: what has arrived is the job's. What earlier jobs had is of no use after a while,
- * and there must be room for code that comes and goes in an old process (ep_ask_keep).
+ * and there must be space for code that comes and goes in an old process (ep_ask_keep).
  */
 static void take_kept(struct ep_instance *instance)
 {
@@ -230,8 +230,8 @@ static void take_wanted(const struct names_job *job, size_t i)
 }
 
 /*
- * Who must wait is told when there is something to ask for: when a job has ended, or when it is
- * paid.
+ * Who must wait is informed when there is something to ask for: when a job has ended, or when the
+ * budget covers it.
  */
 static int may_begin(const struct ep_instance *instance)
 {

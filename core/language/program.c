@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The BPF program of a language. It is loaded beside the first attach: a short one at first, which
- * the verifier takes at once, then the keeper (core/bpf/unwinder_program.h), then a longer one.
- * Each is a job on a worker.
+ * the verifier takes at once, then the snapshot program (core/bpf/unwinder_program.h), then a
+ * longer one. Each is a job on a worker.
  */
 #include "core/base/clock.h"
 #include "core/base/log.h"
@@ -140,7 +140,7 @@ static void finish_load_keeper(void *arg)
 		language_lengthen(language, true);
 }
 
-/* Frames come first: its keeper is loaded when the program is in use. */
+/* Frames come first: its snapshot program is loaded when the program is in use. */
 static void finish_load(void *arg)
 {
 	struct ep_language *language = arg;

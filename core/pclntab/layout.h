@@ -5,7 +5,7 @@
  * at the tags named; src/cmd/link/internal/ld/pcln.go writes it.
  *
  *	header    | magic u32 | 0 | 0 | instruction quantum 1 | pointer bytes 8 | functions u64 | ...
- *	  1.2     | functab begins here; names, values and functions are anywhere behind it
+ *	  1.2     | functab begins here; names, values and functions are anywhere after it
  *	  1.16    | files | names | units | files' names | values | functab          u64, from the header
  *	  1.18    | files | text start | names | units | files' names | values | functab
  *	  1.26      the same, text start is 0: only the module data has it
@@ -89,7 +89,8 @@ const struct ep_pclntab_known *ep_pclntab_known(struct ep_pclntab *tab, uint32_t
 
 /*
  * Where the table is: a section of that name, or, in a file that Go made, the first header in its data
- * from *pos on that may be one; *pos is then behind it. 0 with va, off and bytes set; -ENODATA, -errno.
+ * from *pos on that may be one; *pos is then after it. 0 with va, off and bytes set; -ENODATA,
+ * -errno.
  */
 int ep_pclntab_locate(struct ep_pclntab *tab, uint64_t *pos);
 /*

@@ -92,7 +92,7 @@ static bool see_header(struct scan *scan, uint64_t word)
 
 static int scan_table(struct ep_pclntab *tab, uint64_t *pos)
 {
-	uint64_t skip = *pos - NO_SECTION; /* bytes of all segments, one behind the other */
+	uint64_t skip = *pos - NO_SECTION; /* bytes of all segments, one after the other */
 
 	for (size_t i = 0; i < tab->n_segments; i++) {
 		const struct ep_pclntab_range *segment = &tab->segments[i];
@@ -166,7 +166,7 @@ int ep_pclntab_find_relocations(struct ep_pclntab *tab)
 	return i ? 0 : -ENODATA;
 }
 
-/* The first relocation at va or behind. The next one asked for is mostly near. */
+/* The first relocation at va or after. The next one asked for is mostly near. */
 static uint32_t first_reloc(struct ep_pclntab *tab, uint64_t va)
 {
 	uint32_t low = 0, n = tab->n_relocs;
@@ -301,7 +301,7 @@ static bool scan_relocations(struct ep_pclntab *tab, uint64_t *words)
 	return false;
 }
 
-/* From go1.26 on the trees are in the table itself, and the word behind says where that ends. */
+/* From go1.26 on the trees are in the table itself, and the word after says where that ends. */
 static bool is_inside(const struct ep_pclntab *tab, const uint64_t *word)
 {
 	return word[0] > tab->va && word[0] < word[1] && word[1] - tab->va <= tab->bytes;

@@ -9,7 +9,7 @@
 #define MAX_FILES      (1u << 24)
 #define INDEX_SHIFT    8
 #define MAX_FUNC_BYTES 128 /* what is read of a function: with the words of its values and data */
-#define SAMPLES	       64  /* functions looked at before a table is believed */
+#define SAMPLES	       64  /* functions looked at before a table is trusted */
 #define NONE	       EP_PCLNTAB_ABSENT
 
 enum { ID_SWITCH, ID_PREEMPT, ID_PANICWRAP, ID_DEFERRETURN };
@@ -73,7 +73,7 @@ int ep_pclntab_read_va(struct ep_pclntab *tab, uint64_t va, void *buf, size_t by
 
 /* ---- functions ---- */
 
-/* The functab's numbers i and behind it. */
+/* The functab's numbers i and after it. */
 static int read_words(struct ep_pclntab *tab, uint64_t i, uint64_t *words, size_t n)
 {
 	size_t word = tab->layout->word;
@@ -90,7 +90,7 @@ int ep_pclntab_entry(struct ep_pclntab *tab, uint32_t index, uint64_t *ret_entry
 	return read_words(tab, 2 * (uint64_t)index, ret_entry, 1);
 }
 
-/* The inline tree of a function, whose bytes are at hand; what lies behind them is read. */
+/* The inline tree of a function, whose bytes are at hand; what lies after them is read. */
 static void find_tree(struct ep_pclntab *tab, const uint8_t *bytes, size_t have, uint64_t off,
 		      struct ep_pclntab_func *func)
 {
@@ -267,7 +267,10 @@ static int parse_tables(struct ep_pclntab *tab, const uint8_t *header)
 	return 0;
 }
 
-/* Behind the functab of the oldest layout is where the list of files is, whose first number is its length. */
+/*
+ * After the functab of the oldest layout is where the list of files is, whose first number is its
+ * length.
+ */
 static int find_files(struct ep_pclntab *tab)
 {
 	uint64_t behind = tab->functab + (2 * (uint64_t)tab->n_funcs + 1) * 8;
@@ -398,10 +401,11 @@ static uint32_t wrapper_id(const struct ep_pclntab *tab)
 }
 
 /*
- * A function's id has another number in nearly each version, but wrappers' is always the one behind the
- * greatest of runtime functions: systemstack_switch's from go1.17 on, asyncPreempt's from go1.14, before
- * that panicwrap's (funcid.go at go1.12 to go1.27). go1.17 does not know systemstack_switch, as it looks
- * for runtime.switch: deferreturn has wrappers' own there. The runtime is among the first functions.
+ * A function's id has another number in nearly each version, but wrappers' is always the one after
+ * the greatest of runtime functions: systemstack_switch's from go1.17 on, asyncPreempt's from
+ * go1.14, before that panicwrap's (funcid.go at go1.12 to go1.27). go1.17 does not know
+ * systemstack_switch, as it looks for runtime.switch: deferreturn has wrappers' own there. The
+ * runtime is among the first functions.
  */
 static void survey(struct ep_pclntab *tab)
 {

@@ -37,8 +37,10 @@
 enum ep_attachment {
 	EP_ATTACHMENT_WAITING,	/* to be attached: for the first time, or once more */
 	EP_ATTACHMENT_ATTACHED, /* the plugin has an instance */
-	/* Not attached until its frames want names: what BPF was told is its parent's, or is left
-	 * from when it was. */
+	/*
+	 * Not attached until its frames want names: what was published to BPF is its parent's, or
+	 * is left from when it was.
+	 */
 	EP_ATTACHMENT_DORMANT,
 	EP_ATTACHMENT_REFUSED, /* a layout that is not known, and will not be before an exec */
 	/* Its process cannot be read any more. Where names found that out the plugin still has its
@@ -59,7 +61,7 @@ enum ep_attachment_call {
 enum ep_attachment_action {
 	EP_ATTACHMENT_AGAIN = 1 << 0,  /* later; of symbolize: this frame, with the next ones */
 	EP_ATTACHMENT_DETACH = 1 << 1, /* the instance, if the plugin has one */
-	EP_ATTACHMENT_FORGET = 1 << 2, /* BPF must not go on with what it was told */
+	EP_ATTACHMENT_FORGET = 1 << 2, /* BPF must not go on with what it was given */
 };
 
 struct ep_attachment_step {
@@ -89,7 +91,7 @@ struct ep_attached {
 	enum ep_attachment state;
 	void *instance;			       /* the plugin's; NULL: it has none of this process */
 	int result;			       /* of its last call */
-	struct ep_attached_set pending, holds; /* by the call under way; what BPF is to be told */
+	struct ep_attached_set pending, holds; /* by the call under way; what BPF is to have */
 	bool is_changed;		       /* `holds`, since the caller unset it */
 	bool is_lost; /* symbolize returned -ESRCH: GONE after ep_attached_end_names */
 	/* All optional. */
@@ -136,7 +138,7 @@ bool ep_attached_symbolize_kept(struct ep_attached *attached, const struct ep_ra
 				struct ep_names *names);
 /* After the last of some frames: that one of them found its process gone counts from here on. */
 void ep_attached_end_names(struct ep_attached *attached);
-/* Detaches; what BPF was told stays. */
+/* Detaches; what was published to BPF stays. */
 void ep_attached_rest(struct ep_attached *attached);
 
 #endif

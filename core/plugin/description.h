@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What languages say of a file's code that the file does not say: behind the opaque struct of
+ * What languages say of a file's code that the file does not say: of the opaque struct of
  * ebpf-profiler/unwinder.h. Rows are for the file's unwind table and then of no more use; symbols
  * stay with the file.
  *
@@ -25,7 +25,7 @@ void ep_description_fini(struct ep_description *description); /* accepts a zeroe
 
 /*
  * Lets a language describe a file, if it does. When it fails, or says what cannot be, nothing of it
- * stays. 0, or what it said.
+ * stays. 0, or what it reported.
  */
 int ep_description_ask(struct ep_description *description, const struct ep_unwinder_ops *ops,
 		       void *executable, const struct ep_file *file);

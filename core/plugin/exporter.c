@@ -11,7 +11,7 @@
 
 /*
  *	idle ──submit──► exporting ──done──► idle, or the next of the queue
- *	idle, queue empty, flush wanted ──► flushing ──done──► idle, the flusher is told
+ *	idle, queue empty, flush wanted ──► flushing ──done──► idle, the flusher is informed
  *	idle, close wanted ──► plugin's close, freed
  */
 enum state {

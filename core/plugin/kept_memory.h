@@ -26,7 +26,7 @@ void ep_kept_memory_fini(struct ep_kept_memory *memory); /* empty again; accepts
 
 /*
  * Adds the pieces that follow the head of an event of `bytes` bytes. 0; -EBADMSG: they do not fit into it, those
- * before were added; -E2BIG, -ENOMEM: no room for more.
+ * before were added; -E2BIG, -ENOMEM: no space for more.
  */
 int ep_kept_memory_add(struct ep_kept_memory *memory, const struct ep_kept *kept, size_t bytes);
 /* Adds all that `from` has, which is empty then; what does not fit is dropped. */

@@ -159,7 +159,7 @@ int ep_plugin_check(const struct ep_plugin *plugin, const char *name, char reaso
 }
 
 /*
- * A path to the file behind fd that was not used before: the loader remembers every path of a file
+ * A path to the file of fd that was not used before: the loader remembers every path of a file
  * that is still loaded, and descriptors' numbers come again. "/proc/./self" and "/proc//self" are
  * the same place.
  */

@@ -145,7 +145,7 @@ static int open_beside(const struct ep_process_target *process, const char *path
 	return -ENOMEM;
 }
 
-/* Those of this job are open already: a name is told by many small reads. */
+/* Those of this job are open already: a name is found by many small reads. */
 static int find_beside(struct ep_process_target *process, const char *path, const char *mapped,
 		       struct ep_process_target_file **ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The host's side of unwinder plugins: what is behind the opaque structs of
+ * The host's side of unwinder plugins: what is of the opaque structs of
  * ebpf-profiler/unwinder.h, and the table of services that leads there. An ELF file and a process
  * are seen through tables of functions, so that the same plugin works on a live process
  * (core/plugin/elf_file.h, core/agent), on a recorded one (core/replay), and in unit tests.

@@ -18,7 +18,7 @@ struct ep_cgroup {
 	const char *path; /* from the root of the tree, "/system.slice/x.service"; "/" is the root */
 	const char *name; /* its last component */
 	uint64_t id;
-	uint32_t above; /* what the visit of the one above said */
+	uint32_t above; /* what the visit of the one above reported */
 };
 /* What it says is `above` of those below. Called for a cgroup before its directory is read. */
 typedef uint32_t (*ep_cgroup_visit)(void *arg, const struct ep_cgroup *cgroup);

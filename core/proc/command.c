@@ -2,7 +2,7 @@
 /*
  * Facts: execvp(3), and glibc posix/execvpe.c: an empty element of PATH is the working directory, a
  * file the kernel takes for no program is a script of /bin/sh. `#!` lines: fs/binfmt_script.c looks
- * at the first 256 bytes (BINPRM_BUF_SIZE); behind the interpreter is one argument, spaces included.
+ * at the first 256 bytes (BINPRM_BUF_SIZE); after the interpreter is one argument, spaces included.
  * fs/exec.c exec_binprm allows four interpreters one after the other.
  */
 #include "core/proc/command.h"
@@ -20,7 +20,7 @@
 #define MAX_HOPS     6	  /* four interpreters, the env between them, and /bin/sh */
 #define MAX_WORDS    64	  /* of a command, that are looked for in PATH */
 #define MAX_TEXT     4096 /* bytes of an argument that is looked into */
-#define SEPARATORS   ";|&(){}`\n" /* of a shell: behind them a program may be named */
+#define SEPARATORS   ";|&(){}`\n" /* of a shell: after them a program may be named */
 #define SPACES	     " \t'\""
 
 const char *ep_command_variable(char *const *envp, const char *name)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which programs a command line runs, found as execvp and the kernel would find them: by PATH,
- * through `#!` lines, and behind programs that run others, such as env, nice, timeout and the shells
+ * through `#!` lines, and after programs that run others, such as env, nice, timeout and the shells
  * with their -c. Nothing is run; files are only opened for reading.
  */
 #ifndef EP_PROC_COMMAND_H

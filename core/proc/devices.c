@@ -214,7 +214,9 @@ static void learn_unmounted(void)
 	put_fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
 }
 
-/* The mounts that a process sees: 1 one of them is suspect, 0 none is, -errno it cannot be told. */
+/*
+ * The mounts that a process sees: 1 one of them is suspect, 0 none is, -errno it cannot be known.
+ */
 static int learn(pid_t pid, bool is_ours)
 {
 	uint64_t end_ns = ep_clock_mono_ns() + TRUSTED_NS;

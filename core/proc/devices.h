@@ -2,8 +2,8 @@
 /*
  * Which file systems may be read by ourselves. A page of a FUSE mount comes when a program wants it
  * to, one of a network file system when a server does: a thread that waits for it hangs in the
- * kernel, where not even SIGKILL ends it. What is there is told by /proc/PID/mountinfo alone, which
- * asks no file system:
+ * kernel, where not even SIGKILL ends it. What is there is known by /proc/PID/mountinfo alone,
+ * which asks no file system:
  *
  *	a type of the kernel's own, with data on a block device or in memory	trusted
  *	overlay, in a process of our user namespace: root mounted it		trusted

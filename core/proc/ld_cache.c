@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * glibc sysdeps/generic/dl-cache.h, elf/cache.c and elf/dl-cache.c, read at tag glibc-2.36. Two
- * formats, each alone or the second behind the first, aligned to eight bytes:
+ * formats, each alone or the second after the first, aligned to eight bytes:
  *
  *	"ld.so-1.7.0" pad | n | n x { flags, key, value }                       | strings
  *	0                  12   16             4     4      4

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opens what is behind a mapping of another process, which may live in a container, a chroot, or
+ * Opens the file of a mapping of another process, which may live in a container, a chroot, or
  * nowhere any more (deleted, memfd). Tried in this order, since only the first names the mapped
  * file itself and the others name a path that may hold another file by now:
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The other side of core/proc/readers.h: the zygote and its readers, and what is said between them
+ * The other side of core/proc/readers.h: the zygote and its readers, and what is sent between them
  * and us. All messages have one size each, on sockets that keep their bounds (SOCK_SEQPACKET); what
  * is in them is checked on both sides, since a reader looks into hostile files.
  */

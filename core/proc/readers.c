@@ -352,7 +352,7 @@ static void end_try(const struct ep_silent *silent, bool has_answered)
 
 /* --- one request ----------------------------------------------------------------------------- */
 
-/* Gives ret_reader in every case in which it was not dropped: 0, or what the reader said. */
+/* Gives ret_reader in every case in which it was not dropped: 0, or what the reader reported. */
 static int reader_ask(struct reader *reader, const struct ep_reader_request *request,
 		      struct ep_reader_reply *ret_reply, int *ret_fd)
 {
@@ -373,7 +373,7 @@ static int result_of(const struct ep_reader_reply *reply)
 	return reply->result > 0 || reply->result < -4095 ? -EBADMSG : reply->result;
 }
 
-/* ret_answered: whether it was the reader who said it. */
+/* ret_answered: whether it was the reader who reported it. */
 static int ask_reader(const struct ep_reader_request *request, const struct ep_silent *who, bool is_try,
 		      struct ep_reader_reply *ret_reply, int *ret_fd, void *buf, bool *ret_answered)
 {

@@ -64,7 +64,7 @@ int ep_proc_root_find(const struct ep_proc_root *root, const char *path)
 	return fd == -EINVAL ? -EAGAIN : fd;
 }
 
-/* 0: it cannot be told. */
+/* 0: it cannot be known. */
 static uint64_t inode_at(int dir, const char *path)
 {
 	struct stat st;

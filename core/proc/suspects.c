@@ -42,7 +42,7 @@ static struct {
 } suspects;
 
 /*
- * What a thread was told a moment ago, since it reads many small things in few mappings: it counts
+ * What a thread was given a moment ago, since it reads many small things in few mappings: it counts
  * within one tick of the kernel's clock, 4 ms at most.
  */
 #define CHECKED 8

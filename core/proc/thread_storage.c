@@ -271,7 +271,7 @@ static int path_of_one(int64_t off, struct ep_tls *ret)
 /*
  * The first block of the program, where linkers and loaders agree without a word between them:
  * Ulrich Drepper, "ELF Handling For Thread-Local Storage", 3.4. Below the thread pointer on x86-64
- * (variant II), behind two words above it on aarch64 (variant I); congruent to p_vaddr modulo the
+ * (variant II), after two words above it on aarch64 (variant I); congruent to p_vaddr modulo the
  * alignment: glibc elf/dl-tls.c _dl_determine_tlsoffset (2.36), musl src/env/__init_tls.c (1.2.3),
  * lld ELF/InputSection.cpp getTlsTpOffset.
  */
@@ -309,7 +309,7 @@ static bool is_pie(const struct ep_elf *elf)
 	return false;
 }
 
-/* Where the kernel was told to start, unless the loader was run by name: then by its flags. */
+/* Where the kernel was asked to start, unless the loader was run by name: then by its flags. */
 static bool is_program(pid_t pid, const struct ep_elf *elf, uint64_t bias)
 {
 	uint64_t entry_addr;

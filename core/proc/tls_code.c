@@ -7,7 +7,7 @@
  *	aarch64	mrs x1,tpidr_el0   ldur x1,[x1,#TSD]   ldr x0,[x1,w0,uxtw #3]   ret
  *
  * glibc, nptl/pthread_getspecific.c (read at glibc-2.31 and 2.36): keys up to 31 are in the struct
- * itself, others behind `THREAD_GETMEM_NC (THREAD_SELF, specific, key / 32)`. That is the one
+ * itself, others after `THREAD_GETMEM_NC (THREAD_SELF, specific, key / 32)`. That is the one
  * instruction `mov %fs:SPECIFIC(,%rax,8),%reg`, and specific[0] leads to the first 32 as well.
  */
 #include "core/proc/tls_code.h"

@@ -16,7 +16,7 @@ int ep_tls_decode_getspecific(uint16_t machine, const uint8_t *code, size_t byte
 
 /*
  * The path to a key in glibc, whose values are in blocks of 32 reached through an array of
- * pointers `specific_off` behind the thread pointer (struct pthread.specific). 0, -ENOTSUP.
+ * pointers `specific_off` after the thread pointer (struct pthread.specific). 0, -ENOTSUP.
  */
 int ep_tls_glibc_key(int64_t specific_off, uint32_t key, struct ep_tls *ret);
 

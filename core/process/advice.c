@@ -175,7 +175,7 @@ static void look_into(const struct advisor *advisor, struct file *file, pid_t pi
 	probe(advisor, file, elf, root, mapping->path);
 }
 
-/* NULL: it cannot be told which file that is, or there is no time or memory for another one. */
+/* NULL: it cannot be known which file that is, or there is no time or memory for another one. */
 static struct file *get_file(struct advisor *advisor, pid_t pid, const struct ep_proc_root *root,
 			     const struct ep_mapping *mapping)
 {

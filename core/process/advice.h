@@ -16,7 +16,10 @@
 struct ep_advice {
 	const char *language; /* the plugin's name */
 	pid_t pid;
-	/* Of attach, then of advise: what is said of 0 are `found` and `fix`, or nothing at all. */
+	/*
+	 * Of attach, then of advise: what is reported of 0 are `found` and `fix`, or nothing at
+	 * all.
+	 */
 	int result;
 	const char *found, *fix; /* NULL: nothing to advise, nothing to do */
 };

@@ -60,7 +60,7 @@ static bool is_late(const struct ep_processes *processes, uint64_t time_ns)
 	return time_ns < processes->newest_ns;
 }
 
-/* The program of a birth or exec, if something told of it before: a sample, or /proc. */
+/* The program of a birth or exec, if something reported it before: a sample, or /proc. */
 static struct ep_process *find_met(const struct ep_processes *processes,
 				   const struct ep_process_event *event)
 {
@@ -68,7 +68,7 @@ static struct ep_process *find_met(const struct ep_processes *processes,
 
 	if (live && ep_process_is(live, program_of(event)))
 		return live;
-	/* Else it has ended before this was told. A pid may have many: not each time. */
+	/* Else it has ended before this was reported. A pid may have many: not each time. */
 	return is_late(processes, event->event.time_ns)
 		       ? ep_table_find(&processes->table, program_of(event))
 		       : NULL;
@@ -169,8 +169,9 @@ static void complete(struct ep_process *live, const struct ep_process_event *eve
 }
 
 /*
- * It is what its parent was. What it mapped itself before this was told, when a sample or /proc had
- * told of it, lies on top. Mappings that cannot be had are as unknown as those of a parent that is.
+ * It is what its parent was. What it mapped itself before this was reported, when a sample or /proc
+ * had reported it, lies on top. Mappings that cannot be had are as unknown as those of a parent
+ * that is.
  */
 static void descend(struct ep_processes *processes, struct ep_process *child,
 		    struct ep_process *parent, bool was_met)
@@ -262,7 +263,7 @@ static void become(struct ep_processes *processes, struct ep_process *child,
 		if (hears)
 			ep_reads_spare(&processes->reads, child);
 		if (hears && child->state == EP_PROCESS_READING)
-			child->state = EP_PROCESS_KNOWN; /* what is being read is not believed */
+			child->state = EP_PROCESS_KNOWN; /* what is being read is not trusted */
 		child->languages.remapped = true;
 		ep_processes_mark(processes, child);
 		return;
@@ -298,12 +299,12 @@ static struct ep_process *find_old(const struct ep_processes *processes,
 }
 
 /*
- * A program begins, by fork or exec. This may be told in order or late, before or behind a sample
- * of it, so only times count: it is made of what there was at this time, and what has happened
- * since is done once more.
+ * A program begins, by fork or exec. This may be reported in order or late, before or after a
+ * sample of it, so only times count: it is made of what there was at this time, and what has
+ * happened since is done once more.
  *
  *	from	the parent of a fork; what the process ran until an exec
- *	child	the program, if something told of it before; else it begins now
+ *	child	the program, if something reported it before; else it begins now
  */
 static void on_birth(struct ep_processes *processes, const struct ep_process_event *event)
 {

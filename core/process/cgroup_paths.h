@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paths of cgroups by their numbers, as reads of processes have told them: an exec tells the
- * number alone. The kernel uses no number twice. Loop's thread only.
+ * The paths of cgroups by their numbers, as reads of processes have reported them: an exec tells
+ * the number alone. The kernel uses no number twice. Loop's thread only.
  */
 #ifndef EP_PROCESS_CGROUP_PATHS_H
 #define EP_PROCESS_CGROUP_PATHS_H

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is not believed any more, since records are missing. Who is doubted:
+ * What is not trusted any more, since records are missing. Who is invalidated:
  *
  *	lost in a ring that nobody in particular filled		all: anybody may have mapped something
  *	lost in a ring that a few processes filled		those; others are read once more
  *	skipped, as one process wrote too many			that process
  *	over its budget: see ep_processes_charge_mapping	that process
  *
- * A process that is doubted is NEW: BPF forgets it, and it is read at its next sample. One that floods changes while
- * it is read, so that its reads are in vain: they come ever less often, and its samples do not wait for them.
+ * A process that is invalidated is NEW: BPF forgets it, and it is read at its next sample. One that
+ * floods changes while it is read, so that its reads are in vain: they come ever less often, and
+ * its samples do not wait for them.
  */
 #include "core/base/clock.h"
 #include "core/process/internal.h"
@@ -41,7 +42,7 @@ static void forget_ended(struct ep_ended_list *list)
 		ep_process_forget_mappings(process);
 }
 
-/* Nothing that is known of its mappings is believed any more, by us and by BPF. */
+/* Nothing that is known of its mappings is trusted any more, by us and by BPF. */
 static void doubt(struct ep_processes *processes, struct ep_process *process)
 {
 	ep_publisher_unmark(&processes->publisher, process);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mappings and samples, as the kernel told of them. One that comes late is applied by its time. */
+/*
+ * Mappings and samples, as the kernel reported of them. One that comes late is applied by its time.
+ */
 #include "core/base/backoff.h"
 #include "core/base/clock.h"
 #include "core/bpf/events.h"
@@ -12,7 +14,7 @@
 
 /* Who a sampled process is can wait a little; many are gone by then. */
 #define IDENTIFY_NS (20 * EP_NS_PER_MS)
-/* Where an exec has told all that anybody asks. */
+/* Where an exec has reported all that anybody asks. */
 #define IDENTIFY_LATER_NS (EP_NS_PER_SEC / 2)
 /* Before an unknown address makes us read a process again. */
 static const struct ep_backoff ask_again_backoff = {
@@ -35,7 +37,7 @@ static bool is_anonymous(const char *name)
 	return false;
 }
 
-/* What an exec maps first is the program; its interpreter comes behind it (fs/binfmt_elf.c). */
+/* What an exec maps first is the program; its interpreter comes after it (fs/binfmt_elf.c). */
 static void take_path(struct ep_process *process, const struct ep_mapping_event *event)
 {
 	const struct ep_identity *old = process->identity;
@@ -155,7 +157,7 @@ static bool has_exited(const struct ep_processes *processes, const struct ep_sam
 	return ep_recent_find_exit(&processes->recent, sample->pid, sample->start_ns, since_ns) != NULL;
 }
 
-/* A program nobody told of: it was there before us, or a record is missing. */
+/* A program nobody reported: it was there before us, or a record is missing. */
 static struct ep_process *meet(struct ep_processes *processes, const struct ep_sample *sample)
 {
 	struct ep_process *process = ep_table_find_live(&processes->table, (pid_t)sample->pid);
@@ -169,7 +171,7 @@ static struct ep_process *meet(struct ep_processes *processes, const struct ep_s
 	return ep_processes_add(processes, ep_program_of(sample), 0);
 }
 
-/* With growing delay; in between BPF is told not to send stacks that nobody can make use of. */
+/* With growing delay; in between BPF is informed not to send stacks that nobody can make use of. */
 static void ask_again(struct ep_processes *processes, struct ep_process *process, uint64_t now_ns)
 {
 	if (now_ns < process->read.next_retry_ns) {
@@ -186,8 +188,8 @@ static void ask_again(struct ep_processes *processes, struct ep_process *process
 }
 
 /*
- * What a read would add to what an exec has told: variables, or a container that the program before
- * it was not in. A child is what it was forked from, until it takes other rights.
+ * What a read would add to what an exec has reported: variables, or a container that the program
+ * before it was not in. A child is what it was forked from, until it takes other rights.
  */
 static uint64_t identify_wait_ns(const struct ep_process *process)
 {
@@ -239,7 +241,7 @@ static void look(struct ep_processes *processes, struct ep_process *process,
 
 /*
  * Where code of no file was walked by frame pointers: a language that BPF does not know yet may be at it. Or it is text
- * of a file that was moved, which BPF had not been told when the sample was taken.
+ * of a file that was moved, which had not been published to BPF when the sample was taken.
  */
 static bool may_lack_language(struct ep_process *process, const struct ep_sample *sample,
 			      size_t bytes)

@@ -5,7 +5,7 @@
 
 #include <fcntl.h>
 
-/* Tables not hit for so much longer than those that are wanted make room for them. */
+/* Tables not hit for so much longer than those that are wanted make space for them. */
 #define COLD_NS (60 * EP_NS_PER_SEC)
 
 /* True when a's tables should go before b's. */

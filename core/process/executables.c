@@ -257,7 +257,7 @@ static void take_result(struct ep_executables *executables, struct ep_executable
 	executable->in_parts = analysis->is_in_parts;
 	if (executable->in_parts)
 		ep_text_parts_end(executable, &analysis->parts, !has_no_room(analysis));
-	/* Where there is no room it keeps the parts that it has. */
+	/* Where there is no space it keeps the parts that it has. */
 	if (!executable->in_parts || !has_no_room(analysis)) {
 		ep_delta_store_drop_text(executables->store, executable->text);
 		executable->text = ep_take(analysis->text);

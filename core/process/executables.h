@@ -132,15 +132,16 @@ void ep_executables_free(struct ep_executables *executables); /* no job may be u
 
 /*
  * The entry for a mapping of process `pid`, with one reference more; its analysis starts when it
- * is new. `file` is what ep_proc_stat_mapping said at `seen_ns` or later, or the file itself, whose
- * descriptor is taken. For a vDSO, file->inode is 0. NULL: no memory, or too many files are in use.
+ * is new. `file` is what ep_proc_stat_mapping reported at `seen_ns` or later, or the file itself,
+ * whose descriptor is taken. For a vDSO, file->inode is 0. NULL: no memory, or too many files are
+ * in use.
  */
 struct ep_executable *ep_executables_get(struct ep_executables *executables, pid_t pid,
 					 const struct ep_mapping *mapping,
 					 struct ep_proc_file *file, uint64_t seen_ns);
 /*
  * A file that is going to be mapped: it is analysed now, and the languages it claims are loaded.
- * `file` is what ep_proc_open_path said; its descriptor is taken in every case. Nobody has a
+ * `file` is what ep_proc_open_path reported; its descriptor is taken in every case. Nobody has a
  * reference; it is kept for a while, as if somebody had. 0, -ENOMEM.
  */
 int ep_executables_prepare(struct ep_executables *executables, const char *path,

@@ -143,7 +143,7 @@ struct ep_file_use *ep_file_cache_get(struct ep_file_cache *cache, const struct 
 	if (entry && event->time_ns <= entry->looked_ns + EP_FILE_FRESH_NS &&
 	    !is_contested(cache, entry))
 		executable = ep_executables_get_current(cache->executables, entry->executable);
-	if (executable) { /* it is believed, and looked at when the second is over */
+	if (executable) { /* it is trusted, and looked at when the second is over */
 		if (!entry->is_due)
 			entry->is_due = look_at(cache, process, event, &key, entry,
 						entry->looked_ns + EP_FILE_FRESH_NS, &look) == 0;
@@ -196,7 +196,7 @@ static struct ep_executable *do_without(struct ep_file_cache *cache,
 	return ep_executables_get_current(cache->executables, entry->executable);
 }
 
-/* Where it names another file now, who was believed since the last look is told. */
+/* Where it names another file now, who was trusted since the last look is informed. */
 static void take_found(struct ep_file_cache *cache, const struct ep_file_look *look,
 		       struct ep_file_entry *entry, const struct ep_executable *executable)
 {

@@ -2,9 +2,9 @@
 /*
  * Which executable a mapping record means. A record has a path, and a build id or an inode; anybody
  * can write a file with libc's build id, and other code into a file that keeps its inode. So what a
- * look at the file has told (file_look.h) is a hint: it holds in the mount namespace of a process
- * that speaks for it (core/proc/root.h), for a second; then the next mapping takes another look.
- * Mappings within that second are believed, and looked at when it is over.
+ * look at the file has reported (file_look.h) is a hint: it holds in the mount namespace of a
+ * process that speaks for it (core/proc/root.h), for a second; then the next mapping takes another
+ * look. Mappings within that second are trusted, and looked at when it is over.
  *
  *	  ── a look ──► FRESH ── a second ──► OLD ── mapped: a look ──► FRESH
  *	                    │
@@ -23,7 +23,7 @@
 
 #include <sys/queue.h>
 
-/* So long a look is believed. */
+/* So long a look is trusted. */
 #define EP_FILE_FRESH_NS EP_NS_PER_SEC
 
 struct ep_file_entry {
@@ -33,7 +33,7 @@ struct ep_file_entry {
 	uint32_t executable; /* id; 0: none yet */
 	uint32_t other;	     /* id of the one that was found before; 0: it is not contested */
 	uint64_t looked_ns;
-	bool is_due; /* it was believed, and will be looked at */
+	bool is_due; /* it was trusted, and will be looked at */
 	char path[];
 };
 
@@ -47,7 +47,7 @@ struct ep_file_cache {
 	const struct ep_table *table;
 	/* What a look has found, borrowed; NULL: nothing. Tells those who wait for it. */
 	void (*found)(void *arg, struct ep_file_look *look, struct ep_executable *executable);
-	/* Who was believed to map what is replaced, since the last look, maps the other one. */
+	/* Who was trusted to map what is replaced, since the last look, maps the other one. */
 	void (*replaced)(void *arg, const struct ep_replacement *replacement);
 	void *arg;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Instructions of executables, from their files, for late walks. A file may lie on a disk, in a
- * network, or in somebody's FUSE: the loop's thread takes only what the kernel has in its page
+ * Instructions of executables, from their files, for deferred unwinding. A file may lie on a disk,
+ * in a network, or in somebody's FUSE: the loop's thread takes only what the kernel has in its page
  * cache, and a worker reads the rest. Those bytes are remembered, for whoever asks again.
  *
  * Loop's thread only.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks at the files behind mapping records, on a worker: which file is it that this process maps
+ * Looks at the files of mapping records, on a worker: which file is it that this process maps
  * (or did, if it is gone), and is it still the one the record means? Nearly all are files that are
  * known already, which takes one look at each; the others come back open, for their analysis.
  *

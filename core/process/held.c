@@ -95,8 +95,8 @@ static bool place_frame(const struct ep_process *process, uint64_t *words)
 }
 
 /*
- * One frame of `n` words at `words`, written to `to`, which is not behind it; returns the words
- * kept. Behind a frame that is none no native one is, but languages' frames are found by other ways.
+ * One frame of `n` words at `words`, written to `to`, which is not after it; returns the words
+ * kept. After a frame that is none no native one is, but languages' frames are found by other ways.
  */
 static size_t place_one(const struct ep_process *process, struct ep_sample *sample,
 			uint64_t *words, size_t n, uint64_t *to, bool *broken)
@@ -107,7 +107,7 @@ static size_t place_one(const struct ep_process *process, struct ep_sample *samp
 		return 0;
 	if (native && !place_frame(process, words)) {
 		*broken = true;
-		/* The kernel's part comes first; has the user's said that it is not whole? */
+		/* The kernel's part comes first; has the user's reported that it is not whole? */
 		if (sample->error && !ep_error_is_of_kernel(sample->error))
 			return 0;
 		/* What seemed to be the way to the root was none. */

@@ -5,10 +5,10 @@
  * returns what it changed, or says so by a callback, and what follows from that is decided here.
  *
  *	processes.c	the public calls, housekeeping
- *	births.c	what the kernel said: forks, execs, exits
+ *	births.c	what the kernel reported: forks, execs, exits
  *	events.c	the same: mappings, samples
  *	doubt.c		what follows where records are missing, or too many
- *	learn.c		what /proc and files said
+ *	learn.c		what /proc and files reported
  *	moved_text.c	memory of no file that is a file's text
  *	turn.c		what follows, at the end of a turn
  */
@@ -42,12 +42,12 @@ struct ep_processes {
 	struct ep_file_cache files;
 	struct ep_walker *walker;
 	struct ep_held *held;
-	/* What was learned outside of records is acted on before the loop sleeps, and behind it. */
+	/* What was learned outside of records is acted on before the loop sleeps, and after it. */
 	uv_prepare_t before_poll;
 	uv_check_t after_poll;
 	uint64_t known_until_ns; /* all records up to here were handed over */
 	uint64_t newest_ns;	 /* of all births, deaths and mappings */
-	uint64_t doubted_ns;	 /* what was read before is not believed */
+	uint64_t doubted_ns;	 /* what was read before is not trusted */
 	uint64_t crowded_ns;	 /* who was read before is to be read once more when he is sampled */
 	struct ep_recent_records recent;
 	struct ep_cgroup_paths cgroup_paths;
@@ -74,7 +74,7 @@ struct ep_processes {
 		uint64_t mappings, mappings_known; /* records, and those whose file was known */
 		uint64_t doubts; /* times that all that was known of mappings was forgotten */
 		uint64_t floods; /* the same, of one process that floods */
-		uint64_t crowded; /* times that all but who flooded were believed until they are read again */
+		uint64_t crowded; /* times that all but who flooded were trusted until read again */
 		uint64_t checks;  /* such reads */
 		uint64_t replaces;    /* looks for who maps what was replaced */
 		uint64_t spreads;     /* looks for who maps an executable */
@@ -87,7 +87,7 @@ struct ep_processes {
 /* A process nobody knows anything of but its number. NULL: too many. */
 struct ep_process *ep_processes_add(struct ep_processes *processes, struct ep_program program,
 				    uint64_t born_ns);
-/* It has ended and nobody told, so that BPF does not know either. */
+/* It has ended and nobody reported it, so that BPF does not know either. */
 /* events.c: arg: struct ep_processes. In order, or once more when a birth comes late. */
 void ep_processes_map(void *arg, const struct ep_mapping_event *event);
 /* Its mappings stay until all samples up to that time were handled. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was found out beside the kernel's records: in /proc, and of the files behind mappings. */
+/* What was found out beside the kernel's records: in /proc, and of the files of mappings. */
 #include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/process/internal.h"
@@ -130,7 +130,8 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 		EP_MAX(process->trust.check_ns, read->time_ns + CHECK_REST_FACTOR * read->cost_ns);
 	process->trust.floods = false;
 	process->trust.refused_ns = read->lacks_files ? ep_clock_mono_ns() + EP_REFUSED_NS : 0;
-	/* This was paid by struct ep_reads. To attach to it takes as long: the same mappings are read. */
+	/* This was charged to struct ep_reads. To attach to it takes as long: the same mappings are
+	 * read. */
 	ep_cost_add(&cost, read->cost_ns, READ_WORTH_NS);
 	ep_account_charge(NULL, &process->languages.account, &cost, ep_clock_mono_ns());
 	take_maps(processes, process, read);
@@ -140,7 +141,7 @@ static void take_read(struct ep_processes *processes, struct ep_process *process
 	process->read.hurried = false;
 }
 
-/* Records that were lost since may have told of something else: it is read once more. */
+/* Records that were lost since may have reported something else: it is read once more. */
 static void read_again(struct ep_processes *processes, struct ep_process *process)
 {
 	process->state = EP_PROCESS_NEW;
@@ -148,7 +149,7 @@ static void read_again(struct ep_processes *processes, struct ep_process *proces
 }
 
 /*
- * Before it is believed, all that happened while it was read is heard of: a process that has
+ * Before it is trusted, all that happened while it was read is heard of: a process that has
  * executed something else since is another program.
  */
 void ep_processes_on_read(void *arg, struct ep_program program, const struct ep_process_read *read)
@@ -308,7 +309,7 @@ static void merge_replacement(struct ep_replacement *one, const struct ep_replac
 
 /*
  * Thousands of processes may map it, and whoever puts one file in the place of another in a loop
- * asks for one after the other. So they are told together, in the time that there is for news:
+ * asks for one after the other. So they are reported together, in the time that there is for news:
  * NEWS_REST_FACTOR. Meanwhile processes have what they had until the file was looked at.
  */
 void ep_processes_on_replacement(void *arg, const struct ep_replacement *replacement)
@@ -325,7 +326,7 @@ void ep_processes_on_replacement(void *arg, const struct ep_replacement *replace
 	}
 	if (all->len == all->max)
 		replace_all(processes);
-	(void)ep_vec_append(all, replacement, 1); /* there is room from the beginning */
+	(void)ep_vec_append(all, replacement, 1); /* there is space from the beginning */
 	old->replacement = (uint32_t)all->len;
 	(void)ep_executable_ref(old);
 	(void)ep_executable_ref(replacement->executable);

@@ -90,7 +90,7 @@ void ep_file_use_unref(struct ep_file_use *use)
 }
 
 /*
- * The same file in a copy of its mappings. What was copied last is behind the original: it may be
+ * The same file in a copy of its mappings. What was copied last is after the original: it may be
  * this one.
  */
 static struct ep_file_use *copy_use(struct ep_mappings *mappings, struct ep_file_use *use)
@@ -214,7 +214,7 @@ const struct ep_vec *ep_sharer_areas(const struct ep_sharer *sharer)
 
 /* --- changes --------------------------------------------------------------------------------- */
 
-/* The first area that ends behind `addr`; areas->len when there is none. */
+/* The first area that ends after `addr`; areas->len when there is none. */
 static size_t find_first(const struct ep_vec *areas, uint64_t addr)
 {
 	size_t first = 0, len = areas->len;

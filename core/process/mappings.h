@@ -125,10 +125,10 @@ const struct ep_vec *ep_sharer_areas(const struct ep_sharer *sharer);
 /*
  * Something new is mapped: what was there is cut off or goes. Takes the use's reference in every
  * case. 0, EP_AREAS_SAME, EP_AREAS_OLDER, -EINVAL for an empty range, -ENOMEM (also: too many).
- * O(log n) to find it, and a move of what is behind it.
+ * O(log n) to find it, and a move of the file.
  */
 int ep_mappings_insert(struct ep_mappings *mappings, struct ep_area area);
-/* Behind all others. Takes the use's reference in every case. 0, -ENOMEM. */
+/* After all others. Takes the use's reference in every case. 0, -ENOMEM. */
 int ep_mappings_append(struct ep_mappings *mappings, struct ep_area area);
 /*
  * Bounds anonymous areas, of which a JIT or a hostile process can have any number: above a limit
@@ -168,7 +168,7 @@ int ep_mappings_replace(struct ep_mappings *mappings, const struct ep_vec *repla
 bool ep_mappings_are_pending(struct ep_mappings *mappings);
 /* Executables that wait to be analysed go before others: once until areas change. Accepts NULL. */
 void ep_mappings_hurry(struct ep_mappings *mappings, struct ep_executables *executables);
-/* How many begin or end behind an address: they move when something is mapped there. */
+/* How many begin or end after an address: they move when something is mapped there. */
 size_t ep_areas_behind(const struct ep_vec *areas, uint64_t addr);
 struct ep_area *ep_areas_find(const struct ep_vec *areas, uint64_t addr);
 /*

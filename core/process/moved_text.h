@@ -40,7 +40,10 @@ void ep_moved_text_look(struct ep_processes *processes, struct ep_process *proce
 void ep_moved_text_on_sample(struct ep_processes *processes, struct ep_process *process, uint64_t time_ns);
 /* Those that wait are forgotten. */
 void ep_moved_text_stop(struct ep_processes *processes);
-/* The kernel has told of the same mapping again: its protection has changed, so it may have been filled by now. */
+/*
+ * The kernel has reported the same mapping again: its protection has changed, so it may have been
+ * filled by now.
+ */
 bool ep_moved_text_may_have_changed(struct ep_area *place);
 /*
  * The mappings were read anew: what was known of the same memory (`old`, struct ep_area) still

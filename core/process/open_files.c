@@ -59,7 +59,7 @@ static struct holder *biggest(const struct ep_open_files *files)
 	return most;
 }
 
-/* True when there is room for one more of this process. */
+/* True when there is space for one more of this process. */
 static bool make_room(struct ep_open_files *files, const struct holder *holder)
 {
 	struct holder *most;

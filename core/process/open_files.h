@@ -18,7 +18,7 @@ struct ep_executable;
 struct ep_open_files {
 	struct ep_map by_pid; /* to struct holder *, open_files.c */
 	size_t max, n;
-	uint64_t closed; /* that there was no room for */
+	uint64_t closed; /* that there was no space for */
 };
 
 void ep_open_files_init(struct ep_open_files *files, size_t max);

@@ -19,9 +19,9 @@
  *				(also WAITING and READING, if who it is is all that is wanted)
  *	ENDED			as before; samples of its last moments may come yet
  *
- * Two more things are true or not in each state: it is *dirty* when BPF is to be told something
- * new, and *final* when an address was looked for in /proc and is not there: then BPF copies no
- * more stacks of it until something new is mapped.
+ * Two more things are true or not in each state: it is *dirty* when BPF is to be informed of
+ * something new, and *final* when an address was looked for in /proc and is not there: then BPF
+ * copies no more stacks of it until something new is mapped.
  */
 #ifndef EP_PROCESS_PROCESS_H
 #define EP_PROCESS_PROCESS_H
@@ -46,10 +46,10 @@ enum ep_process_state {
 	EP_PROCESS_ENDED,
 };
 
-/* Which of its mappings are believed (doubt.c); CLOCK_MONOTONIC. */
+/* Which of its mappings are trusted (doubt.c); CLOCK_MONOTONIC. */
 struct ep_trust {
 	uint64_t known_ns;     /* they are known as of then, but for what was heard of since */
-	uint64_t doubted_ns;   /* nothing is believed that is older */
+	uint64_t doubted_ns;   /* nothing is trusted that is older */
 	uint64_t check_ns;     /* not read before then only since records of others were lost */
 	uint64_t refused_ns;   /* read once more after that, as it lacks files; 0: it lacks none */
 	struct ep_bucket cost; /* CPU time of records of its mappings */
@@ -77,7 +77,7 @@ struct ep_read_state {
 	uint64_t due_ns, backoff_ns, next_retry_ns;
 };
 
-/* What BPF was told of it (publisher.c). */
+/* What was published to BPF of it (publisher.c). */
 struct ep_published {
 	TAILQ_ENTRY(ep_process) dirty;
 	bool is_dirty;
@@ -85,16 +85,16 @@ struct ep_published {
 	struct ep_proc proc;	   /* with them, by us */
 	uint64_t at_ns;		   /* when; 0: not yet */
 	uint64_t rests_until_ns;
-	uint32_t no_room; /* the turn of the room in which its rows found none */
+	uint32_t no_room; /* the turn of the space in which its rows found none */
 };
 
 /* Languages that run in it (process_languages.c). */
 struct ep_process_languages {
 	struct ep_instance *instances[EP_MAX_LANGUAGES];
 	size_t n;
-	bool remapped;		   /* its mappings changed since they were told */
+	bool remapped;		   /* its mappings changed since they were reported */
 	struct ep_program parent;  /* whose languages it has; pid 0: it executed something since */
-	uint64_t told_ns;	   /* when BPF was first told of one of them; 0: not yet */
+	uint64_t told_ns;	   /* when BPF was first informed of one of them; 0: not yet */
 	struct ep_account account; /* that is charged for them; a child's begins as its parent's */
 };
 

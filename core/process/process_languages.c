@@ -147,8 +147,9 @@ bool ep_process_languages_sync(struct ep_process *process, struct ep_languages *
 }
 
 /*
- * True when BPF is told of a language. Of two runtimes of one language in a process (its program
- * and a library that brings another) the first with something to tell is the one that is walked.
+ * True when BPF is informed of a language. Of two runtimes of one language in a process (its
+ * program and a library that brings another) the first with something to tell is the one that is
+ * walked.
  */
 static bool is_walked(const struct ep_process *process, size_t at)
 {

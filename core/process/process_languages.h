@@ -26,7 +26,7 @@ void ep_process_languages_fork(struct ep_process *child, const struct ep_process
 void ep_process_languages_end(const struct ep_process *process);
 void ep_process_languages_drop(struct ep_process *process);
 
-/* Those that BPF is told of; how many. Borrowed until one of them changes. */
+/* Those that BPF is informed of; how many. Borrowed until one of them changes. */
 size_t ep_process_languages_views(const struct ep_process *process,
 				 struct ep_language_view views[EP_MAX_LANGUAGES]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The process manager: which processes there are, what they map, what BPF is told of that; and the
- * samples that need what BPF did not know.
+ * The process manager: which processes there are, what they map, what is published to BPF of that;
+ * and the samples that need what BPF did not know.
  *
  *	kernel's records, in order of time          /proc, on workers
  *	    │ fork exec exit mapping lost sample        │ reads, files
@@ -81,7 +81,7 @@ struct ep_processes_options {
 	bool hears_mappings; /* ep_processes_on_mapping will be called */
 	/* A sample as whole as it could be made. Borrowed for the call. */
 	void (*pass)(void *arg, const void *event, size_t bytes);
-	/* Hands over all records up to now: before something read from /proc is believed. */
+	/* Hands over all records up to now: before something read from /proc is trusted. */
 	void (*catch_up)(void *arg);
 	/* A process that is not wanted is not even read; NULL: all are. */
 	bool (*wanted)(void *arg, pid_t pid);
@@ -96,7 +96,7 @@ void ep_processes_free(struct ep_processes *processes);
 /* Reads every process there is. 0 or a negative errno. */
 int ep_processes_scan(struct ep_processes *processes);
 
-/* What the kernel said, in order of time. */
+/* What the kernel reported, in order of time. */
 void ep_processes_on_event(struct ep_processes *processes, const struct ep_process_event *event);
 void ep_processes_on_mapping(struct ep_processes *processes, const struct ep_mapping_event *event);
 /* Does a program run under this pid that mappings are kept of? */

@@ -10,7 +10,7 @@
 #include <bpf/bpf.h>
 
 /*
- * A process rests so many times as long as its rows took: they cost it 2 % of a CPU at most. It is
+ * A process pauses so many times as long as its rows took: they cost it 2 % of a CPU at most. It is
  * CPU time that counts: a loop that was preempted while it wrote has not spent more. Where a
  * virtual CPU is stolen its clock runs on all the same, hence the limit.
  */
@@ -151,7 +151,7 @@ static bool has_entries(const struct ep_publisher *publisher, const struct ep_pr
 		      entries->len * sizeof(struct ep_row)) == 0;
 }
 
-/* False when there is no room in this turn. */
+/* False when there is no space in this turn. */
 static bool publish(struct ep_publisher *publisher, struct ep_process *process)
 {
 	struct ep_language_view views[EP_MAX_LANGUAGES];

@@ -2,7 +2,7 @@
 /*
  * Tells BPF of processes: their mappings as rows in the delta store, and an entry of ep_procs that
  * refers to them. A process is marked dirty by whoever learned something; all of them are written
- * at the end of the turn. What a process costs is bounded: one whose rows take long rests before
+ * at the end of the turn. What a process costs is bounded: one whose rows take long pauses before
  * they are written again, and meanwhile its stacks are copied. Loop's thread only.
  */
 #ifndef EP_PROCESS_PUBLISHER_H
@@ -19,7 +19,10 @@ struct ep_publisher_stats {
 	uint64_t refused; /* ep_procs was full */
 };
 
-/* How the map ep_procs is reached: a test sees what BPF would be told. 0 or a negative errno. */
+/*
+ * How the map ep_procs is reached: a test sees what would be published to BPF. 0 or a negative
+ * errno.
+ */
 struct ep_procs_ops {
 	int (*update)(void *arg, uint32_t pid, const struct ep_proc *proc);
 	int (*find)(void *arg, uint32_t pid, struct ep_proc *ret_proc);
@@ -48,12 +51,14 @@ bool ep_publisher_run(struct ep_publisher *publisher, uint64_t now_ns);
 /* BPF forgets the process: it is unknown to it from here on. */
 void ep_publisher_forget(struct ep_publisher *publisher, struct ep_process *process);
 void ep_publisher_forget_pid(struct ep_publisher *publisher, uint32_t pid);
-/* Lets go of its rows. BPF forgot the process by itself, unless it was told behind its end. */
+/* Lets go of its rows. BPF forgot the process by itself, unless it was reported after its end. */
 void ep_publisher_end(struct ep_publisher *publisher, struct ep_process *process);
 /* A child has what BPF gave it: its parent's rows, if they were the same at the fork. */
 void ep_publisher_fork(struct ep_publisher *publisher, struct ep_process *child,
 		       const struct ep_process *parent);
-/* When the room is full: without new rows BPF would go on with old ones, whose tables may be gone. */
+/*
+ * When the space is full: without new rows BPF would go on with old ones, whose tables may be gone.
+ */
 void ep_publisher_forget_starved(struct ep_publisher *publisher);
 
 /* The rows of a process as BPF would get them; borrowed until the next call. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker reads of one process: who it is, its executable mappings, the files behind them. */
+/* What a worker reads of one process: who it is, its executable mappings, the files of them. */
 #ifndef EP_PROCESS_READ_H
 #define EP_PROCESS_READ_H
 

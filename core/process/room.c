@@ -7,7 +7,7 @@
 
 /* Kept free, so that nothing new has to wait for a chunk: 256 KiB. */
 #define SPARE_WORDS 65536u
-/* A process with more rows gets them only if there is room. */
+/* A process with more rows gets them only if there is space. */
 #define SMALL_ROWS 1024
 /* Moving tables costs 2 % of a CPU at most. */
 #define REST_FACTOR 50

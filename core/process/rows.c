@@ -130,7 +130,7 @@ int ep_rows_add(struct ep_vec *rows, const struct ep_area *area, uint32_t anonym
 
 /*
  * As push, but one row with what is before it where both are a language's and no file's: memory in a
- * reserved heap is committed piece by piece, and BPF need not be told of each.
+ * reserved heap is committed piece by piece, and BPF need not be informed of each.
  */
 static int push_merged(struct ep_vec *marked, struct ep_row row)
 {

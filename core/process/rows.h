@@ -44,7 +44,7 @@ void ep_row_set_init(struct ep_row_set *set);
 void ep_row_set_fini(struct ep_row_set *set);
 /*
  * Into set->rows, from areas (struct ep_area), as `n` languages mark them: where there
- * is no room for that they stay native. False when there are more areas than there may be rows.
+ * is no space for that they stay native. False when there are more areas than there may be rows.
  */
 bool ep_row_set_make(struct ep_row_set *set, const struct ep_vec *areas,
 		     const struct ep_language_view *languages, size_t n);

@@ -30,7 +30,7 @@ struct ep_process *ep_table_find(const struct ep_table *table, struct ep_program
 /* The program that a pid ran at a time; NULL: none, or long gone. */
 struct ep_process *ep_table_find_at(const struct ep_table *table, pid_t pid, uint64_t time_ns);
 
-/* When the next program under this pid began, behind a time; 0: none is known. */
+/* When the next program under this pid began, after a time; 0: none is known. */
 uint64_t ep_table_next_birth(const struct ep_table *table, pid_t pid, uint64_t time_ns);
 /* The others by `older`; NULL: none. */
 struct ep_process *ep_table_newest_ended(const struct ep_table *table, pid_t pid);

@@ -38,7 +38,7 @@ bool ep_text_parts_are_none(const struct ep_text_parts *parts);
 /* The part of an address is wanted. True: it is not made yet. */
 bool ep_text_parts_add(struct ep_text_parts *parts, uint64_t va);
 /*
- * What of a table is in parts that are wanted: as segments of it, for which there is room,
+ * What of a table is in parts that are wanted: as segments of it, for which there is space,
  * ascending. How many.
  */
 #define EP_TEXT_PARTS_MAX_SEGMENTS 512

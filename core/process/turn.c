@@ -24,7 +24,8 @@ void ep_processes_hurry(struct ep_processes *processes, struct ep_process *proce
 	ep_mappings_hurry(process->sharer.mappings, processes->executables);
 }
 
-/* All its areas are looked through: where there are many, not while it rests from its last rows. */
+/* All its areas are looked through: where there are many, not while it pauses from its last rows.
+ */
 static bool may_look_at_text(const struct ep_process *process, uint64_t now_ns)
 {
 	return ep_process_areas(process)->len <= MANY_AREAS ||
@@ -66,7 +67,7 @@ void ep_processes_end_turn(struct ep_processes *processes, uint64_t time_ns)
 	ep_processes_act(processes);
 }
 
-/* Rows that found no room are tried again; where there is none, tables give way to them. */
+/* Rows that found no space are tried again; where there is none, tables give way to them. */
 void ep_processes_on_room(void *arg)
 {
 	struct ep_processes *processes = arg;

@@ -287,7 +287,9 @@ static const char *const unnamed_texts[EP_UNNAMED_COUNT] = {
 #undef EP_UNNAMED
 };
 
-/* What the frame without a name that is nearest to the leaf says, where the input has not told. */
+/*
+ * What the frame without a name that is nearest to the leaf says, where the input has not reported.
+ */
 static int find_unnamed(struct ep_profile_builder *b, const struct ep_profile_stack *stack,
 			struct ep_profile_stack_row *row)
 {

@@ -117,13 +117,13 @@ int ep_profile_add_header(struct ep_profile_builder *builder, const struct ep_pr
 struct ep_profile_choice {
 	void *arg;
 	/*
-	 * How many of the samples of `row` are wanted. Their times are written to `times_ns`, which has room for
-	 * all of them; a batch without times has none. NULL: all.
+	 * How many of the samples of `row` are wanted. Their times are written to `times_ns`, which
+	 * has space for all of them; a batch without times has none. NULL: all.
 	 */
 	uint32_t (*sample)(void *arg, const struct ep_batch *batch, uint32_t row, uint64_t *times_ns);
 	/*
-	 * The locations of a stack that stay, in their order, written to `ret`, which has room for all of them.
-	 * How many; 0 hides the stack's samples. NULL: all.
+	 * The locations of a stack that stay, in their order, written to `ret`, which has space for
+	 * all of them. How many; 0 hides the stack's samples. NULL: all.
 	 */
 	uint32_t (*stack)(void *arg, const struct ep_batch *batch, uint32_t stack, uint32_t *ret);
 };

@@ -36,7 +36,7 @@ struct ep_place {
 
 void ep_labels_init(struct ep_labels *labels, bool is_compared);
 void ep_labels_fini(struct ep_labels *labels);
-/* 0 or -ENOMEM. Beyond a few million names no more are told apart. */
+/* 0 or -ENOMEM. Beyond a few million names no more are distinguished. */
 int ep_labels_learn_place(struct ep_labels *labels, unsigned int side,
 			  const struct ep_place *place);
 int ep_labels_learn(struct ep_labels *labels, unsigned int side, const struct ep_batch *batch);

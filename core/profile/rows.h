@@ -39,7 +39,7 @@ struct ep_rows {
 	struct ep_index index; /* position + 1 */
 };
 
-/* With room for one row, that of number 0. */
+/* With space for one row, that of number 0. */
 int ep_rows_init(struct ep_rows *rows, const struct ep_rows_layout *layout);
 void ep_rows_fini(struct ep_rows *rows); /* accepts a zeroed one */
 

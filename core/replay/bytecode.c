@@ -216,7 +216,7 @@ static int relocate_load(struct loader *loader, const Elf64_Sym *symbol, struct 
 	return 0;
 }
 
-/* A call of a function, from one section to another; the addend counts from behind the call. */
+/* A call of a function, from one section to another; the addend counts from after the call. */
 static int relocate_call(const struct loader *loader, const Elf64_Sym *symbol, struct bpf_insn *insn)
 {
 	const struct ep_bytecode *bytecode = loader->bytecode;

@@ -184,7 +184,7 @@ static void set_stack(struct machine *m)
 	m->regs[10] = (uint64_t)(uintptr_t)(m->stack[m->n_callers] + STACK);
 }
 
-/* *pc is behind the call. */
+/* *pc is after the call. */
 static int enter(struct machine *m, int32_t off, size_t *pc)
 {
 	struct caller *caller = &m->callers[m->n_callers];

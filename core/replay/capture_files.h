@@ -27,7 +27,7 @@ const struct ep_file *ep_capture_files_file(struct ep_capture_files *files, uint
 /* Bytes of a file beside a mapped one: as ep_target_ops. */
 int ep_capture_files_beside(struct ep_capture_files *files, struct ep_target_file *file, uint64_t off, void *buf,
 			    size_t bytes);
-/* A language describes each file once: what it said holds for the next replay, too. */
+/* A language describes each file once: what it reported holds for the next replay, too. */
 void ep_capture_files_describe(struct ep_capture_files *files, uint32_t i,
 			       const struct ep_unwinder_ops *ops, void *claim);
 int ep_capture_files_tls(struct ep_capture_files *files, uint32_t question, uint32_t i,

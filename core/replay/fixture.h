@@ -65,7 +65,7 @@ enum ep_fixture_question {
 	EP_FIXTURE_BESIDE = 9,
 };
 
-/* What a language plugin asked, and was told. */
+/* What a language plugin asked, and was answered. */
 struct ep_fixture_answer {
 	uint32_t question; /* enum ep_fixture_question */
 	int32_t result;
@@ -122,14 +122,14 @@ static inline void ep_fixture_freep(struct ep_fixture **fixture)
 
 /* A copy that lives as long as the fixture; "" when memory is out. */
 const char *ep_fixture_string(struct ep_fixture *fixture, const char *text);
-/* NULL: no more room. */
+/* NULL: no more space. */
 struct ep_fixture_executable *ep_fixture_add_executable(struct ep_fixture *fixture);
 /* Takes a block in, unless it is there. 0, -E2BIG, -ENOMEM. */
 int ep_fixture_add_block(struct ep_fixture *fixture, uint64_t addr, const uint8_t *bytes);
 bool ep_fixture_has_block(const struct ep_fixture *fixture, uint64_t addr);
 /* Memory of the recorded process. 0, -EFAULT (all or nothing). */
 int ep_fixture_read(const struct ep_fixture *fixture, uint64_t addr, void *buf, size_t bytes);
-/* A name of the function at va: behind `after`, or with NULL the first. NULL: there is none. */
+/* A name of the function at va: after `after`, or with NULL the first. NULL: there is none. */
 const struct ep_fixture_name *ep_fixture_find_name(const struct ep_fixture_executable *executable,
 						   uint64_t va, const struct ep_fixture_name *after);
 

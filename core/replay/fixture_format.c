@@ -12,7 +12,7 @@
  *	      (of one address: those of inlined functions, innermost first)
  *	DATA  bytes and symbols of files that answers refer to
  *	MEMO  memory: the addresses of all blocks, then their contents
- *	LINE  optional, behind EXEC: for each executable a list, empty or of as many as it has names:
+ *	LINE  optional, after EXEC: for each executable a list, empty or of as many as it has names:
  *	      source file and line
  *
  * Numbers are little-endian; a list is a u32 count and its elements; a string is a u32 count and

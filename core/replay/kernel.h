@@ -26,7 +26,7 @@ struct ep_shim_object;
 /* 0 or -EFAULT: all or nothing. */
 typedef int (*ep_kernel_read)(void *arg, uint64_t addr, void *buf, size_t bytes);
 
-/* What a keeper sent (ebpf-profiler/bpf/keeper.h): `kept` with its pieces. */
+/* What a snapshot program sent (ebpf-profiler/bpf/keeper.h): `kept` with its pieces. */
 typedef void (*ep_kernel_keep)(void *arg, const struct ep_kept *kept, size_t bytes);
 
 int ep_kernel_new(ep_kernel_read read_user, void *arg, struct ep_kernel **ret_kernel);
@@ -65,7 +65,7 @@ void ep_kernel_on_tail_call(struct ep_kernel *kernel, ep_kernel_see *see, void *
  */
 int ep_kernel_run(struct ep_kernel *kernel, const struct ep_replay_thread *thread,
 		  struct ep_vec *event);
-/* Where keepers send to; its arg is that of the reads. NULL: nobody may send. */
+/* Where snapshot programs send to; its arg is that of the reads. NULL: nobody may send. */
 void ep_kernel_set_keep(struct ep_kernel *kernel, ep_kernel_keep keep);
 const char *ep_kernel_trouble(const struct ep_kernel *kernel);
 

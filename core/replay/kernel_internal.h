@@ -111,7 +111,7 @@ struct ep_kernel {
 /* The helpers have no argument for it: the kernel whose program runs on this thread. */
 extern _Thread_local struct ep_kernel *ep_kernel_current;
 
-/* What a kernel would have refused: said once, and the run fails. */
+/* What a kernel would have refused: reported once, and the run fails. */
 void ep_kernel_complain(const char *fmt, ...) EP_PRINTF(1, 2);
 /* A helper as bytecode calls it (bytecode.h); arg is the struct ep_kernel_program. */
 int ep_kernel_call_helper(void *arg, int32_t id, const uint64_t args[5], uint64_t *ret);

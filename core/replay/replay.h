@@ -65,9 +65,10 @@ int ep_replay_add_language(struct ep_replay *replay, const struct ep_plugin *plu
 /* Attaches the languages that claim an executable; again: anew. 0, -ENOMEM, -E2BIG. */
 int ep_replay_attach(struct ep_replay *replay);
 /*
- * From here on the process is in its first second while it is walked, and gone when frames are named: what the
- * languages' keepers sent is all there is, of walks since then. They are interpreted. Before the first walk.
- * 0, -ENOENT: none of the languages has one; as ep_replay_add_language.
+ * From here on the process is in its first second while it is walked, and gone when frames are
+ * named: what the languages' snapshot programs sent is all there is, of walks since then. They are
+ * interpreted. Before the first walk. 0, -ENOENT: none of the languages has one; as
+ * ep_replay_add_language.
  */
 int ep_replay_keep(struct ep_replay *replay);
 /* As the agent does when a language asks for it: refresh of those that are attached. 0, -ENOMEM. */

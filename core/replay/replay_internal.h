@@ -27,7 +27,7 @@ struct ep_replay_language {
 	uint32_t executable; /* index */
 	void *claim;	     /* NULL: none */
 	struct ep_attached attached; /* zeroed: it was not yet */
-	uint32_t state;		     /* index in ep_states; 0: BPF is not told of it */
+	uint32_t state;		     /* index in ep_states; 0: BPF is not informed of it */
 	char keeper_name[40];	     /* of its object */
 	struct ep_kept_memory kept;
 };
@@ -55,7 +55,7 @@ struct ep_replay {
 	size_t n_languages;
 	bool names_of_kept; /* the process is gone when names are read */
 	bool is_naming;	    /* a frame: not walking */
-	bool untold; /* languages said more since BPF was told of the process */
+	bool untold; /* languages reported more since BPF was informed of the process */
 	struct ep_merge merge;
 	struct ep_vec event;
 	struct ep_vec held_events; /* struct ep_vec of bytes: of each thread, see ep_replay_hold */

@@ -190,7 +190,7 @@ int ep_replay_keep(struct ep_replay *replay)
 
 	ep_kernel_set_keep(replay->kernel, keep);
 	replay->names_of_kept = true;
-	replay->untold = true; /* that it is young */
+	replay->untold = true; /* that it is recently started */
 	for (size_t i = 0; i < replay->n_languages; i++) {
 		struct ep_replay_language *language = &replay->languages[i];
 

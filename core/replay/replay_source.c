@@ -73,7 +73,7 @@ int ep_replay_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 
 /* --- questions about files ------------------------------------------------------------------- */
 
-/* From *next on, which is then what is behind it, and around. */
+/* From *next on, which is then what is after it, and around. */
 static struct ep_fixture_answer *find_answer(const struct ep_vec *answers, size_t *next,
 					     uint32_t question, const char *name, uint64_t va,
 					     uint32_t bytes)

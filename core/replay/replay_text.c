@@ -149,7 +149,7 @@ static int keep_deltas(struct ep_fixture_executable *executable,
 	return r;
 }
 
-/* Where a page is to go: pages ascend. NULL: it is there, or there is no room. */
+/* Where a page is to go: pages ascend. NULL: it is there, or there is no space. */
 static struct ep_fixture_text_page *insert_page(struct ep_vec *pages, uint64_t va)
 {
 	struct ep_fixture_text_page *page;

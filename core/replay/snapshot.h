@@ -21,7 +21,7 @@ struct ep_snapshot_ops {
 	int (*read_block)(struct ep_snapshot *snapshot, uint64_t addr, uint8_t *block);
 	/* Memory as it is now, while the process runs, too: 0, -EFAULT (all or nothing), -ESRCH. Optional. */
 	int (*read)(struct ep_snapshot *snapshot, uint64_t addr, void *buf, size_t bytes);
-	/* The file behind a mapping: a descriptor (gives), or a negative errno. */
+	/* The file of a mapping: a descriptor (gives), or a negative errno. */
 	int (*open)(struct ep_snapshot *snapshot, const struct ep_mapping *mapping);
 	/* Finds thread storage; module_addr: where the executable is mapped. Optional. */
 	int (*tls)(struct ep_snapshot *snapshot, uint32_t question, const struct ep_elf *elf,

@@ -40,7 +40,7 @@ struct ep_replay_thread {
 	uint32_t pid, tid;
 	uint64_t start_ns; /* of the process, CLOCK_BOOTTIME */
 	uint64_t thread_pointer;
-	bool in_syscall; /* stopped behind the instruction that entered the kernel */
+	bool in_syscall; /* stopped after the instruction that entered the kernel */
 	char comm[EP_REPLAY_COMM_BYTES];
 	uint64_t regs[EP_REPLAY_MAX_REGS]; /* arch->n_regs of them */
 };

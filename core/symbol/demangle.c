@@ -105,7 +105,7 @@ static bool demangle_any(const char *symbol, struct output *output)
 
 /* ---- text ---- */
 
-/* `symbol` without its version; what is behind the name in the result ("@plt" or ""). */
+/* `symbol` without its version; what is after the name in the result ("@plt" or ""). */
 static const char *version_cut(char *symbol)
 {
 	char *at = symbol[0] ? strchr(symbol + 1, '@') : NULL;

@@ -23,7 +23,7 @@ struct symbol {
 struct ep_described_symbols {
 	_Atomic uint32_t refs;
 	struct ep_vec symbols; /* struct symbol; once sorted: outer ones before inner ones */
-	struct ep_vec names;   /* NUL behind each */
+	struct ep_vec names;   /* NUL after each */
 };
 
 int ep_described_symbols_new(struct ep_described_symbols **ret_symbols)

@@ -306,7 +306,7 @@ int ep_functions_add_external(struct ep_functions *f, struct ep_function_memo *m
 
 /* ---- open ---- */
 
-/* "go1.27.1", "devel go1.28-1234abcd ...": the number behind "go1."; 0: none. */
+/* "go1.27.1", "devel go1.28-1234abcd ...": the number after "go1."; 0: none. */
 static unsigned int minor_version(const char *text)
 {
 	const char *at = strstr(text, "go1.");

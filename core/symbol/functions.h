@@ -60,7 +60,7 @@ size_t ep_functions_bytes(const struct ep_functions *functions); /* heap */
  */
 int ep_functions_add(struct ep_functions *functions, uint64_t va, struct ep_function_memo *memo,
 		     struct ep_lines *lines);
-/* The function that was last said to be external, by the name the table has for it. */
+/* The function that was last reported to be external, by the name the table has for it. */
 int ep_functions_add_external(struct ep_functions *functions, struct ep_function_memo *memo,
 			      struct ep_lines *lines);
 

@@ -159,7 +159,7 @@ static int symbol_better(const struct kallsyms *kallsyms, const struct kallsyms_
 	return ep_symbol_compare_names(name_a, strlen(name_a), name_b, strlen(name_b));
 }
 
-/* The best symbol of the address at *pos, which is moved behind all of them. NULL at the end. */
+/* The best symbol of the address at *pos, which is moved after all of them. NULL at the end. */
 static const struct kallsyms_symbol *next_symbol(const struct kallsyms *kallsyms, size_t *pos)
 {
 	const struct kallsyms_symbol *all = kallsyms->symbols.data;
@@ -380,12 +380,12 @@ static uint32_t module_of(const struct ep_kernel_symbols *symbols, size_t index)
 	return n ? ep_vec_at(&symbols->runs, struct run, n - 1)->module : 0;
 }
 
-/* True when the entry at `index` may be taken to reach `bytes` behind its start. */
+/* True when the entry at `index` may be taken to reach `bytes` after its start. */
 static bool reaches(const struct ep_kernel_symbols *symbols, size_t index, uint64_t bytes)
 {
 	bool last = index + 1 == symbols->entries.len;
 
-	/* a function that another symbol of its module ends is believed whatever its length */
+	/* a function that another symbol of its module ends is trusted whatever its length */
 	if (!last && (ep_vec_at(&symbols->entries, struct entry, index + 1)->is_end ||
 		      module_of(symbols, index + 1) == module_of(symbols, index)))
 		return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of kernel code: the kernel, its modules, BPF programs and trampolines, as /proc/kallsyms
- * lists them. A table is a picture of one moment, 4 bytes per symbol and the names once, deflated: a
- * look-up takes some microseconds, and one for each frame is enough. Load a new table when modules or BPF
- * programs came. It does not change, so any thread may look up in it.
+ * lists them. A table is a snapshot of one moment, 4 bytes per symbol and the names once, deflated:
+ * a look-up takes some microseconds, and one for each frame is enough. Load a new table when
+ * modules or BPF programs came. It does not change, so any thread may look up in it.
  */
 #ifndef EP_SYMBOL_KERNEL_H
 #define EP_SYMBOL_KERNEL_H

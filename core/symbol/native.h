@@ -40,13 +40,13 @@ void ep_native_symbols_set_memory(struct ep_native_symbols *symbols, struct ep_m
 void ep_native_symbols_stop(struct ep_native_symbols *symbols);
 
 /*
- * Names for addresses of one executable. `lines` is empty, with room for `n` frames, and has one
+ * Names for addresses of one executable. `lines` is empty, with space for `n` frames, and has one
  * for each address afterwards, in their order: the functions that are there, innermost first, with
  * what is known of them, or nothing, and the type. A function without a name has its start_va only.
  * Neighbours are cheap where files and lines are known: sort the addresses.
  *
  * 0 also when no name was found. What did not fit into `lines` has no frame there, and is to be
- * asked for again; the first address always has one. What `open` said when it failed, -ENOMEM,
+ * asked for again; the first address always has one. What `open` reported when it failed, -ENOMEM,
  * -EMFILE, -ENFILE, -EAGAIN (others hold the memory), -ECANCELED: nothing is remembered then, and the next call
  * tries again.
  */

@@ -87,7 +87,7 @@ static uint32_t read_length(const struct part *frame, uint64_t fde_va, uint64_t 
 	return load32(frame, off + 12);
 }
 
-/* Takes entry i of the table, if it can be believed: behind the one before, not too far. */
+/* Takes entry i of the table, if it can be trusted: after the one before, not too far. */
 static void take_entry(struct ep_starts *starts, const struct part *hdr, const struct part *frame,
 		       uint32_t i)
 {

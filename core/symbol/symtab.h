@@ -38,7 +38,7 @@ bool ep_symtab_is_complete(const struct ep_elf *elf);
 /* The innermost function that holds `va`. 0, -ENODATA. */
 int ep_symtab_find(const struct ep_symtab *symtab, uint64_t va, struct ep_symtab_hit *ret_hit);
 /*
- * The name as in the symbol table, or with "@plt" behind it for a stub, NUL-terminated, cut to
+ * The name as in the symbol table, or with "@plt" after it for a stub, NUL-terminated, cut to
  * `bytes`. Length, -ESTALE when the file was changed meanwhile, or -errno.
  */
 int ep_symtab_name(const struct ep_symtab *symtab, const struct ep_symtab_hit *hit, char *buf,

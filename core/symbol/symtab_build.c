@@ -121,7 +121,7 @@ static int builder_run(struct symtab_builder *builder, const struct ep_elf *elf,
 	if (r < 0)
 		return r;
 	r = names_place(builder);
-	/* A look at a name that was not paid any more gave none. */
+	/* A look at a name that was not covered by the budget any more gave none. */
 	return r < 0 ? r : ep_work_result(ep_elf_work(elf));
 }
 

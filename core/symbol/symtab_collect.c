@@ -12,7 +12,7 @@
 #define MAX_SYMBOLS	 ((uint64_t)8 << 20)  /* read, in one table */
 #define MAX_LOADED_BYTES ((uint64_t)32 << 20) /* a longer string table is read name by name */
 #define STEP_SYMBOLS	 2048
-#define SYMBOL_STEPS	 16 /* for one that is looked at; its name is paid beside */
+#define SYMBOL_STEPS	 16 /* for one that is looked at; its name is charged beside */
 #define NAME_STEPS	 8  /* and so many bytes of it are a step */
 
 /* ---- executable ranges ---- */
@@ -246,7 +246,7 @@ static int source_add(struct symtab_builder *builder, const struct ep_elf *elf,
 	*source = (struct symtab_source){.elf = elf, .strings = strings};
 	if ((load && strings.bytes <= MAX_LOADED_BYTES) || (strings.flags & SHF_COMPRESSED)) {
 		r = ep_elf_read_section(elf, &strings, &source->bytes);
-		/* There is no room for them: they are read one by one. */
+		/* There is no space for them: they are read one by one. */
 		if (r < 0 && ((r != -E2BIG && r != -EAGAIN) || (strings.flags & SHF_COMPRESSED)))
 			return r;
 		if (r == 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes a batch (include/ebpf-profiler/batch.h) of a sealed interval and the names its frames have
- * by now: rows are added to a builder (core/profile/builder.h), as readers add those of files.
- * Building reads the frame table, so it belongs to the loop's thread (tests/bench/bench_trace.c says
- * what it costs).
+ * Makes a batch (include/ebpf-profiler/batch.h) of a finished interval and the names its frames
+ * have by now: rows are added to a builder (core/profile/builder.h), as readers add those of files.
+ * Building reads the frame table, so it belongs to the loop's thread (tests/bench/bench_trace.c
+ * says what it costs).
  *
  * A frame without a name gets a made-up function: "libx.so+0x1234" (file name, ELF virtual address
  * where its function begins if that is known, so that one function is one, else its own

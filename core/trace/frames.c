@@ -196,7 +196,7 @@ static int find_owner(struct ep_frames *f, uint32_t kind, struct ep_program prog
 	return r;
 }
 
-/* Cannot fail: there is room. */
+/* Cannot fail: there is space. */
 static void count_frame(struct ep_frames *f, uint32_t owner)
 {
 	struct ep_quota *share;
@@ -239,7 +239,7 @@ static int append(struct ep_frames *f, uint64_t hash, const uint64_t *key, size_
 	return 0;
 }
 
-/* Nearly all frames are known: what this needs is not to be paid for by them. */
+/* Nearly all frames are known: they are not to bear what this costs. */
 static __attribute__((noinline)) int add_new(struct ep_frames *f, uint64_t hash, const uint64_t *key,
 					     size_t n_key, const struct ep_program *program,
 					     uint32_t *ret_id)
@@ -636,7 +636,7 @@ static struct ep_program owner_program(const struct ep_frames *f, const struct f
 	return owner == EP_QUOTA_NOBODY ? (struct ep_program){0} : ep_quotas_at(&f->quotas, owner)->program;
 }
 
-/* Where one has no name since there was no room for it, there may be now. */
+/* Where one has no name since there was no space for it, there may be now. */
 static void copy_names(const struct ep_frames *f, const struct frame *frame, struct ep_frames *to, uint32_t id)
 {
 	struct ep_frame_line lines[EP_FRAME_MAX_LINES];

@@ -7,11 +7,11 @@
  * drop their address.
  *
  * Ids are dense from 1 and never change. Ids 1 .. EP_ERROR_COUNT - 1 are the error frames.
- * The table is bounded and never shrinks. When it fills up, the store starts a new one at the next
- * seal; when most of it was not used for minutes, it starts one that has only what was. The old one
- * lives on as long as an interval or a resolver holds a reference. No program fills it: frames and
- * their names are booked on the program that had them first, and each has a share (quotas.h). Kernel
- * frames are nobody's.
+ * The table is bounded and never shrinks. When it fills up, the store starts a new one when the
+ * interval ends; when most of it was not used for minutes, it starts one that has only what was.
+ * The old one lives on as long as an interval or a resolver holds a reference. No program fills it:
+ * frames and their names are booked on the program that had them first, and each has a share
+ * (quotas.h). Kernel frames are nobody's.
  *
  * Reference counted, loop's thread only. Workers get copies of what they resolve.
  */

@@ -21,7 +21,7 @@ struct spent {
 struct ep_interval {
 	uint32_t refs;
 	bool sealed;
-	uint32_t last_frame;	  /* highest id when it was sealed */
+	uint32_t last_frame;	  /* highest id when it was finished */
 	struct ep_frames *frames; /* a reference */
 	uint64_t start_ns, end_ns;
 	uint64_t lost, due, complete;
@@ -135,7 +135,7 @@ int ep_interval_reset(struct ep_interval *iv, struct ep_frames *frames, uint64_t
 	return 0;
 }
 
-/* Makes room for `more` elements within the budget. 0, -E2BIG, -ENOMEM. */
+/* Makes space for `more` elements within the budget. 0, -E2BIG, -ENOMEM. */
 static int reserve(struct ep_interval *iv, struct ep_vec *vec, size_t more)
 {
 	size_t need = vec->len + more, cap, old = vec->cap;
@@ -369,7 +369,7 @@ static int find_or_add_row(struct ep_interval *iv, const struct ep_sample_row *r
 	return r;
 }
 
-/* Room for the time is made first, so that a row never counts a sample without one. */
+/* Space for the time is made first, so that a row never counts a sample without one. */
 static int count_sample(struct ep_interval *iv, uint32_t trace_id, const struct ep_sample *sample)
 {
 	struct ep_trace *trace = trace_at(iv, trace_id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was sampled between two seals: traces, sample rows, processes. The store (store.h) fills
- * one and gives it away when it is sealed; from then on it does not change.
+ * What was sampled in one interval: traces, sample rows, processes. The store (store.h) fills
+ * one and gives it away when it is finished; from then on it does not change.
  *
  *	event ──hash, process──► trace ──► frame ids (frames.h), leaf first: kernel, user, error
  *	                           └─tid, cpu, comm──► row: count ──► times
@@ -77,7 +77,7 @@ void ep_interval_seal(struct ep_interval *interval, uint64_t end_ns);
 struct ep_frames *ep_interval_frames(const struct ep_interval *interval); /* borrowed */
 /* Says of all its frames that they are used. */
 void ep_interval_use_frames(const struct ep_interval *interval);
-/* True when all frames of a sealed interval have the names they will get. Amortized O(1). */
+/* True when all frames of a finished interval have the names they will get. Amortized O(1). */
 bool ep_interval_is_named(const struct ep_interval *interval);
 /* The trace of a hash and program: its id, 0 when absent. */
 uint32_t ep_interval_find(const struct ep_interval *interval, uint64_t hash,

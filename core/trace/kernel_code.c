@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pieces are sorted by address; those that overlap differ in time. An id is a number and in its lowest two bits what
- * it is, so that 0 is free.
+ * Code ranges are sorted by address; those that overlap differ in time. An id is a number and in
+ * its lowest two bits what it is, so that 0 is free.
  */
 #include "core/trace/kernel_code.h"
 #include "core/base/bisect.h"
@@ -14,14 +14,15 @@
 #define MAX_ERAS   64
 #define MAX_NAME   511 /* KSYM_NAME_LEN - 1, include/linux/kallsyms.h, Linux 6.1 */
 /*
- * The kernel tells of the end of a program that may still run on another CPU; its memory is free after a grace
- * period (kernel/bpf/syscall.c, bpf_prog_put_deferred).
+ * The kernel tells of the end of a program that may still run on another CPU; its memory is free
+ * after a grace period (kernel/bpf/syscall.c, bpf_prog_put_deferred).
  */
 #define STILL_RUNS_NS (1000ull * 1000)
 
 /*
- * Whoever can make the kernel lose records must not make frames without end: each doubt gives those that it concerns
- * two more ids. So many are given at once, and one more after each wait; else the last doubt goes on.
+ * Whoever can make the kernel lose records must not make frames without end: each invalidation
+ * gives those that it concerns two more ids. So many are given at once, and one more after each
+ * wait; else the last invalidation goes on.
  */
 #define MAX_DOUBTS    16
 #define DOUBT_WAIT_NS (10ull * 1000 * 1000 * 1000)
@@ -31,7 +32,7 @@ enum id_kind { ID_PIECE = 1, ID_AFTER, ID_ERA, ID_KIND_BITS = 2, ID_KIND_MASK = 
 struct piece {
 	uint64_t start, birth_ns; /* 0: before our start */
 	uint64_t end_ns;	  /* UINT64_MAX: it is there */
-	char *name;		  /* owned; NULL: a picture has it */
+	char *name;		  /* owned; NULL: a snapshot has it */
 	const char *module;
 	uint32_t bytes, number;
 	bool is_doubted; /* a loss ended it: it may be there or not */
@@ -45,16 +46,16 @@ struct era {
 
 struct eras {
 	struct ep_vec list; /* struct era, in order of time */
-	uint64_t given_ns;  /* when there was one more doubt to be had */
+	uint64_t given_ns;  /* when there was one more invalidation to be had */
 	uint32_t doubts;
 };
 
 struct ep_kernel_code {
 	struct ep_vec pieces; /* struct piece, sorted by start */
-	struct eras modules;  /* of all that no piece is known of */
-	struct eras losses;   /* of pieces that are doubted */
+	struct eras modules;  /* of all that no code range is known of */
+	struct eras losses;   /* of code ranges that are invalidated */
 	uint64_t own_start, own_end;
-	uint64_t max_bytes; /* of a piece */
+	uint64_t max_bytes; /* of a code range */
 	uint64_t unsure_until_ns;
 	uint32_t last_number;
 	bool has_changed;
@@ -116,7 +117,7 @@ static struct piece *piece_at(const struct ep_kernel_code *code, size_t i)
 	return ep_vec_at(&code->pieces, struct piece, i);
 }
 
-/* How many pieces begin at or before an address. */
+/* How many code ranges begin at or before an address. */
 static size_t count_until(const struct ep_kernel_code *code, uint64_t addr)
 {
 	return ep_bisect(code->pieces.len, i, piece_at(code, i)->start <= addr);
@@ -321,7 +322,7 @@ void ep_kernel_code_lose(struct ep_kernel_code *code, uint64_t from_ns, uint64_t
 		doubt(code, &code->losses, from_ns, until_ns);
 }
 
-/* What was where they were is looked for in pictures from now on. */
+/* What was where they were is looked for in snapshots from now on. */
 static void forget_ended(struct ep_kernel_code *code, uint64_t now_ns)
 {
 	struct era *last = last_era(&code->modules);
@@ -342,7 +343,7 @@ static void forget_ended(struct ep_kernel_code *code, uint64_t now_ns)
 		add_era(code, &code->modules, now_ns, now_ns, false);
 }
 
-/* Takes its name. False: there is no room. */
+/* Takes its name. False: there is no space. */
 static bool insert_piece(struct ep_kernel_code *code, struct piece piece)
 {
 	size_t i;
@@ -394,7 +395,7 @@ static void add_piece(struct ep_kernel_code *code, const struct ep_kernel_change
 	if (code->pieces.len == MAX_PIECES)
 		forget_ended(code, change->time_ns);
 	piece.name = strndup(change->name, MAX_NAME);
-	if (!piece.name || !insert_piece(code, piece)) /* pictures have to do */
+	if (!piece.name || !insert_piece(code, piece)) /* snapshots have to do */
 		ep_kernel_code_lose(code, change->time_ns, change->time_ns);
 }
 
@@ -419,7 +420,7 @@ static struct piece *find_same(const struct ep_kernel_code *code, const struct e
 	return best;
 }
 
-/* Their end was not told: records are lost, or late. */
+/* Their end was not reported: records are lost, or late. */
 static void end_overlapped(struct ep_kernel_code *code, const struct ep_kernel_change *change)
 {
 	uint64_t last_addr = change->addr + change->bytes - 1;
@@ -435,7 +436,7 @@ static void end_overlapped(struct ep_kernel_code *code, const struct ep_kernel_c
 	}
 }
 
-/* From here on its name is known without a picture, which may be one that has it no more. */
+/* From here on its name is known without a snapshot, which may be one that has it no more. */
 static void end_piece(struct piece *piece, const struct ep_kernel_change *change)
 {
 	piece->end_ns = change->time_ns;
@@ -461,7 +462,7 @@ void ep_kernel_code_change(struct ep_kernel_code *code, const struct ep_kernel_c
 			end_piece(same, change);
 		return;
 	}
-	if (same && same->birth_ns && same->end_ns == UINT64_MAX && same->bytes == change->bytes) { /* two rings told of it */
+	if (same && same->birth_ns && same->end_ns == UINT64_MAX && same->bytes == change->bytes) { /* two rings say it */
 		same->birth_ns = EP_MIN(same->birth_ns, change->time_ns);
 		return;
 	}

@@ -46,7 +46,7 @@ const char *ep_error_text(uint32_t error);
 const char *ep_task_text(uint32_t state);
 /* Slot of the language whose error it is, 0: none's. */
 uint32_t ep_error_slot(uint32_t error);
-/* Said of the kernel's part of a stack, in front of the user's frames, which may be whole. */
+/* Reported of the kernel's part of a stack, before the user's frames, which may be whole. */
 static inline bool ep_error_is_of_kernel(uint32_t error)
 {
 	return error == EP_ERROR_KERNEL_DEPTH || error == EP_ERROR_KERNEL_STACK;

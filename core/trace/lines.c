@@ -201,7 +201,7 @@ void ep_lines_end_as(struct ep_lines *l, enum ep_frame_type type)
 	uint16_t why = why_unnamed(l);
 	struct frame *frame = ep_vec_push(&l->frames);
 
-	assert(frame); /* there is room from the beginning */
+	assert(frame); /* there is space from the beginning */
 	*frame = (struct frame){
 		.end = (uint32_t)l->lines.len,
 		.type = (uint16_t)type,

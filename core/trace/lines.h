@@ -69,7 +69,7 @@ void ep_lines_fini(struct ep_lines *lines);
 /*
  * The next line of the frame in hand, innermost first; strings are copied. Of more than
  * EP_FRAME_MAX_LINES the innermost stay, and the last, the function that really was compiled
- * there. 0, -E2BIG: no room for this frame; -ENOMEM.
+ * there. 0, -E2BIG: no space for this frame; -ENOMEM.
  */
 int ep_lines_add(struct ep_lines *lines, const struct ep_frame_line *line);
 /* The same for what a language unwinder says. */

@@ -37,7 +37,7 @@ static uint32_t slot_of_kind(uint32_t kind)
 	return slot < EP_SLOT_COUNT ? slot : 0;
 }
 
-/* An error directly behind the native frames is theirs, unless it is of a language they run. */
+/* An error directly after the native frames is theirs, unless it is of a language they run. */
 static void take_native_error(struct ep_merge *m)
 {
 	uint64_t header;
@@ -52,7 +52,7 @@ static void take_native_error(struct ep_merge *m)
 	m->native_end = next_at(header, m->native_end);
 }
 
-/* The markers that come are behind the last gap, as far as is known. */
+/* The markers that come are after the last gap, as far as is known. */
 static void take_gap(struct ep_merge *m)
 {
 	m->n_gaps++;
@@ -118,7 +118,7 @@ static void drop_doubtful(struct ep_merge *m, struct ep_merge_language *language
 	language->n_groups--;
 }
 
-/* Cuts what is behind the native part into items. */
+/* Cuts what is after the native part into items. */
 static void find_items(struct ep_merge *m)
 {
 	struct ep_merge_item *group = NULL; /* that goes on */
@@ -172,13 +172,13 @@ static void put_errors(struct ep_merge *m, struct ep_merge_language *language)
 		put_next(m, language);
 }
 
-/* Groups that belong before the first gap, or into one: those behind the last one come first. */
+/* Groups that belong before the first gap, or into one: those after the last one come first. */
 static uint32_t groups_left(const struct ep_merge_language *language)
 {
 	return language->n_groups > language->n_behind ? language->n_groups - language->n_behind : 0;
 }
 
-/* The same where there is a gap; a walk that failed says nothing of what is behind it. */
+/* The same where there is a gap; a walk that failed says nothing of what is after it. */
 static uint32_t groups_around_gap(const struct ep_merge *m, const struct ep_merge_language *language,
 				  uint32_t n)
 {

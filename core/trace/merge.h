@@ -14,19 +14,19 @@
  *			many stay native frames, at the leaf: no frame was set up yet. Groups too
  *			many come before the first marker's group.
  *	an error	aligned at the leaf, where both walks began. Markers too many stay native
- *			frames. Groups too many come behind the native part's error, or where that
- *			is complete behind the last marker's group.
+ *			frames. Groups too many come after the native part's error, or where that
+ *			is complete after the last marker's group.
  *
  * Where there are more groups than markers, the first one is dropped if it is one frame that may not run yet.
  *
  * A gap (EP_FRAME_GAP) in the native part may hide markers. Those before the first one are aligned
- * at the leaf, those behind the last one at the root; groups that are left have their markers in
- * between, or nowhere: then they are behind the first gap, as all that are left when a walk failed.
+ * at the leaf, those after the last one at the root; groups that are left have their markers in
+ * between, or nowhere: then they are after the first gap, as all that are left when a walk failed.
  *
- * An error of a language stays behind its last group, without any before its first marker. It is
+ * An error of a language stays after its last group, without any before its first marker. It is
  * that of the language that registered it (core/trace/kinds.h), else of the one before it.
  * An error of a language without markers is one of the native walk: it asked that language.
- * What has no marker to go to stays behind the native part.
+ * What has no marker to go to stays after the native part.
  */
 #ifndef EP_TRACE_MERGE_H
 #define EP_TRACE_MERGE_H

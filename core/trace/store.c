@@ -9,16 +9,17 @@
 #include <string.h>
 #include <sys/queue.h>
 
-/* Frames get older so often: with intervals of a minute at each seal. */
+/* Frames get older so often: with intervals of a minute each time one ends. */
 #define AGE_NS ((uint64_t)50 * 1000 * 1000 * 1000)
 /* A table is renewed when it has so many more than twice what is used. */
 #define MANY_UNUSED 2048
 /* So long after its end samples of an interval may come: those that waited (core/process/held.h), and a little. */
 #define LATE_NS ((uint64_t)5 * 1000 * 1000 * 1000)
-/* Kernel frames, user frames of one word at least each, and the error frame behind them. */
+/* Kernel frames, user frames of one word at least each, and the error frame after them. */
 #define MAX_FRAMES (EP_MAX_KERNEL + EP_MAX_WORDS + 1)
 
-/* What stores of the same samples share. Each of them goes over to the latest table when it seals. */
+/* What stores of the same samples share. Each of them goes over to the latest table when its
+ * interval ends. */
 struct shared {
 	LIST_HEAD(, ep_store) stores;
 	struct ep_frames *latest; /* a reference */
@@ -32,7 +33,7 @@ struct ep_store {
 	struct ep_store_counters counters;
 	struct ep_frames *frames;     /* a reference */
 	struct ep_interval *current;  /* a reference */
-	struct ep_interval *previous; /* a reference; NULL before the first seal */
+	struct ep_interval *previous; /* a reference; NULL before the first interval ends */
 	const struct ep_kernel_code *kernel_code; /* NULL: not followed */
 	/* of the event in hand: */
 	bool has_languages;   /* frames of languages to be merged */
@@ -209,7 +210,7 @@ static int end_by_share(struct ep_store *store, uint8_t *ret_error)
 
 /*
  * Puts the event's frames into frame_ids, leaf first: kernel, user, and when the walk ended early
- * an error frame, whether BPF sent one or only said so in the header. 0, -E2BIG, -ENOMEM.
+ * an error frame, whether BPF sent one or only noted it in the header. 0, -E2BIG, -ENOMEM.
  */
 static int push_all(struct ep_store *store, const struct ep_sample *sample, const uint8_t *bytes,
 		    uint8_t *ret_error)
@@ -509,7 +510,8 @@ const struct ep_interval *ep_store_current(const struct ep_store *store)
 	return store->current;
 }
 
-/* Others have the old table until they seal: who waited longest renews it, and no other waits as long again. */
+/* Others have the old table until their interval ends: who waited longest renews it, and no other
+ * waits as long again. */
 static bool is_oldest(const struct ep_store *store)
 {
 	const struct ep_store *other;
@@ -555,7 +557,7 @@ static int next_frames(struct ep_store *store, uint64_t now_ns, struct ep_frames
 	return 0;
 }
 
-/* The interval before the one being sealed is used again when its batch has been made. */
+/* The interval before the one being finished is used again when its batch has been made. */
 static int next_interval(struct ep_store *store, struct ep_frames *frames, uint64_t now_ns,
 			 struct ep_interval **ret_interval)
 {

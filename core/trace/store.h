@@ -79,11 +79,11 @@ void ep_store_add_lost(struct ep_store *store, uint64_t samples);
 void ep_store_add_due(struct ep_store *store, uint64_t samples);
 /* Sampling begins now: the current interval does, too, if it has no samples yet. */
 void ep_store_begin(struct ep_store *store, uint64_t now_ns);
-/* What the current interval has until now; borrowed until the next seal. */
+/* What the current interval has until now; borrowed until the interval ends. */
 const struct ep_interval *ep_store_current(const struct ep_store *store);
 
 /*
- * Ends the current interval and begins the next. 0 and a reference (gives) to the sealed one, or
+ * Ends the current interval and begins the next. 0 and a reference (gives) to the finished one, or
  * -ENOMEM: the current interval goes on.
  */
 int ep_store_seal(struct ep_store *store, uint64_t now_ns, struct ep_interval **ret_interval);
@@ -94,7 +94,7 @@ int ep_store_seal(struct ep_store *store, uint64_t now_ns, struct ep_interval **
  */
 void ep_store_rest(struct ep_store *store, uint64_t now_ns);
 
-/* The table frames are added to now, for eager resolvers; borrowed until the next seal. */
+/* The table frames are added to now, for eager resolvers; borrowed until the interval ends. */
 struct ep_frames *ep_store_frames(struct ep_store *store);
 const struct ep_store_counters *ep_store_counters(const struct ep_store *store);
 /* Heap in use: both intervals and their frame tables, of which one that stores share counts in one of them. */

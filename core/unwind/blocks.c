@@ -22,7 +22,7 @@ static struct ep_block *block_at(const struct ep_blocks *blocks, size_t i)
 	return ep_vec_at(&blocks->free, struct ep_block, i);
 }
 
-/* Index of the first free block behind `ref`. */
+/* Index of the first free block after `ref`. */
 static size_t find_behind(const struct ep_blocks *blocks, uint32_t ref)
 {
 	return ep_bisect(blocks->free.len, i, block_at(blocks, i)->ref <= ref);

@@ -21,7 +21,9 @@ struct ep_blocks {
 void ep_blocks_init(struct ep_blocks *blocks);
 void ep_blocks_fini(struct ep_blocks *blocks);
 
-/* From chunk `first` on; `align` in words, a power of two. 0, or -ENOSPC when no chunk has room. */
+/*
+ * From chunk `first` on; `align` in words, a power of two. 0, or -ENOSPC when no chunk has space.
+ */
 int ep_blocks_take(struct ep_blocks *blocks, uint32_t first, uint32_t words, uint32_t align,
 		   struct ep_block *ret_block);
 /* Makes a block free: a new chunk, or one that was taken. 0 or -ENOMEM. */

@@ -19,7 +19,7 @@
  */
 #define MAX_ENTRY_BYTES 64
 
-/* Steps for FDEs and functions, so many of which are paid together, and how many deltas are. */
+/* Steps for FDEs and functions, so many of which are charged together, and how many deltas are. */
 #define FDE_STEPS   200
 #define PAID_FDES   64 /* a power of two */
 #define PAID_DELTAS ((size_t)1 << 16)
@@ -274,7 +274,7 @@ static void emit_functions(struct build *b, uint64_t to)
 		if (start < end)
 			emit_function(b, start, end);
 		if (functab->func.end > to)
-			return; /* it goes on behind what rules there */
+			return; /* it goes on after what rules there */
 		ep_functab_next(functab);
 	}
 }
@@ -389,7 +389,7 @@ static void fill_segments(const struct ep_build_input *input, struct ep_unwind_t
 
 /*
  * A delta takes two bytes of CFI at least (one to advance, one to change something), an FDE's own
- * two take its twelve, and so does the one that goes on with a row behind it; a row takes one and
+ * two take its twelve, and so does the one that goes on with a row after it; a row takes one and
  * the gap before it one, and begins anew in each range; a page adds the one that carries a rule over
  * its edge. Bytes of a function table do not bound its rows, since functions share them: one for four
  * bytes of code is more than five times of what large programs have.
@@ -411,7 +411,7 @@ static int map_array(struct ep_region *region, size_t bytes, size_t fill_bytes)
 {
 	if (region->bytes >= bytes)
 		return 0;
-	if (region->data) /* else it has nothing but what was paid for it */
+	if (region->data) /* else it has nothing but what was charged for it */
 		ep_region_unmap(region);
 	return ep_region_map(bytes, fill_bytes, region);
 }

@@ -31,7 +31,7 @@ struct ep_build_input {
 	struct ep_fde_list *lists[EP_BUILD_MAX_LISTS]; /* by priority; their `pos` is used */
 	size_t n_lists;
 	struct ep_pclntab *tab; /* NULL: there is none */
-	const struct ep_code_row *rows; /* what is described: ascending va, none ends behind all addresses */
+	const struct ep_code_row *rows; /* what is described: ascending va, none ends after all addresses */
 	size_t n_rows;
 	uint64_t entry_va; /* where programs start; 0: none */
 	/* Reads code at va into buf. True when all of it could be read. NULL: no code at hand. */

@@ -116,7 +116,7 @@ static int skip_personality(struct ep_cursor *cur)
 	return cur->bad ? -EBADMSG : 0;
 }
 
-/* Letters behind 'z'. An unknown one ends the walk: 'z' gave the length, as libgcc does. */
+/* Letters after 'z'. An unknown one ends the walk: 'z' gave the length, as libgcc does. */
 static int parse_letters(struct ep_cie *cie, const char *letters, struct ep_cursor *data)
 {
 	int r = 0;

@@ -39,7 +39,7 @@ struct ep_cfi_section {
 	uint64_t va;	  /* of data[0], for pcrel pointers */
 	uint64_t data_va; /* what datarel pointers are relative to */
 	bool eh;	  /* .eh_frame; false: .debug_frame */
-	struct ep_work *work; /* what is made of it is paid from that; NULL: nobody counts */
+	struct ep_work *work; /* what is made of it is charged to that; NULL: nobody counts */
 };
 
 enum ep_cie_state {
@@ -74,7 +74,7 @@ struct ep_fde {
 
 /* An entry's frame: what is common to CIE and FDE. */
 struct ep_cfi_entry {
-	struct ep_cursor body; /* behind the CIE id */
+	struct ep_cursor body; /* after the CIE id */
 	uint64_t off;
 	uint64_t next_off;
 	uint64_t cie_off; /* FDE only */

@@ -8,7 +8,7 @@
  *
  * A reference is one word, which is written at once after what it leads to was copied: (a) in the
  * page entries, (b) in the rows, by whoever knows where those are. So BPF finds the old copy or the
- * new one, which are equal; the old one rests as freed blocks do before its memory is written or
+ * new one, which are equal; the old one waits as freed blocks do before its memory is written or
  * given back. What BPF remembers are rules, which stay what they are: it forgets nothing.
  *
  * Rows are not moved: their references are in the kernel's copies of forked processes. They lie in
@@ -187,7 +187,7 @@ static void move_some(struct ep_delta_store *store)
 		if (r < 0 || words >= STEP_WORDS)
 			break;
 	}
-	/* Tables that a worker is writing are not listed yet, and what was moved rests. */
+	/* Tables that a worker is writing are not listed yet, and what was moved waits. */
 	store->n_idle = words ? 0 : store->n_idle + 1;
 	if (r < 0 || store->n_idle > MAX_IDLE)
 		give_up(store);

@@ -7,7 +7,7 @@
 
 #include <xxhash.h>
 
-/* What a new store has room for, and what is left when an empty chunk is given back: 64 KiB. */
+/* What a new store has space for, and what is left when an empty chunk is given back: 64 KiB. */
 #define SPARE_WORDS 16384
 /* Deltas are stored in blocks of at most this many; smaller ones fill the chunks better. */
 #define DELTA_BLOCK_WORDS 65536
@@ -527,7 +527,7 @@ static size_t free_for_tables(const struct ep_delta_store *store)
 	return store->blocks.free_words - ep_blocks_free_words_of(&store->blocks, FIRST_FOR_ROWS);
 }
 
-/* With the lock held. One chunk's worth of room is kept: it would be added again at once. */
+/* With the lock held. One chunk's worth of space is kept: it would be added again at once. */
 static bool is_spare(const struct ep_delta_store *store)
 {
 	return store->used_words == 0 || free_for_tables(store) >= EP_CHUNK_WORDS + SPARE_WORDS;
@@ -576,7 +576,7 @@ bool ep_delta_store_has_freed(const struct ep_delta_store *store)
 	       store->rested_rules.len > 0;
 }
 
-/* What is fresh has rested from here on; what rested is done with. */
+/* What is fresh has waited from here on; what waited is done with. */
 static void turn(struct ep_vec *fresh, struct ep_vec *rested)
 {
 	struct ep_vec done = *rested;

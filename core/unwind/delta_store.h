@@ -63,7 +63,10 @@ int ep_delta_store_put_rows(struct ep_delta_store *store, const struct ep_row *r
 		      uint32_t *ret_ref);
 void ep_delta_store_drop_rows(struct ep_delta_store *store, uint32_t ref, size_t n_rows);
 
-/* Adds a chunk unless there is room for rows of `words` 4-byte words. 0, -E2BIG, or what add_chunk gave. */
+/*
+ * Adds a chunk unless there is space for rows of `words` 4-byte words. 0, -E2BIG, or what add_chunk
+ * gave.
+ */
 int ep_delta_store_add_room(struct ep_delta_store *store, uint32_t words);
 
 /* True when fewer than `words` are free in all: time for ep_delta_store_add_room on a worker. */

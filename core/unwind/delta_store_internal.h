@@ -58,7 +58,8 @@ static inline uint32_t *ep_delta_store_words(const struct ep_delta_store *store,
 /* A block for tables where there is one: 0, -ENOSPC, -ENOMEM. */
 int ep_delta_store_take_for_tables(struct ep_delta_store *store, uint32_t words, uint32_t align,
 				   struct ep_block *ret_block);
-/* Not used any more; it rests. A block that cannot be remembered is lost, not reused: memory is out. */
+/* Not used any more; it waits. A block that cannot be remembered is lost, not reused: memory is
+ * out. */
 void ep_delta_store_rest(struct ep_delta_store *store, struct ep_block block);
 /* To the free words of its chunk. */
 int ep_delta_store_give(struct ep_delta_store *store, struct ep_block block);

@@ -6,7 +6,7 @@
 #define TABLE_ENTRY_BYTES 8
 /* Length, CIE pointer, start and range of 2 bytes each: no FDE is smaller. */
 #define MIN_FDE_BYTES 12
-/* So many are paid at once. */
+/* So many are charged at once. */
 #define PAID_FDES  ((size_t)1 << 15)
 #define FDE_STEPS  40
 #define ENTRY_STEPS 4 /* of the linker's table */

@@ -17,8 +17,8 @@
 #define COMPILED(base_fp, slot, off) (EP_RULE_IMM(base_fp, slot, off) & ~EP_RULE_KEEPS)
 
 /*
- * What the code of a function does with rsp and rbp that its table does not say. Addresses are behind
- * the instruction.
+ * What the code of a function does with rsp and rbp that its table does not say. Addresses are
+ * after the instruction.
  */
 struct code {
 	uint64_t frame;	     /* rbp is set from rsp, for the last time before rsp is written */
@@ -196,7 +196,7 @@ static void from_to(struct plan *plan, uint64_t from, uint64_t to, uint32_t rule
 
 /*
  * A function that has its frame in rbp before it leaves the stack, or aligns it. The stack was left
- * wherever the table says that it is deepest: what is behind the jump back is there as well.
+ * wherever the table says that it is deepest: what is after the jump back is there as well.
  */
 static bool plan_by_frame(const struct ep_functab *functab, const struct code *code, bool leaves,
 			  struct plan *plan, struct ep_rule_set *rules)
@@ -339,7 +339,7 @@ static void put_value(struct put *put, const struct plan *plan, uint64_t end, ui
 	put_to(put, end, rule);
 }
 
-/* Behind the last value is padding, which keeps the rule before it. */
+/* After the last value is padding, which keeps the rule before it. */
 static bool put_values(const struct ep_functab *functab, const struct plan *plan, struct put *put,
 		       struct ep_rule_set *rules)
 {

@@ -41,7 +41,7 @@ struct ep_machine {
 	/*
 	 * The same machine with a column for its base register: one that a few functions compute
 	 * their CFA from while they call others (x86-64: rbx, in ld.so's _dl_runtime_resolve). Only
-	 * files with such a function pay for the larger rules. NULL: this is it.
+	 * files with such a function bear the cost of the larger rules. NULL: this is it.
 	 */
 	const struct ep_machine *with_base;
 };

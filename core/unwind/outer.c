@@ -43,7 +43,10 @@ static size_t jump_bytes(const uint8_t *code, size_t at, size_t bytes)
 	return to < 0 || to >= (int64_t)bytes ? len : 0;
 }
 
-/* Instructions are told by their bytes wherever these lie: all of them together are in no other function. */
+/*
+ * Instructions are recognised by their bytes wherever these lie: all of them together are in no
+ * other function.
+ */
 size_t ep_outer_match(const uint8_t *code, size_t bytes)
 {
 	bool has_room = false;

@@ -3,15 +3,16 @@
  * Code without call frame information that runs within the frame of a function which jumped to it, and not in
  * frames of its own: a compiler keeps its frames on a stack of its own in the heap, and the machine's stack
  * pointer stays where that function has put it. So compiles GHC: StgRun (rts/StgCRun.c, 9.0.2) saves C's
- * registers, makes room of RESERVED_C_STACK_BYTES and jumps; Haskell's code jumps on, and returns in the end to
- * what follows StgRun's jump. rsp is an ordinary C stack all the time:
+ * registers, makes space of RESERVED_C_STACK_BYTES and jumps; Haskell's code jumps on, and returns
+ * in the end to what follows StgRun's jump. rsp is an ordinary C stack all the time:
  *
- *	... ─► scheduler ─► StgRun [ room of 16 KiB ]		rsp in all of Haskell's code
+ *	... ─► scheduler ─► StgRun [ space of 16 KiB ]		rsp in all of Haskell's code
  *	                                         ─► C function	that it calls: from rsp, or from rsp - 8, as
  *	                                                         the stack must be aligned
  *
  * Such a file tells of itself: a part of its text has no call frame information, and one short function
- * makes room of a page and more, stores the six registers that a called function saves, and jumps away.
+ * makes space of a page and more, stores the six registers that a called function saves, and jumps
+ * away.
  */
 #ifndef EP_UNWIND_OUTER_H
 #define EP_UNWIND_OUTER_H

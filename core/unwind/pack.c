@@ -143,7 +143,7 @@ static void turn_back(struct ep_pack *pack, uint64_t va)
 	pack->page = page;
 	pack->page_va = va;
 	pack->n_deltas = pack->page_first + EP_PAGE_COUNT(entry);
-	if (EP_PAGE_COUNT(entry) == 0) /* there is room: a later page took at least one */
+	if (EP_PAGE_COUNT(entry) == 0) /* there is space: a later page took at least one */
 		pack->deltas[pack->n_deltas++] = EP_DELTA(0, EP_PAGE_REF(entry));
 }
 

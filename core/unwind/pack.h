@@ -66,7 +66,7 @@ void ep_pack_fix(struct ep_pack *pack, const struct ep_pack_over *overs, size_t 
 /* Forgets what was put for va and beyond, which lies in the range being written. */
 void ep_pack_cut(struct ep_pack *pack, uint64_t va);
 
-/* The same as ep_pack_write, where there may be no room. Internal. */
+/* The same as ep_pack_write, where there may be no space. Internal. */
 void ep_pack_write_more(struct ep_pack *pack);
 /* Closes pages until the one that contains va is open. Internal. */
 void ep_pack_turn(struct ep_pack *pack, uint64_t va);

@@ -16,13 +16,14 @@ struct ep_region {
 };
 
 /*
- * Into a zeroed region, or one that was paid for. Zeroed memory; nothing is committed until it is touched, but for the first `fill_bytes`, which
- * are there at once: cheaper than one fault for each page that will be written. 0, -ENOMEM.
+ * Into a zeroed region, or one that was charged for. Zeroed memory; nothing is committed until it
+ * is touched, but for the first `fill_bytes`, which are there at once: cheaper than one fault for
+ * each page that will be written. 0, -ENOMEM.
  */
 int ep_region_map(size_t bytes, size_t fill_bytes, struct ep_region *ret_region);
 /* So many bytes of it will be touched. 0, and those of core/base/work.h. */
 int ep_region_pay(struct ep_region *region, struct ep_work *work, size_t bytes);
-/* Gives back what lies behind the first `bytes`. */
+/* Gives back what lies after the first `bytes`. */
 void ep_region_shrink(struct ep_region *region, size_t bytes);
 void ep_region_unmap(struct ep_region *region); /* accepts a zeroed region */
 

@@ -25,7 +25,7 @@ enum ep_col {
 };
 
 enum ep_col_kind {
-	EP_COL_SAME,	  /* unchanged; also: nothing was said */
+	EP_COL_SAME,	  /* unchanged; also: nothing was reported */
 	EP_COL_AT_CFA,	  /* saved at CFA + value */
 	EP_COL_IS_CFA,	  /* is CFA + value */
 	EP_COL_IN_REG,	  /* held by register `value` */

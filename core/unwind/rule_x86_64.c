@@ -131,7 +131,7 @@ struct reg_rule {
 	int32_t off;
 };
 
-/* Memory at reg + off; said relative to the CFA where the CFA is that register too. */
+/* Memory at reg + off; given relative to the CFA where the CFA is that register too. */
 static struct reg_rule at_reg(struct x86 *x, uint32_t reg, int64_t off)
 {
 	if (reg == EP_EXPR_REG_CFA)

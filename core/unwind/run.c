@@ -262,7 +262,7 @@ static inline bool is_advance(uint8_t op)
 }
 
 /*
- * Where nothing but the return address is left on the stack, in front of a return, what was pushed
+ * Where nothing but the return address is left on the stack, before a return, what was pushed
  * has been popped, though compilers do not say so. Before anything was pushed it is otherwise: a
  * function that calls none may save a register below the stack pointer.
  */

@@ -49,7 +49,7 @@ static inline bool is_at_return(uint32_t rule)
 }
 
 /*
- * Before anything was pushed a save is one below the stack pointer; behind that the stack is
+ * Before anything was pushed a save is one below the stack pointer; after that the stack is
  * popped: run.c, note_pushed.
  */
 static inline uint32_t with_save(uint32_t rule)
@@ -57,7 +57,7 @@ static inline uint32_t with_save(uint32_t rule)
 	return is_at_return(rule) ? 0 : rule & ~EP_RULE_KEEPS;
 }
 
-/* The rule that is put for a row: in front of a return, what was saved has been popped. */
+/* The rule that is put for a row: before a return, what was saved has been popped. */
 static inline uint32_t row_rule(uint32_t rule)
 {
 	return rule | is_at_return(rule) * EP_RULE_KEEPS;
@@ -144,7 +144,7 @@ void ep_run_fast_init(struct ep_run_fast *fast, const struct ep_machine *machine
 	fast->actions[DW_CFA_GNU_args_size] = ARGS_SIZE;
 }
 
-/* Behind a DW_CFA_offset often come more, of registers 12 to 15: how many bytes of them. */
+/* After a DW_CFA_offset often come more, of registers 12 to 15: how many bytes of them. */
 static inline size_t more_saves(const uint8_t *pos, const uint8_t *end)
 {
 	uint64_t other;

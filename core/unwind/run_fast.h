@@ -12,7 +12,7 @@
 
 struct ep_run_fast {
 	const struct ep_machine *machine;
-	uint32_t leave;	      /* remember_state and def_cfa sp 8, as in front of a return */
+	uint32_t leave;	      /* remember_state and def_cfa sp 8, as before a return */
 	uint64_t prologue;    /* machine->fp_prologue but for its steps */
 	uint64_t other_save;  /* eight times a DW_CFA_offset that is ignored, see run_fast.c */
 	uint8_t actions[256]; /* by opcode; see run_fast.c */
@@ -37,7 +37,7 @@ static inline uint64_t ep_run_fast_load(const uint8_t *pos)
 	return value;
 }
 
-/* The next 8 bytes, zeros behind the end. An FDE's header is longer than what this reads of it. */
+/* The next 8 bytes, zeros after the end. An FDE's header is longer than what this reads of it. */
 static inline uint64_t ep_run_fast_peek(const uint8_t *pos, const uint8_t *end)
 {
 	if (end - pos >= 8)

@@ -172,7 +172,7 @@ static int retry_by_scan(struct sources *sources, struct ep_unwind_table **table
 	return r < 0 ? r : build(sources, table);
 }
 
-/* Decompressing .gnu_debugdata is dear: only for a file whose text is mostly undescribed. */
+/* Decompressing .gnu_debugdata is expensive: only for a file whose text is mostly undescribed. */
 static int retry_with_debugdata(struct sources *sources, struct ep_unwind_table **table)
 {
 	int r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of a walk: bpf/native.bpf.h, compiled for user space (steps.c), behind a few functions,
+ * The steps of a walk: bpf/native.bpf.h, compiled for user space (steps.c), after a few functions,
  * so that no other file sees the declarations BPF sources come with. And what frames say (marks.c).
  */
 #ifndef EP_WALK_INTERNAL_H
@@ -25,7 +25,7 @@ struct ep_steps_world {
 	uint64_t other_addr;
 	uint32_t other_bytes;
 	const uint8_t *other;
-	uint64_t failed_end; /* target address behind the last read that failed */
+	uint64_t failed_end; /* target address after the last read that failed */
 };
 
 int ep_steps_new(struct ep_steps **ret_steps);

@@ -16,7 +16,7 @@
 /* Of a kernel that nothing is known of: no step asks it. Weak: a program that has BPF's own has its. */
 const volatile struct ep_config ep_config __attribute__((weak));
 
-/* Behind the chunks of the store: the rows of the process at hand. */
+/* After the chunks of the store: the rows of the process at hand. */
 #define ROWS_CHUNK EP_MAX_CHUNKS
 _Static_assert(EP_MAX_ROWS * sizeof(struct ep_row) <= EP_CHUNK_BYTES, "rows fit into a chunk");
 
@@ -142,7 +142,7 @@ uint32_t ep_steps_run(struct ep_steps *steps, struct ep_steps_world *world, uint
 	current = world;
 	rec->walk.core.n_rows = world->n_rows;
 	set_takers(rec, world);
-	/* Each step pushes a frame; one for an error has room behind it. */
+	/* Each step pushes a frame; one for an error has space after it. */
 	while (step == STEP_AGAIN) {
 		if (rec->sample.n_words + 2 * FRAME_WORDS > max_words)
 			step = EP_ERROR_TOO_DEEP;

@@ -133,7 +133,7 @@ static struct ep_record *put_head(struct ep_walker *walker, const struct pieces 
 	return record;
 }
 
-/* Frames of languages, which take their place behind the native ones. */
+/* Frames of languages, which take their place after the native ones. */
 static void put_tail(struct ep_record *record, const struct pieces *pieces)
 {
 	struct ep_sample *sample = &record->sample;
@@ -148,7 +148,7 @@ static void put_tail(struct ep_record *record, const struct pieces *pieces)
 
 /* --- the walk --------------------------------------------------------------------------------- */
 
-/* Behind many frames a record has no room for another page (add_copy of bpf/finish.bpf.h). */
+/* After many frames a record has no space for another page (add_copy of bpf/finish.bpf.h). */
 static bool has_room(const struct pieces *pieces)
 {
 	size_t words = (size_t)pieces->sample.n_kernel + pieces->sample.n_words;
@@ -159,7 +159,7 @@ static bool has_room(const struct pieces *pieces)
 
 /*
  * Of an unreadable piece of stack: was it there, and only not copied? It was if the walk has gone
- * on to another stack (behind a signal frame), if a rule looked at memory elsewhere (for stacks in
+ * on to another stack (after a signal frame), if a rule looked at memory elsewhere (for stacks in
  * the heap), or if the copy ends because it is full; a shorter one ends where the memory did.
  */
 static bool is_behind_copy(const struct pieces *pieces, const struct ep_record *record,
@@ -206,7 +206,7 @@ static void walk(struct ep_walker *walker, const struct pieces *pieces,
 		error = EP_ERROR_COPY_END;
 	if (error == 0 && lacks_language(pieces, record))
 		error = EP_ERROR_LATE;
-	/* Without room for the frame the sample says it. */
+	/* Without space for the frame the sample says it. */
 	if (error && record->sample.n_words + 2 + tail <= EP_MAX_WORDS)
 		ep_steps_push_error(walker->steps, error);
 	else if (!head.error)

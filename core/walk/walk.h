@@ -10,7 +10,7 @@
  *	out	sample | kernel words | user words | late frames, maybe an error | user words
  *	                               before at_word                             from at_word on
  *
- * What is behind at_word are frames of languages, which ran when the native walk had stopped; the
+ * What is after at_word are frames of languages, which ran when the native walk had stopped; the
  * store puts them where they belong (core/trace/merge.h).
  *
  * A walker belongs to the loop's thread, which alone drops rows and tables. What live rows refer to
@@ -55,7 +55,7 @@ void ep_walker_free(struct ep_walker *walker); /* accepts NULL */
  * many rows), -E2BIG, -ENOMEM (of the vector).
  *
  * The new event's error is 0 when the walk came to the root and no language says otherwise; else
- * there is an error frame behind the late ones, as BPF pushes it, and besides:
+ * there is an error frame after the late ones, as BPF pushes it, and besides:
  *
  *	EP_ERROR_COPY_END  the stack goes on where it was not copied
  *	EP_ERROR_LATE	   code that only a language can unwind, or frames of a language (they are

@@ -516,7 +516,7 @@ static void put_weights(struct firefox *fx, const struct ep_moment *first, const
 	json_close(&fx->json, ']');
 }
 
-/* Samples without a time stand one period behind another. */
+/* Samples without a time stand one period after another. */
 static void put_samples(struct firefox *fx, const struct ep_moment *first, const struct ep_moment *end)
 {
 	const struct ep_batch *batch = fx->batch;

@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 #define NS_PER_SECOND 1000000000ull
-#define MAX_WAIT_S    (24 * 3600) /* longer ones are not believed */
+#define MAX_WAIT_S    (24 * 3600) /* longer ones are not trusted */
 
 /* google/rpc/code.proto */
 static const char *const code_names[OTLP_GRPC_CODES] = {

@@ -43,7 +43,7 @@ enum otlp_verdict {
 struct otlp_outcome {
 	enum otlp_verdict verdict;
 	uint64_t wait_ns;	    /* RETRY: at least so long; 0: as you like */
-	int64_t rejected;	    /* ACCEPTED: profiles of it that were not, -1: none said */
+	int64_t rejected;	    /* ACCEPTED: profiles of it that were not, -1: none reported */
 	char name[OTLP_NAME_BYTES]; /* "UNAVAILABLE", "HTTP 503" */
 	char message[OTLP_MESSAGE_BYTES]; /* printable; what the peer, or we, say */
 };

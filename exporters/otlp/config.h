@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an exporter was told: its [[exporter]] table first, then OTEL_EXPORTER_OTLP_PROFILES_*, then
- * OTEL_EXPORTER_OTLP_* (opentelemetry-specification, protocol/exporter.md), then defaults. So
+ * What an exporter was given: its [[exporter]] table first, then OTEL_EXPORTER_OTLP_PROFILES_*,
+ * then OTEL_EXPORTER_OTLP_* (opentelemetry-specification, protocol/exporter.md), then defaults. So
  * several exporters in one file keep apart, and one without keys does what the environment says.
  */
 #ifndef OTLP_CONFIG_H

@@ -18,7 +18,7 @@ enum phase {
 	CONNECTING,
 	HANDSHAKE,
 	OPEN,
-	BROKEN, /* cannot be written to any more; what the peer said before that is still read */
+	BROKEN, /* cannot be written to any more; what the peer sent before that is still read */
 	LOST,	/* on_lost is on its way */
 	CLOSED,
 };

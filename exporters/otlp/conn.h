@@ -18,7 +18,7 @@ struct otlp_conn_ops {
 	void (*on_open)(void *arg);
 	/* Bytes from the peer; may close the connection. */
 	void (*on_data)(void *arg, const uint8_t *data, size_t len);
-	/* There is room to write again, after a write that took less than all. */
+	/* There is space to write again, after a write that took less than all. */
 	void (*on_room)(void *arg);
 	/*
 	 * It could not be opened, or is lost: the connection is closed, forget it. r is a negative
@@ -40,7 +40,7 @@ void otlp_conn_close(struct otlp_conn *conn); /* accepts NULL */
 
 /*
  * How much was taken, which may be 0: on_room follows, or, when the connection is broken, on_lost,
- * after what the peer said before that.
+ * after what the peer reported before that.
  */
 size_t otlp_conn_write(struct otlp_conn *conn, const void *data, size_t len);
 /*

@@ -41,7 +41,7 @@ struct call {
 	int32_t stream_id;
 	const struct otlp_payload *payload;
 	size_t sent;		     /* bytes of it */
-	struct otlp_header *headers; /* copies, with their texts behind */
+	struct otlp_header *headers; /* copies, with their texts after */
 	size_t n_headers;
 	otlp_call_done done;
 	void *arg;
@@ -59,7 +59,7 @@ struct otlp_client {
 	nghttp2_session *session; /* NULL until the connection is open */
 	struct otlp_tls *tls;
 	struct calls calls;
-	bool is_draining; /* the server said GOAWAY */
+	bool is_draining; /* the server sent GOAWAY */
 	bool has_peer;	  /* it has spoken HTTP/2 */
 	bool is_pumping;
 	bool was_used;	  /* a call ended well on this connection */
@@ -444,7 +444,7 @@ static void connect_if_needed(struct otlp_client *client)
 		fail_calls(client, "out of memory");
 }
 
-/* A session whose peer said goodbye, or broke the protocol, ends when nothing is under way. */
+/* A session whose peer closed it, or broke the protocol, ends when nothing is under way. */
 static void end_if_over(struct otlp_client *client)
 {
 	const char *language = other_language(client);

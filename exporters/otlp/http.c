@@ -102,7 +102,7 @@ static void finish_answer(struct otlp_client *client)
 
 /* --- sending --- */
 
-/* Writes what is left of [data, len). False when there is no room, or the connection is broken. */
+/* Writes what is left of [data, len). False when there is no space, or the connection is broken. */
 static bool write_part(struct otlp_client *client, const uint8_t *data, size_t len, size_t *sent)
 {
 	while (*sent < len) {

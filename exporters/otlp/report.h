@@ -21,7 +21,7 @@ struct otlp_report {
 	bool is_failing;
 	uint64_t failing_since_ns, last_failing_ns, last_dropped_ns, last_refused_ns;
 	uint64_t dropped_before;	    /* events, when it began to fail */
-	uint64_t reasons[OTLP_MAX_REASONS]; /* hashes of what was said */
+	uint64_t reasons[OTLP_MAX_REASONS]; /* hashes of what was reported */
 	uint32_t n_reasons;
 };
 

@@ -6,7 +6,7 @@
  *	push ──► waiting ──► under way ──accepted──► gone
  *	            │ ▲          └── retry: waits, with growing breaks for the whole endpoint
  *	            ▼ └──────────┘
- *	         dropped (no room: the oldest first) or refused, both counted
+ *	         dropped (no space: the oldest first) or refused, both counted
  */
 #ifndef OTLP_SENDER_H
 #define OTLP_SENDER_H
@@ -17,7 +17,7 @@ struct otlp_sender;
 
 struct otlp_sender_stats {
 	uint64_t accepted_requests, accepted_events;
-	uint64_t dropped_requests, dropped_events; /* no room, or no time at the end */
+	uint64_t dropped_requests, dropped_events; /* no space, or no time at the end */
 	/* By the receiver, for good; events also those of rejected_profiles. */
 	uint64_t refused_requests, refused_events;
 	uint64_t rejected_profiles; /* of accepted requests */

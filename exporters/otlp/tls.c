@@ -260,7 +260,7 @@ static bool is_address(const char *name)
 	return inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1;
 }
 
-/* Whom we expect: a name is also told to the server (SNI), an address is not (RFC 6066, 3). */
+/* Whom we expect: a name is also sent to the server (SNI), an address is not (RFC 6066, 3). */
 static int set_peer(struct otlp_tls_stream *stream)
 {
 	const char *name = stream->tls->server_name;
@@ -387,7 +387,7 @@ int otlp_tls_handshake(struct otlp_tls_stream *stream, char why[OTLP_WHY_BYTES])
 	return r == -EAGAIN ? r : explain(stream, r, why);
 }
 
-/* Once a connection, behind the handshake and the tickets that come with the first data. */
+/* Once a connection, after the handshake and the tickets that come with the first data. */
 static void drop_pages(struct otlp_tls_stream *stream)
 {
 	if (stream->has_dropped)

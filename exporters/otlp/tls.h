@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS for a client, over a socket that does not block. OpenSSL is loaded when the first endpoint
- * needs it: it costs 1.7 MiB of memory that one without TLS does not pay. Any thread, one at a
+ * needs it: it costs 1.7 MiB of memory that one without TLS does not need. Any thread, one at a
  * time; reading certificates is work for a worker.
  */
 #ifndef OTLP_TLS_H
@@ -48,7 +48,7 @@ int otlp_tls_handshake(struct otlp_tls_stream *stream, char why[OTLP_WHY_BYTES])
 /* Bytes, 0 at the end of the stream (read), -EAGAIN, or a negative errno. */
 ssize_t otlp_tls_read(struct otlp_tls_stream *stream, void *data, size_t len);
 ssize_t otlp_tls_write(struct otlp_tls_stream *stream, const void *data, size_t len);
-/* Whether what gave -EAGAIN waits for room to write. */
+/* Whether what gave -EAGAIN waits for space to write. */
 bool otlp_tls_wants_write(const struct otlp_tls_stream *stream);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Text as `perf script -F comm,pid,tid,cpu,time,period,event,ip,sym,dso --ns` prints it, in order of time,
- * behind a header like perf's:
+ * after a header like perf's:
  *
  *	comm    pid/tid    [cpu] seconds.nanoseconds:     period cpu-clock: 
  *		          address symbol (file)

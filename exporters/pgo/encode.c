@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Strings of ours, in front of those of the batch. */
+/* Strings of ours, before those of the batch. */
 enum own_string { STR_NONE, STR_SAMPLES, STR_COUNT, STR_CPU, STR_NANOSECONDS, STR_COMMENT, N_OWN };
 
 /* Rows of a table that are in the file: ids in the order in which they were met. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Strings of ours, behind those of the batch in the string table. */
+/* Strings of ours, after those of the batch in the string table. */
 enum own_string {
 	STR_SAMPLES,
 	STR_COUNT,
@@ -23,7 +23,7 @@ enum own_string {
 	STR_USER,
 	STR_CGROUP,
 	STR_ID,
-	STR_COMMENT, /* and those behind it */
+	STR_COMMENT, /* and those after it */
 };
 static const char *const own_strings[] = {
 	"samples", "count", "cpu",	   "nanoseconds",  "pid",

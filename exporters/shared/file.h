@@ -45,7 +45,7 @@ static inline void ep_file_closep(struct ep_file **file)
 
 /*
  * Names of the form profile-HOST-20260131-235959.pb.gz (UTC, of time_ns), where .pb.gz is the suffix, with
- * -N in front of it when n > 1. Bytes of the host's name that do not belong into a file name become '_'.
+ * -N before it when n > 1. Bytes of the host's name that do not belong into a file name become '_'.
  */
 void ep_file_name(const char *suffix, const char *host, uint64_t time_ns, uint32_t n, char *name, size_t len);
 /*

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_NUMBER 1000 /* files of one name, told apart by -N */
+#define MAX_NUMBER 1000 /* files of one name, distinguished by -N */
 
 struct exporter {
 	const struct ep_file_format *format;

@@ -157,7 +157,7 @@ static void put_box(const struct drawing *drawing, const struct svg_node *node)
 	ep_text_out_printf(drawing->out,
 			   ")</title><rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"%s\"/>",
 			   LEFT + x, y, w, ROW - 1, shade_of(node));
-	if (w >= 4 + CHAR_WIDTH) { /* room for a letter; of most boxes there is none */
+	if (w >= 4 + CHAR_WIDTH) { /* space for a letter; of most boxes there is none */
 		ep_text_out_printf(drawing->out, "<text x=\"%.2f\" y=\"%u\">", LEFT + x + 3,
 				   y + 12);
 		if (is_root)
@@ -170,8 +170,8 @@ static void put_box(const struct drawing *drawing, const struct svg_node *node)
 }
 
 /*
- * The node behind this one in a walk that goes to children first, if it is shown, then to siblings; 0:
- * that was the last. Nodes know their parents, so no stack is needed, however deep they are.
+ * The node after this one in a walk that goes to children first, if it is shown, then to siblings;
+ * 0: that was the last. Nodes know their parents, so no stack is needed, however deep they are.
  */
 static uint32_t next_of(const struct drawing *drawing, uint32_t at, bool is_shown)
 {

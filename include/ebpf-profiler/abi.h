@@ -9,7 +9,7 @@
  * History
  *   1.0  exporters: options, batches, host services; unwinders: unwinder.h and bpf/
  *   1.1  why names are not known: unnamed.h, columns of batches, a member of struct ep_name
- *   1.2  flags of struct ep_name, and of a keeper's struct ep_bpf_image
+ *   1.2  flags of struct ep_name, and of a snapshot program's struct ep_bpf_image
  *   1.3  the unit of a batch's weights; batches without times; samples that were due; cost
  *   1.4  one more reason why a name is not known
  *   1.5  rows of code that hold in place of the file's own: EP_CODE_INSTEAD

@@ -29,7 +29,7 @@ enum ep_location_flag {
 	EP_LOCATION_ERROR = 1 << 1,	   /* not code: says why the stack ends here */
 	EP_LOCATION_UNNAMED = 1 << 2,	   /* its function is a made-up "libx.so+0x1234" */
 	EP_LOCATION_GAP = 1 << 3,	   /* not code: says why frames are missing here, and the
-					    * stack goes on behind them */
+					    * stack goes on after them */
 };
 
 struct ep_batch {

@@ -35,7 +35,7 @@ enum ep_task_state {
 };
 
 enum ep_frame_flag {
-	EP_FRAME_RETURN_ADDRESS = 1 << 0, /* the address is behind a call: look up address - 1 */
+	EP_FRAME_RETURN_ADDRESS = 1 << 0, /* the address is after a call: look up address - 1 */
 	EP_FRAME_POINTER_WALK = 1 << 1,	  /* found by frame pointer, no rule vouches for it */
 	EP_FRAME_SIGNAL = 1 << 2,	  /* a signal trampoline: the next frame was interrupted */
 	/* Of a native frame, bits 3 to 7: slot of the language whose frames it may run; 0: none.

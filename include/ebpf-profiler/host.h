@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The services of the host, as a table that a plugin gets with its first call and may keep. All of
- * them are called on the loop's thread unless said otherwise; `log` may be called on any.
+ * them are called on the loop's thread unless stated otherwise; `log` may be called on any.
  */
 #ifndef EP_HOST_H
 #define EP_HOST_H

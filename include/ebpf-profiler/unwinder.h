@@ -28,7 +28,7 @@
 #include "ebpf-profiler/unnamed.h"
 
 struct ep_file;	  /* an ELF file, during probe and describe */
-struct ep_description; /* takes what is said of a file's code, during describe */
+struct ep_description; /* takes what is reported of a file's code, during describe */
 struct ep_target; /* a process, from attach to detach */
 struct ep_names;  /* takes the names of one frame, during symbolize */
 
@@ -68,7 +68,7 @@ struct ep_variable {
 
 /*
  * Unwind rules for code of a file that has none: how to get from [va, va + bytes) to the caller, as
- * it is in front of an instruction that begins there. As in call frame information the CFA is the
+ * it is before an instruction that begins there. As in call frame information the CFA is the
  * caller's stack pointer; registers are those of the file's machine in DWARF's numbers (x86-64: 6
  * rbp, 7 rsp), 0 to 15.
  */
@@ -91,7 +91,7 @@ enum ep_code_flag {
 	/*
 	 * In place of what the file itself says of this code. For code whose own rules tell the truth to
 	 * a debugger of the whole program, but not to a walk of one of its stacks: a runtime that copies
-	 * stacks away and back leaves another's words behind the frame where a stack begins. A
+	 * stacks away and back leaves another's words after the frame where a stack begins. A
 	 * host before 1.5 refuses such rows (-EINVAL).
 	 */
 	EP_CODE_INSTEAD = 1 << 2,
@@ -235,7 +235,7 @@ struct ep_unwinder_host {
 	int (*set_ranges)(struct ep_target *target, const struct ep_range *ranges, size_t n);
 	/*
 	 * Innermost (inlined) first. Long strings are cut, and of more than 64 names those before
-	 * the last. -E2BIG: no room now, the frame is asked for again; -ENOMEM.
+	 * the last. -E2BIG: no space now, the frame is asked for again; -ENOMEM.
 	 */
 	int (*add_name)(struct ep_names *names, const struct ep_name *name);
 
@@ -323,10 +323,11 @@ struct ep_unwinder_host {
 
 	/* --- 3., since 1.6 --- */
 	/*
-	 * Bytes of a regular file beside a mapped one, as the process sees both; at most EP_MAX_FILE_READ. Behind
-	 * its end are zeros up to the next multiple of 4096, as in a mapping. It must belong to root or to the
-	 * owner of the mapped file, and others must not be able to write to it. 0; -ENODATA: there is no such
-	 * file; -ESTALE; -EFAULT: behind its end; -E2BIG, -EINVAL (a name with '/'), -ETIME, -ESRCH, -EPERM.
+	 * Bytes of a regular file beside a mapped one, as the process sees both; at most
+	 * EP_MAX_FILE_READ. After its end are zeros up to the next multiple of 4096, as in a
+	 * mapping. It must belong to root or to the owner of the mapped file, and others must not
+	 * be able to write to it. 0; -ENODATA: there is no such file; -ESTALE; -EFAULT: after its
+	 * end; -E2BIG, -EINVAL (a name with '/'), -ETIME, -ESRCH, -EPERM.
 	 */
 	int (*target_file)(const struct ep_target *target, struct ep_target_file *file, uint64_t off, void *buf,
 			   size_t bytes);
@@ -334,13 +335,14 @@ struct ep_unwinder_host {
 
 enum ep_bpf_flag {
 	/*
-	 * Where the native walk cannot go on, its program is asked whether it knows where the language's
-	 * next frame is (ep_has_failed, ep_resume).
+	 * Where the native walk cannot go on, its program is asked whether it knows where the
+	 * language's next frame is (ep_has_failed, ep_resume).
 	 */
 	EP_BPF_RESUMES = 1 << 0,
 	/*
-	 * Of a keeper: what it sends in one event names each of its frames alone, so that nothing is ever
-	 * made of memory of two moments. Without it what was sent before is looked at, too.
+	 * Of a snapshot program: what it sends in one event names each of its frames alone, so that
+	 * nothing is ever made of memory of two moments. Without it what was sent before is looked
+	 * at, too.
 	 */
 	EP_BPF_KEEPS_WHOLE = 1 << 1,
 };
@@ -378,7 +380,10 @@ struct ep_unwinder_ops {
 	 * Leaves nothing when it fails; what was set then takes no effect. *ret_instance is not NULL.
 	 */
 	int (*attach)(void *executable, struct ep_target *target, void **ret_instance);
-	/* Optional: look again. At most each 50 ms. As attach; -ENOTSUP and -ESRCH detach, after others what BPF was told stays. */
+	/*
+	 * Optional: look again. At most each 50 ms. As attach; -ENOTSUP and -ESRCH detach, after
+	 * others what was published to BPF stays.
+	 */
 	int (*refresh)(void *instance);
 	/*
 	 * Required. 0 after add_name was called, EP_FRAME_GONE, EP_NOT_YET, or a negative errno. After
@@ -392,9 +397,10 @@ struct ep_unwinder_ops {
 	const char *frame_type;
 	/*
 	 * Optional: what the users of this process can do to see more, such as an option of their
-	 * runtime. `doctor` asks once, after attach, and prints what it is told: what is so, and what
-	 * to do about it, each a sentence of at most 160 bytes without its full stop; fix may be NULL.
-	 * Both are borrowed for the call. As all calls it only reads. 0, or a negative errno.
+	 * runtime. `doctor` asks once, after attach, and prints what it is given: what is so, and
+	 * what to do about it, each a sentence of at most 160 bytes without its full stop; fix may
+	 * be NULL. Both are borrowed for the call. As all calls it only reads. 0, or a negative
+	 * errno.
 	 */
 	int (*advise)(void *instance, void (*say)(void *arg, const char *found, const char *fix),
 		      void *arg);
@@ -413,13 +419,14 @@ struct ep_unwinder_ops {
 	 */
 	uint32_t names_stay_ms;
 	/*
-	 * 1: what the keeper sends is all that symbolize would read. Then names of programs in their first second
-	 * wait, since nothing of them goes; most such programs have ended by then. 0: they are read at once.
+	 * 1: what the snapshot program sends is all that symbolize would read. Then names of
+	 * programs in their first second wait, since nothing of them goes; most such programs have
+	 * ended by then. 0: they are read at once.
 	 */
 	uint32_t keeps_all;
 	/*
-	 * Optional: a second object, whose program sends what names of young programs are made of
-	 * (ebpf-profiler/bpf/keeper.h). max_frames_per_run is not used.
+	 * Optional: a second object, whose program sends what names of recently started programs
+	 * are made of (ebpf-profiler/bpf/keeper.h). max_frames_per_run is not used.
 	 */
 	const struct ep_bpf_image *keeper;
 };

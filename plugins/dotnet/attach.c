@@ -3,7 +3,7 @@
  * A process. The first word of g_dacTable is the map of its code (vm/codeman.cpp: g_codeRangeMap;
  * debug/ inc/dacvars.h has it first), 0 until the runtime starts; the map is empty until it has
  * loaded its first image. Then one way through all structures that naming goes is tried before
- * anything is believed:
+ * anything is trusted:
  *
  *	map ──► range ──► heap: code header ──► MethodDesc ──► chunk ──► MethodTable ──► Module ──►
  *		"BSJB"

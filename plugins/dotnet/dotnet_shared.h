@@ -96,7 +96,7 @@ struct dotnet_state {
 #include "plugins/dotnet/fields.def"
 	struct ep_tls thread; /* Thread * of a thread */
 	__u64 trip;    /* OnHijackTripThread; 0: not found */
-	__u64 funclet; /* behind the call of a catch or finally funclet; 0: not found */
+	__u64 funclet; /* after the call of a catch or finally funclet; 0: not found */
 };
 _Static_assert(sizeof(struct dotnet_state) <= EP_STATE_BYTES, "dotnet_state is too large");
 
@@ -106,7 +106,7 @@ _Static_assert(sizeof(struct dotnet_state) <= EP_STATE_BYTES, "dotnet_state is t
 #define DOTNET_METHOD_BYTES 8  /* of MethodDesc: tokens, chunk index, flags */
 #define DOTNET_CHUNK_BYTES  24 /* of MethodDescChunk */
 #define DOTNET_TABLE_WORDS  4  /* of MethodTable: flags to the module */
-#define DOTNET_NAME_WORDS   8  /* of a name, with zeros behind its end */
+#define DOTNET_NAME_WORDS   8  /* of a name, with zeros after its end */
 
 /*
  * The check of a frame in collectible memory is over these words, in this order: MethodDesc's first

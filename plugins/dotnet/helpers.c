@@ -199,7 +199,7 @@ static uint32_t read_instruction(const uint8_t *code, uint32_t left, int32_t *re
 uint32_t dotnet_helpers_trip_rows(uint64_t va, const uint8_t *code, uint32_t bytes,
 				  struct ep_code_row *rows, uint32_t max)
 {
-	int32_t down = 8, more = 0; /* behind push rax */
+	int32_t down = 8, more = 0; /* after push rax */
 	uint32_t n = 0;
 	bool has_fp = false; /* rbp is pushed second, and popped last */
 

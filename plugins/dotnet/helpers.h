@@ -13,7 +13,7 @@
 /* ELF virtual addresses; 0: not found. */
 struct dotnet_helpers {
 	uint64_t trip;		/* OnHijackTripThread */
-	uint64_t funclet;	/* behind the call of a catch or finally funclet */
+	uint64_t funclet;	/* after the call of a catch or finally funclet */
 	struct ep_variable
 		thread; /* t_CurrentThreadInfo: its first word is the thread's Thread * */
 };

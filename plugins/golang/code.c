@@ -173,8 +173,8 @@ static bool makes_room(const struct x86_insn *insn, uint32_t kind)
 }
 
 /*
- * From behind the instruction that leaves a stack, up to the one behind a call that comes back;
- * that one is within, since rsp changes behind it. morestack never comes back.
+ * From after the instruction that leaves a stack, up to the one after a call that comes back;
+ * that one is within, since rsp changes after it. morestack never comes back.
  */
 uint32_t go_code_switched(const struct x86_code *function, uint32_t kind, struct go_code *codes,
 			  uint32_t max)

@@ -35,7 +35,7 @@ int go_code_g(const struct x86_code *function, struct ep_variable *ret);
 int go_code_offsets(const struct x86_code *systemstack, struct go_offsets *ret);
 /* g.sched.bp, where morestack saves rbp. 0, -ENODATA. */
 int go_code_bp(const struct x86_code *morestack, uint32_t *ret_off);
-/* Where asmcgocall saves the depth of the goroutine's stack, and g behind it. 0, -ENODATA. */
+/* Where asmcgocall saves the depth of the goroutine's stack, and g after it. 0, -ENODATA. */
 int go_code_depth(const struct x86_code *asmcgocall, uint32_t *ret_off);
 /* Does it begin with push %rbp? */
 bool go_code_has_frame(const struct x86_code *function);

@@ -48,7 +48,7 @@ struct go_state {
 	struct ep_tls g; /* of a thread: the g that it runs */
 	struct go_offsets offsets;
 	__u32 frame_bytes; /* of systemstack and asmcgocall: 8 where they push rbp (1.21 on) */
-	__u32 depth_off; /* from asmcgocall's rsp: depth of the goroutine's stack, and behind it its
+	__u32 depth_off; /* from asmcgocall's rsp: depth of the goroutine's stack, and after it its
 			    g */
 	struct go_code codes[GO_MAX_CODES];
 };

@@ -46,7 +46,7 @@ static __always_inline bool is_on_stack(const struct go_scratch *s, __u64 addr)
 	return addr - s->lo < s->hi - s->lo;
 }
 
-/* The registers in curg.sched are as they were when it left its stack. pc is behind sp: gobuf. */
+/* The registers in curg.sched are as they were when it left its stack. pc is after sp: gobuf. */
 static __always_inline __u64 check_goroutine(const struct go_state *state, struct go_scratch *s,
 					     __u64 m)
 {

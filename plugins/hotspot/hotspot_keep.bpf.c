@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the names of a young JVM's interpreted methods are made of, as symbolize/methods.c reads it;
- * in the first second nearly all frames are interpreted, and what is compiled is named while the
- * process is there.
+ * What the names of a recently started JVM's interpreted methods are made of, as
+ * symbolize/methods.c reads it; in the first second nearly all frames are interpreted, and what is
+ * compiled is named while the process is there.
  *
  *	Method ─► ConstMethod (and its lines, if all of it fits) ─► ConstantPool ─► class ─► Symbol
  *						entries: name, signature, file ─► Symbols

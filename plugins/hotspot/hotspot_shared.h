@@ -89,7 +89,7 @@ enum hotspot_blob {
 	HOTSPOT_BLOB_VTABLE,	/* vtable and itable stubs: no frame, return address at sp */
 	HOTSPOT_BLOB_ADAPTER,	/* i2c and c2i */
 	HOTSPOT_BLOB_MH_ADAPTER, /* method handle linkers: no frame of their own */
-	HOTSPOT_BLOB_UNREADABLE, /* not told: its name is not in memory */
+	HOTSPOT_BLOB_UNREADABLE, /* not reported: its name is not in memory */
 };
 
 /*
@@ -104,7 +104,7 @@ enum hotspot_blob {
  */
 #define HOTSPOT_FRAME_SHIFT    2
 #define HOTSPOT_FRAME(flags)   ((flags) >> HOTSPOT_FRAME_SHIFT & 7)
-/* its caller, behind it, was searched: some may be missing */
+/* its caller, after it, was searched: some may be missing */
 #define HOTSPOT_FRAME_SEARCHED (1u << 5)
 enum hotspot_frame {
 	HOTSPOT_FRAME_COMPILED = 0,
@@ -124,7 +124,7 @@ struct hotspot_way {
 	__u64 quad; /* of that: four u2 in a row: size of its code, name, signature, number */
 	__u64 pool, class, class_name, name; /* addresses */
 	/*
-	 * The pool's length, and behind it the number of its version, one more with each
+	 * The pool's length, and after it the number of its version, one more with each
 	 * redefinition, by which the VM itself tells versions apart in backtraces
 	 * (ConstantPool::_length, ::_saved._version: share/oops/constantPool.hpp, 8 to 27;
 	 * share/prims/jvmtiRedefineClasses.cpp, merge_cp_and_rewrite).

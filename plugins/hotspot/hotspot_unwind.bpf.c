@@ -17,7 +17,7 @@ EP_UNWINDER();
 
 /*
  * The pc itself tells the range: the interpreter's return addresses are entries of their own,
- * behind no call. In a heap the call counts, which is before it.
+ * after no call. In a heap the call counts, which is before it.
  */
 static __always_inline __u64 find_kind(const struct hotspot_walk *w)
 {

@@ -83,7 +83,7 @@ static inline uint64_t hotspot_get(const struct hotspot_layout *layout, enum hot
 }
 
 /*
- * Where a Symbol's first 8 bytes have its count of references, a u2: behind the length where that
+ * Where a Symbol's first 8 bytes have its count of references, a u2: after the length where that
  * is the first (8 to 12), else it is the lower half of _hash_and_refcount (share/oops/symbol.hpp).
  */
 static inline uint8_t hotspot_symbol_shift(const struct hotspot_layout *layout)

@@ -132,7 +132,7 @@ static int find_path(void *instance)
 
 /* --- does the layout hold? -------------------------------------------------------------------- */
 
-/* Outcomes of a look: 0, EP_NOT_YET, -ENOTSUP, or what reading said. */
+/* Outcomes of a look: 0, EP_NOT_YET, -ENOTSUP, or what reading returned. */
 static int look_at_stacks(struct instance *inst, uint64_t stack)
 {
 	struct stackinfo info;
@@ -221,7 +221,7 @@ static int set_ranges(void *instance)
 	return attach_mark(&inst->process, inst->exe->code, inst->exe->n_code, NULL, 0);
 }
 
-/* 0: all of it holds, EP_NOT_YET, -ENOTSUP, or what reading said. */
+/* 0: all of it holds, EP_NOT_YET, -ENOTSUP, or what reading returned. */
 static int prove(void *instance)
 {
 	struct instance *inst = instance;

@@ -22,7 +22,7 @@ bool pl_xs_find_boot(const struct ep_unwinder_host *host, const struct ep_file *
 		     struct ep_symbol *ret_boot);
 
 /* Calls `add` for each function that got names, ascending by address: "A::b", of several
- * "A::b|A::c". 0, what add returned, -EBADMSG, -ENOMEM, or what reading said. */
+ * "A::b|A::c". 0, what add returned, -EBADMSG, -ENOMEM, or what reading returned. */
 int pl_xs_names(const struct ep_unwinder_host *host, const struct ep_file *file,
 		const struct ep_symbol *boot,
 		int (*add)(void *arg, const struct ep_symbol *symbol, const char *name), void *arg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the names of a young program's frames are made of, as symbolize/ reads it:
+ * What the names of a recently started program's frames are made of, as symbolize/ reads it:
  *
  *	frame ─┬─► CV ─┬─► its effective GV ─► HEK, stash ─► HEK	of a sub
  *	       │       ├─► HEK, stash ─► HEK				of one that has no glob
@@ -13,7 +13,7 @@
  * has its name are freed apart, and what is sent at different times may not belong together
  * (EP_BPF_KEEPS_WHOLE). The check in the frame is that of its CV or statement, which are in it.
  *
- * Not kept are all ops of long statements, by which the line within one is told, those by which a
+ * Not kept are all ops of long statements, by which the line within one is found, those by which a
  * closure's first statement is found, and what has the files' names of builds without threads.
  */
 #include "plugins/perl/perl_shared.h"
@@ -28,7 +28,7 @@ EP_KEEPER();
 #define SV_BYTES	24
 #define GP_EGV		56
 #define HV_MAX		24
-#define HV_BYTES	40 /* from HV_MAX on, with the head of an aux behind it */
+#define HV_BYTES	40 /* from HV_MAX on, with the head of an aux after it */
 #define AUX_BYTES	32
 #define STATEMENT_BYTES 64 /* struct cop up to cop_seq, whole */
 #define OPS_BYTES	448

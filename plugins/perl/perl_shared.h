@@ -96,7 +96,7 @@ struct pl_state {
 	__u32 threads; /* 1: a statement has its file's name, else the glob of its file */
 	__u32 holder_of_main; /* 1: `holder_addr` is of the main thread's interpreter alone */
 	__u32 unproven;	      /* 1: BPF must look itself whether the layout holds */
-	__u32 aux_in_body;    /* 1: of a stash, what has its name; else behind its buckets */
+	__u32 aux_in_body;    /* 1: of a stash, what has its name; else after its buckets */
 	__u32 pad;
 };
 _Static_assert(sizeof(struct pl_state) <= EP_STATE_BYTES, "pl_state is too large");

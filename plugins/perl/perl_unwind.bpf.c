@@ -37,7 +37,7 @@ static __always_inline __u32 next_stack(struct pl_scratch *s)
 {
 	if (!s->previous)
 		return EP_MARK_END;
-	/* Which op pushed the stackinfo is not said. */
+	/* Which op pushed the stackinfo is not reported. */
 	s->op = 0;
 	s->leaf = 0;
 	return take_stack(s, s->previous) ? EP_MARK_AGAIN : EP_MARK_ERROR;

@@ -17,7 +17,7 @@
  *	zend_execute			lea zend_execute_ex(%rip),%rax; mov %rbx,%rdi; call *(%rax)
  *	zend_vm_kind			mov $4,%eax; ret
  *
- * Members of the globals that are looked for lie behind the first GLOBALS_FIRST bytes
+ * Members of the globals that are looked for lie after the first GLOBALS_FIRST bytes
  * (zend_globals.h: two zvals, the cache of symbol tables), those of frames and functions before.
  */
 #include "plugins/php/code.h"
@@ -29,7 +29,7 @@
 #define FUNCTION_NAMES 0x30 /* in a function: what all kinds have; prev_execute_data in a frame */
 #define CONTEXT_FINISH 0x38
 #define FRAME_PREV     0x30
-#define GENERATOR_FIRST 0x38 /* behind the object */
+#define GENERATOR_FIRST 0x38 /* after the object */
 
 /* MOV OFF(%reg,%reg,1), of the globals of a thread, or MOV OFF(%r12), with a large OFF. Not of the
  * stack. */

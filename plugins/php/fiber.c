@@ -54,8 +54,9 @@ static void add_row(struct php_fiber_code *fiber, uint64_t from, uint64_t to,
 }
 
 /*
- * Makes room for the registers; they are saved; rsp becomes the other stack's, on which as many
- * are; these are restored; the room is left; a jump to r8. Where rsp changes is where the rules do.
+ * Makes space for the registers; they are saved; rsp becomes the other stack's, on which as many
+ * are; these are restored; the space is left; a jump to r8. Where rsp changes is where the rules
+ * do.
  */
 static bool take_jump(const struct x86_code *code, struct php_fiber_code *fiber)
 {

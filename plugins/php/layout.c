@@ -54,7 +54,7 @@ bool php_layout_find(uint32_t major, uint32_t minor, struct php_layout *ret)
 		return false;
 	*ret = (struct php_layout){
 		.release = release,
-		/* zend_fibers.h: zend_fiber.caller, behind its context */
+		/* zend_fibers.h: zend_fiber.caller, after its context */
 		.fiber_caller = release < PHP_RELEASE(8, 1) ? 0 : 104,
 	};
 	ret->function = release_row(functions, release)->function;

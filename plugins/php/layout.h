@@ -14,7 +14,7 @@
 #define PHP_OLDEST		  PHP_RELEASE(7, 3)
 #define PHP_NEWEST_KNOWN	  PHP_RELEASE(8, 6)
 
-/* zend_op_array (zend_compile.h). line_end is behind line_start. */
+/* zend_op_array (zend_compile.h). line_end is after line_start. */
 struct php_function_layout {
 	uint32_t last, opcodes, filename, line_start;
 	/* Of fn_flags. */
@@ -23,7 +23,7 @@ struct php_function_layout {
 
 /* zend_generator (zend_generators.h), from its start on. */
 struct php_generator_layout {
-	uint32_t execute_data, parent; /* parent: node.parent; execute_fake is behind the node: 32
+	uint32_t execute_data, parent; /* parent: node.parent; execute_fake is after the node: 32
 					  or 40 bytes on */
 };
 

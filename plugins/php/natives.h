@@ -26,7 +26,7 @@ bool php_tables_is_extension(const struct ep_unwinder_host *host, const struct e
 /*
  * Calls `add` for each function that a table names, ascending by address. One that has several
  * names has them all, the first ones if they are many: "zif_implode|join". 0, what `add` returned,
- * -ENOMEM, or what reading said.
+ * -ENOMEM, or what reading returned.
  */
 int php_tables_names(const struct ep_unwinder_host *host, const struct ep_file *file,
 		     int (*add)(void *arg, const struct ep_symbol *symbol, const char *name),

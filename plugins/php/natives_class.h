@@ -25,7 +25,7 @@ struct php_table {
 };
 
 /* Tells the classes of tables, which ascend by their addresses. 0, -ENOMEM, or what reading
- * said. */
+ * returned. */
 int php_tables_find_classes(const struct php_data *data, struct php_table *tables, size_t n);
 
 #endif

@@ -28,7 +28,7 @@ struct php_data {
 	struct php_area areas[PHP_AREAS]; /* ascending */
 };
 
-/* 0, -ENOMEM, or what reading said. What a file has not is empty. */
+/* 0, -ENOMEM, or what reading returned. What a file has not is empty. */
 int php_data_init(struct php_data *data, const struct ep_unwinder_host *host,
 		  const struct ep_file *file);
 void php_data_fini(struct php_data *data);

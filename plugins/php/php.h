@@ -50,7 +50,7 @@ struct php_executable {
 	struct php_fiber_code fibers;
 };
 
-/* advise.c: of a process whose sapi_module is at that address. 0 or what reading said. */
+/* advise.c: of a process whose sapi_module is at that address. 0 or what reading returned. */
 int php_say_advice(const struct php_namer *namer, uint64_t sapi_addr, const struct php_state *state,
 		   void (*say)(void *arg, const char *found, const char *fix), void *arg);
 

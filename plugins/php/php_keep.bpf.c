@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the names of a young program's frames are made of, as symbolize/ reads it:
+ * What the names of a recently started program's frames are made of, as symbolize/ reads it:
  *
  *	frame ─┬─► zend_function ─┐
  *	       └──────────────────┼─► function_name

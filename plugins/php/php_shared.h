@@ -166,7 +166,7 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 
 #define PHP_HEAD_BYTES	    128u /* of a string that are read at once: most are in it whole */
 #define PHP_BLOCK_OPS	    16u	 /* oplines that are read at once, for their lines */
-/* of a string's text that are read at most; the keeper sends as much */
+/* of a string's text that are read at most; the snapshot program sends as much */
 #define PHP_TEXT_BYTES 1000u
 
 #define PHP_TYPE_INTERNAL 1
@@ -178,7 +178,7 @@ static inline __attribute__((always_inline)) __u64 php_closure_file(__u64 word0,
 
 /*
  * The executor's globals (zend_globals.h) are at `globals_addr`, or with threads (ZTS) at
- * `globals_off` behind what the path `cache` leads to. Addresses 0, offsets 0: there is none.
+ * `globals_off` after what the path `cache` leads to. Addresses 0, offsets 0: there is none.
  */
 struct php_state {
 	struct ep_tls cache;

@@ -12,7 +12,7 @@
  * C runs PHP by execute_ex, once for each user function that has TOP: it returns when that one is
  * left. So these end the groups. Internal functions, with TOP or not, are run by nobody: those
  * between an entry and the user function that called them belong to the group of their caller. But
- * those behind the last entry, which C called at the root, have no execute_ex behind them: they
+ * those after the last entry, which C called at the root, have no execute_ex after them: they
  * belong to that entry's group. Which of both it is is known when the next user function comes, or
  * none; so an entry is marked then.
  *
@@ -111,7 +111,7 @@ static __always_inline __u32 pass_placeholder(const struct php_state *state, str
 
 	s->behind = s->prev;
 	s->waits = 0;
-	/* execute_fake is behind the node, which has four words, or to 7.4 five
+	/* execute_fake is after the node, which has four words, or to 7.4 five
 	 * (zend_generators.h). */
 	node = s->frame - s->this - state->generator_parent;
 	if (ep_is_set((s->info & INFO_TYPE) ^ INFO_OBJECT) |
@@ -343,7 +343,7 @@ static __always_inline void start(const struct bpf_perf_event_data *ctx, struct 
 
 static __always_inline void finish(struct ep_record *rec, struct php_scratch *s, __u32 done)
 {
-	/* Internal functions behind the last entry belong to it. */
+	/* Internal functions after the last entry belong to it. */
 	if (s->open)
 		close_entry(rec, s, done == EP_MARK_END ? s->last_at : s->entry_at);
 	if (done == EP_MARK_ERROR)

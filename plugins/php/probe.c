@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOT_BYTES    5 /* a call of a register, and what is behind it */
+#define ROOT_BYTES    5 /* a call of a register, and what is after it */
 #define GLOBALS_BYTES 0x900 /* executor_globals has 1664 to 2200 */
 
 /* --- its release ------------------------------------------------------------------------------ */

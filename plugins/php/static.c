@@ -147,7 +147,7 @@ int php_static_code(const struct ep_unwinder_host *host, const struct ep_file *f
 
 /*
  * zend_globals.h of 7.3 to 8.6: uninitialized_zval, error_zval, symtable_cache of 32 pointers,
- * symtable_cache_limit, which is right behind it, and symtable_cache_ptr, into it (init_executor
+ * symtable_cache_limit, which is right after it, and symtable_cache_ptr, into it (init_executor
  * sets them).
  */
 #define CACHE	    32

@@ -13,7 +13,7 @@
 #include <linux/types.h>
 #include <stdbool.h>
 
-/* X-Powered-By: PHP/8.4. 0; -ENODATA: there is no such text; what reading said. */
+/* X-Powered-By: PHP/8.4. 0; -ENODATA: there is no such text; what reading returned. */
 int php_static_release(const struct ep_unwinder_host *host, const struct ep_file *file,
 		       uint32_t *ret_major, uint32_t *ret_minor);
 /* No symbol tables, and small enough to be looked at. */
@@ -24,14 +24,14 @@ struct php_static_code {
 	uint64_t root_va; /* where musl calls main and then exit (libc_start_main_stage2), without
 			     unwind tables */
 	uint64_t make_va,
-		jump_va; /* make_fcontext, behind its first instructions, and jump_fcontext */
+		jump_va; /* make_fcontext, after its first instructions, and jump_fcontext */
 };
 
-/* 0, -ENODATA: no loop; or what reading said. */
+/* 0, -ENODATA: no loop; or what reading returned. */
 int php_static_code(const struct ep_unwinder_host *host, const struct ep_file *file,
 		    struct php_static_code *ret);
 /* executor_globals, in the .bss of a process. 0; EP_NOT_YET: they are not made yet; what reading
- * said. */
+ * returned. */
 int php_static_globals(const struct memory *memory, uint64_t bss_addr, uint64_t bytes,
 		       __u64 *ret_addr);
 

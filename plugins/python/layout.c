@@ -194,7 +194,7 @@ static void fill_frame(struct py_layout *out, const uint64_t *part, const struct
 	out->frame_owner = (uint32_t)part[FRAME_OWNER];
 	out->frame_entry = PY_NONE;
 	out->frame_copy = copies ? (uint32_t)part[FRAME_COPY] : PY_NONE;
-	/* Up to the locals: behind them the thread's memory may end. */
+	/* Up to the locals: after them the thread's memory may end. */
 	out->frame_bytes = (uint32_t)part[FRAME_LOCALS];
 	/* enum _frameowner: FRAME_OWNED_BY_CSTACK, from 3.14 on FRAME_OWNED_BY_INTERPRETER */
 	out->first_shim = 3;

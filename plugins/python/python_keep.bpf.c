@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the names of a young program's code are made of, as symbolize/names.c reads it: the code
- * object, its qualified name, its file's and its table of lines. Where that table is longer than
- * one piece, as those of functions of some hundred lines are, a frame has its function's first line
- * alone.
+ * What the names of a recently started program's code are made of, as symbolize/names.c reads it:
+ * the code object, its qualified name, its file's and its table of lines. Where that table is
+ * longer than one piece, as those of functions of some hundred lines are, a frame has its
+ * function's first line alone.
  */
 #include "ebpf-profiler/bpf/keeper.h"
 #include "plugins/python/python_shared.h"

@@ -51,8 +51,8 @@ enum py_jit {
 
 /*
  * Offsets are bytes. Those of frames are relative to the window that is read. What differs between
- * versions is said by masks where it can be: each branch of the walk doubles what the verifier has
- * to look at.
+ * versions is reported by masks where it can be: each branch of the walk doubles what the verifier
+ * has to look at.
  */
 struct py_state {
 	__u64 holder_addr;	 /* of the pointer to the state of the thread with the GIL, or 0 */

@@ -33,7 +33,7 @@ static inline __attribute__((always_inline)) __u64 ruby_check_body(const __u64 *
 {
 	__u64 hash = check_mix(check_mix(1, words[0]), words[1]);
 
-	/* Without a branch: what is behind `info` counts as 0. */
+	/* Without a branch: what is after `info` counts as 0. */
 #pragma GCC unroll 5
 	for (__u32 i = RUBY_BODY_LINENO; i <= RUBY_BODY_INFO; i++)
 		hash = check_mix(hash, words[i] * (i <= info));

@@ -63,7 +63,7 @@ bool ruby_layout_find(uint32_t major, uint32_t minor, struct ruby_layout *ret)
 		.string_in_flags = release < RUBY_RELEASE(3, 2), /* rstring.h: struct RString */
 		/* gc.c, internal/gc.h: struct RMoved: flags, (from 3.0 on a word,) destination */
 		.moved = release < RUBY_RELEASE(3, 0) ? 8 : 16,
-		/* method.h: rb_method_definition_struct, behind original_id */
+		/* method.h: rb_method_definition_struct, after original_id */
 		.def_serial = release < RUBY_RELEASE(2, 7) ? 0 : 40,
 		/* vm_core.h: rb_thread_struct */
 		.thread_id = release < RUBY_RELEASE(3, 0) ? 72 : 0,

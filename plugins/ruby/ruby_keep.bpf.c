@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the names of a young program's frames are made of, as symbolize/ reads it:
+ * What the names of a recently started program's frames are made of, as symbolize/ reads it:
  *
  *	frame ─┬─► body of the iseq ─┬─► label
  *	       │                     ├─► (of an eval) iseq around ─► its body ─► label
@@ -12,7 +12,7 @@
  * All that a frame needs is sent with it, once more if it was sent with another one: the collector
  * frees code and its names apart, and puts others at their addresses (EP_BPF_KEEPS_WHOLE).
  *
- * Not kept are lines behind the first RUBY_KEPT_LINES bytes of a table, texts of more than
+ * Not kept are lines after the first RUBY_KEPT_LINES bytes of a table, texts of more than
  * RUBY_KEPT_TEXT bytes, and what compaction has moved a moment ago.
  */
 #include "plugins/ruby/ruby_shared.h"
@@ -169,7 +169,7 @@ static __always_inline void keep_variables(const struct ruby_keeping *k, __u64 e
 			       count * VARIABLE_BYTES);
 	if (!words)
 		return;
-	/* Behind the last one is what was kept before: at worst something that nobody asks for is
+	/* After the last one is what was kept before: at worst something that nobody asks for is
 	 * kept. */
 #pragma unroll
 	for (__u32 i = 0; i < FIRST_VARIABLES; i++) {

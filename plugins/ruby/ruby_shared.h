@@ -15,7 +15,7 @@
  *	RUBY_KIND_COLLECTOR	no method: the collector runs; one word: enum ruby_collecting
  *	RUBY_KIND_UNREADABLE	one word, the control frame: it could not be read
  *
- * The index is that of the word behind the instruction (calc_pos of vm_backtrace.c looks at index -
+ * The index is that of the word after the instruction (calc_pos of vm_backtrace.c looks at index -
  * 1); RUBY_NO_INDEX: not known. A JIT's leaf, whose pc may be old.
  */
 #ifndef RUBY_SHARED_H
@@ -93,7 +93,7 @@ struct ruby_state {
 	__u64 vm_addr;	    /* of the pointer to the VM; 0: the collector's flag is not known, */
 	__u32 vm_unread;    /* 1: as it could not be read */
 	__u64 code_start, code_end; /* of the runtime's file: where a JIT's code returns to */
-	__u64 exec_start, exec_end;	/* rb_vm_exec, behind whose prologue its frame is */
+	__u64 exec_start, exec_end;	/* rb_vm_exec, after whose prologue its frame is */
 	__u32 exec_frame, exec_saved;	/* struct x86_prologue */
 	__u32 exec_has_fp;
 	__u32 objspace_off; /* in the VM: the collector's pointer; at collector_off its flag */
@@ -119,7 +119,7 @@ _Static_assert(sizeof(struct ruby_state) <= EP_STATE_BYTES, "ruby_state is too l
 #define RUBY_CFP_BYTES	64
 #define RUBY_BODY_BYTES 128u
 
-/* What the keeper sends of an object and the symbolizer asks for. */
+/* What the snapshot program sends of an object and the symbolizer asks for. */
 #define RUBY_HEAD_BYTES	   128 /* of a string: most are in it whole */
 #define RUBY_CLASS_BYTES   192
 #define RUBY_MAX_VARIABLES 40 /* of a class; names are among the first */

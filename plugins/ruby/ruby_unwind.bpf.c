@@ -9,8 +9,8 @@
  *
  * C calls Ruby by rb_vm_exec, once for each frame that has FINISH: it returns when that one is
  * left. So these end the groups. C functions (CFUNC) are frames, too: those between an entry and
- * the Ruby that called them belong to the group of their caller. But those behind the last entry,
- * which C called at the root, have no rb_vm_exec behind them: they belong to that entry's group.
+ * the Ruby that called them belong to the group of their caller. But those after the last entry,
+ * which C called at the root, have no rb_vm_exec after them: they belong to that entry's group.
  * Which of both it is is known when the next frame of Ruby comes, or none; so an entry is marked
  * then.
  *
@@ -220,7 +220,7 @@ static __always_inline void finish(struct ep_record *rec, struct ruby_scratch *s
 {
 	if (s->has_eval)
 		ep_ask_keep(rec);
-	/* C functions behind the last entry belong to it. */
+	/* C functions after the last entry belong to it. */
 	if (s->open)
 		close_entry(rec, s, done == EP_MARK_END ? s->last_at : s->entry_at);
 	if (done == EP_MARK_ERROR)

@@ -168,7 +168,7 @@ static int publish_state(const struct jit_executable *executable, struct ep_targ
 
 /*
  * The heaps as they are reserved: they grow, and functions move in them, and nobody needs to be
- * told. Pages anywhere are anonymous code, of which BPF finds out whether it is ours.
+ * informed. Pages anywhere are anonymous code, of which BPF finds out whether it is ours.
  */
 static int publish_ranges(const struct jit_executable *executable, struct ep_target *target,
 		       const struct jit_about *about)

@@ -96,7 +96,7 @@ static void unload(void *arg)
 
 /* --- describe: code that has neither unwind rules nor symbols -------------------------------- */
 
-/* In front of its push, behind it, and behind its pop. rbx and r12 to r15 are not touched. */
+/* Before its push, after it, and after its pop. rbx and r12 to r15 are not touched. */
 static int describe_stub(const struct toy_executable *executable, uint64_t va,
 			 const struct toy_stub *stub, struct ep_description *description)
 {

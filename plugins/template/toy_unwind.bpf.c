@@ -33,7 +33,7 @@ static __always_inline __u32 frame_int(const struct toy_scratch *s, __u32 off)
 	return *(const __u32 *)(s->bytes + (off & (TOY_FRAME_BYTES - 4)));
 }
 
-/* False at the end of the list, or when it is broken: then that is said. */
+/* False at the end of the list, or when it is broken: then that is reported. */
 static __always_inline bool step_frame(struct ep_record *rec, const struct toy_state *state,
 				       struct toy_scratch *s)
 {

@@ -226,7 +226,7 @@ int v8_symbolize(void *instance, const struct ep_raw_frame *frame, struct ep_nam
 
 /*
  * V8 keeps only the places of calls in optimized code, unless a debugger or profiler of V8's own is
- * there, or it is told to keep all (Isolate::NeedsDetailedOptimizedCodeLineInfo,
+ * there, or it is set to keep all (Isolate::NeedsDetailedOptimizedCodeLineInfo,
  * execution/isolate.cc; 6.2 has no such flag, 6.8 has it on). Node's inspector is such a debugger,
  * always: seen in 20, where tables of TurboFan's code are the same with the flag and without. The
  * same conditions make V8 collect all positions of bytecode at once.

@@ -124,7 +124,7 @@ static bool is_sane(enum sanity sanity, int32_t value)
 }
 
 /* `one` is a word of a value's names, `len` long; "class_Map__instance_type__" stands for any type
- * behind it. */
+ * after it. */
 static bool is_name(const char *one, size_t len, const char *name)
 {
 	bool is_prefix = len > 2 && one[len - 1] == '_' && one[len - 2] == '_';

@@ -43,7 +43,7 @@ void v8_published_init(struct v8_published *published);
 bool v8_published_wants(const char *name);
 void v8_published_add(struct v8_published *published, const char *name, int32_t value);
 
-/* "12.4.254.21-node.33": what is behind four numbers does not matter. False: no version of V8. */
+/* "12.4.254.21-node.33": what is after four numbers does not matter. False: no version of V8. */
 bool v8_version_parse(const char *text, struct v8_version *ret);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * Proof that this V8 is laid out as its file says: a process without an isolate that we know, and
  * without a symbol. Pages of V8's heap are anonymous memory at multiples of 256 KiB (512 KiB in 6.2
- * and 6.8; heap/spaces.h, kPageSizeBits), their objects begin some bytes behind. Among the first
+ * and 6.8; heap/spaces.h, kPageSizeBits), their objects begin some bytes after. Among the first
  * objects of the read-only space (7.x on) or map space is the map of maps, which is its own map: no
  * other memory has
  *

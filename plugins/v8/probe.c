@@ -34,7 +34,7 @@
 struct strings {
 	bool has_trampoline;
 	struct v8_version version; /* major 0: none */
-	bool has_embedder;	   /* "-node.33" behind it: others may be of other libraries */
+	bool has_embedder;	   /* "-node.33" after it: others may be of other libraries */
 };
 
 static void take_string(struct strings *strings, const char *text)
@@ -222,7 +222,7 @@ static void find_isolate(struct v8_executable *exe, const struct ep_file *file)
 }
 
 /*
- * Where InterpreterEntryTrampoline has its frame: behind it may be others, for calls of the
+ * Where InterpreterEntryTrampoline has its frame: after it may be others, for calls of the
  * runtime, which do not push rsi and rdi (builtins/x64/builtins-x64.cc, 7.8 to 14.6):
  *
  *	push %rbp; mov %rsp,%rbp; push %rsi; push %rdi		55 48 89 e5 56 57
@@ -289,7 +289,7 @@ static bool is_in(const struct ep_symbol *section, uint64_t va)
 	return va - section->va < section->bytes;
 }
 
-/* Names have '_' up to 13.x, '-' behind that. */
+/* Names have '_' up to 13.x, '-' after that. */
 static bool is_same_name(const char *text, const char *name)
 {
 	for (; *name; text++, name++) {

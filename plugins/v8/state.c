@@ -25,7 +25,7 @@ static void add_mask(struct v8_state *state, const struct field *field)
 	state->cookie_masks[at / WORD] |= field->mask << at % WORD * 8;
 }
 
-/* The words that end with the last of the fields: what is behind an object may not be there. */
+/* The words that end with the last of the fields: what is after an object may not be there. */
 static void fill_fields(struct v8_state *state, const struct field *fields, size_t n)
 {
 	int32_t end = 0;
@@ -58,7 +58,7 @@ static void fill_cookie(struct v8_state *state, const struct v8_layout *layout)
 		fill_fields(state, fields, EP_LEN(fields));
 		return;
 	}
-	/* In the lower half of the last word: what is behind an object may not be there. */
+	/* In the lower half of the last word: what is after an object may not be there. */
 	state->flags |= V8_STATE_UNIQUE_ID;
 	state->cookie_at = (__u16)EP_MAX(layout->sfi_unique_id - (V8_COOKIE_WORDS - 1) * WORD, 0);
 	add_mask(state, &unique);
@@ -174,7 +174,7 @@ static void fill_enters(struct v8_state *state, const struct v8_executable *exe)
 	}
 }
 
-/* Those of bytecodes are one behind the other, by address (7.8 to 14.6: by what nm says of
+/* Those of bytecodes are one after the other, by address (7.8 to 14.6: by what nm says of
  * each). */
 static void fill_handlers(struct v8_state *state, const struct v8_executable *exe)
 {
@@ -205,7 +205,7 @@ static void fill_interpreter(struct v8_state *state, const struct v8_executable 
 }
 
 /*
- * The isolate's members, from r13 as JSEntry finds them. current_vm_state_ is two words behind
+ * The isolate's members, from r13 as JSEntry finds them. current_vm_state_ is two words after
  * js_entry_sp_ (execution/thread-local-top.h, isolate.h before 8.x; 6.2 to 14.6).
  */
 static void fill_isolate(struct v8_state *state, const struct v8_executable *exe)
@@ -227,7 +227,7 @@ static void fill_isolate(struct v8_state *state, const struct v8_executable *exe
 #define MAX_SLOT   64 /* the last of the words that v8_keep.bpf.c looks at */
 #define MAX_OFFSET 255
 
-/* The largest of them, with `bytes` behind it. */
+/* The largest of them, with `bytes` after it. */
 static int32_t end_of(const int32_t *offs, size_t n, int32_t bytes)
 {
 	int32_t end = 0;

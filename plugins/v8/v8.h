@@ -34,7 +34,7 @@ struct v8_executable {
 	uint64_t frames_flag_va;	 /* bool --interpreted-frames-native-stack; 0: not found */
 	uint64_t lines_flag_va;		 /* bool --detailed-line-info; 0: not found */
 	uint32_t iet_push; /* in the blob: where the interpreter's frame begins; 0: not found */
-	uint64_t iet_behind;		 /* code behind the interpreter's call of handlers */
+	uint64_t iet_behind;		 /* code after the interpreter's call of handlers */
 };
 
 /*

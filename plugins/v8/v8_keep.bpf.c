@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the names of a young program's functions are made of, as symbolize/ reads it:
+ * What the names of a recently started program's functions are made of, as symbolize/ reads it:
  *
  *	frame ──► SharedFunctionInfo ─┬─► name, or ScopeInfo ──► name, inferred name
  *				      └─► Script ──► name, source URL
@@ -181,7 +181,7 @@ static __always_inline void keep_map(const struct v8_keeping *k)
 	keep_later(k->s, 1, k->s->map[0]);
 }
 
-/* symbolize/scopes.c: what is behind the names of locals. */
+/* symbolize/scopes.c: what is after the names of locals. */
 static __always_inline void keep_tail(const struct v8_keeping *k)
 {
 	const struct v8_keep_layout *layout = k->layout;
@@ -206,7 +206,9 @@ static __always_inline void keep_tail(const struct v8_keeping *k)
 	keep_later(k->s, flags >> V8_KEEP_SCOPE_INFERRED & 1, get_kept(tail, 16 * has_name));
 }
 
-/* Room for the largest piece and the others of a step: what is beyond EP_KEPT_BYTES is not sent. */
+/*
+ * Space for the largest piece and the others of a step: what is beyond EP_KEPT_BYTES is not sent.
+ */
 static __always_inline bool has_room(const struct v8_keeping *k)
 {
 	return k->keep->kept.bytes <= EP_KEPT_BYTES - EP_KEEP_ITEM_BYTES;

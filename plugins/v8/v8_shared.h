@@ -92,15 +92,15 @@ v8_cookie(const __u64 *words, const __u64 *masks, __u64 is_unique)
 /* What a typed frame is: the word below its rbp is its number << 1 (v8dbg_frametype_NameFrame). */
 enum v8_type {
 	V8_TYPE_OTHER = 0, /* by rbp; a number that this V8 does not have, too */
-	V8_TYPE_ENTRY,	   /* Entry, ConstructEntry: JSEntry; C++ is behind it */
+	V8_TYPE_ENTRY,	   /* Entry, ConstructEntry: JSEntry; C++ is after it */
 	V8_TYPE_EXIT,	   /* Exit, BuiltinExit, Api...Exit, WasmExit: C++ was called */
 	V8_TYPE_STUB,	   /* Stub, TurbofanStubWithContext */
 	V8_TYPE_CONSTRUCT, /* Construct, FastConstruct */
 	V8_TYPE_INTERNAL,
 	V8_TYPE_WASM,	      /* Wasm, WasmCompiled, WasmDebugBreak */
-	V8_TYPE_C_WASM_ENTRY, /* C++ is behind it */
+	V8_TYPE_C_WASM_ENTRY, /* C++ is after it */
 	V8_TYPE_REGEXP,	      /* Irregexp */
-	V8_TYPE_SWITCH,	 /* StackSwitch, WasmJspi, WasmStackEntry: another stack may be behind it */
+	V8_TYPE_SWITCH,	 /* StackSwitch, WasmJspi, WasmStackEntry: another stack may be after it */
 	V8_TYPE_ADAPTOR, /* ArgumentsAdaptor: up to 14 */
 	V8_TYPE_TO_JS,	 /* WasmToJs, WasmToJsFunction */
 	V8_N_TYPES,
@@ -118,7 +118,7 @@ enum v8_state_flag {
 
 /*
  * [BaselineOr]InterpreterEnterAt[Next]Bytecode, InterpreterEnterBytecode{Dispatch,Advance} up to
- * 14: a frame that was deoptimized returns to where one begins, not behind a call
+ * 14: a frame that was deoptimized returns to where one begins, not after a call
  * (Deoptimizer::DoComputeUnoptimizedFrame, deoptimizer/deoptimizer.cc, 9.4 to 14.6;
  * DoComputeInterpretedFrame, 7.8, 8.4).
  */
@@ -126,7 +126,7 @@ enum v8_state_flag {
 
 /*
  * For names (v8_keep.bpf.c), 8.4 and up: members of struct v8_layout. All 0: nothing is kept. Bits
- * of a ScopeInfo's flags that are the same in all of them are not said.
+ * of a ScopeInfo's flags that are the same in all of them are not reported.
  */
 struct v8_keep_layout {
 	__u16 type_scope_info, type_script;
@@ -157,7 +157,7 @@ struct v8_state {
 	__u64 cookie_masks[V8_COOKIE_WORDS];
 	/*
 	 * InterpreterEntryTrampoline [begin, end); iet_push: its push rbp; iet_return_off: what is
-	 * behind its call of a bytecode's handler. All 0: not known.
+	 * after its call of a bytecode's handler. All 0: not known.
 	 */
 	__u32 iet_begin, iet_push, iet_end, iet_return_off;
 	__u32 enter_offs[V8_MAX_ENTERS]; /* what goes on in a frame that was remade begins there; 0:
@@ -204,7 +204,7 @@ enum v8_error {
 	V8_ERROR_FRAME =
 		0, /* no frame at rbp: it cannot be read, is below rsp, or has no such words */
 	V8_ERROR_FUNCTION, /* what its function should be is none */
-	V8_ERROR_STACK,	   /* what is behind it is on another stack: JSPI */
+	V8_ERROR_STACK,	   /* what is after it is on another stack: JSPI */
 	V8_ERROR_DEOPT, /* DeoptimizationEntry_* has taken the frame off the stack to remake it */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who was root opens files for outputs, becomes nobody, and could not remove those that stay empty because
- * something failed. So a process that is still root waits, and does nothing but that: it is told which to
- * keep, and removes the others; all of them when it is told nothing since we were killed.
+ * something failed. So a process that is still root waits, and does nothing but that: it is given
+ * which to keep, and removes the others; all of them when it is given nothing since we were killed.
  */
 #ifndef EP_REPORTS_REMOVER_H
 #define EP_REPORTS_REMOVER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `top`: a session like record's whose store is sealed once a second. The batches of the last minute are kept:
- * the table is made of the last five of them, the page of all.
+ * `top`: a session like record's whose store finishes an interval once a second. The batches of the
+ * last minute are kept: the table is made of the last five of them, the page of all.
  *
  *	second ──► batch ──► filter ──► tally ──► the last five, added up ──► table
  *	            └──► kept (a minute) ── w ──► merged ──► page
@@ -282,7 +282,7 @@ static void on_watch(uv_timer_t *timer)
 		end(top);
 		return;
 	}
-	/* Said before the last batch is asked for, which may be there at once, or never. */
+	/* Reported before the last batch is asked for, which may be there at once, or never. */
 	snprintf(top->view.message, sizeof(top->view.message), "the target has ended: w writes a page, q quits");
 	uv_timer_stop(&top->second);
 	on_second(&top->second);
@@ -512,7 +512,7 @@ static enum ep_exit fail_early(struct top *top, enum ep_exit status)
 	return status;
 }
 
-/* The screen is taken last: what goes wrong before is said where it is read. */
+/* The screen is taken last: what goes wrong before is reported where it is read. */
 static enum ep_exit start(struct top *top)
 {
 	const struct ep_args *args = top->args;

@@ -57,7 +57,7 @@ static int bad(struct unpacker *u, const char *why)
 	return -EBADMSG;
 }
 
-/* Room behind what is there. */
+/* Space after what is there. */
 static int make_room(struct unpacker *u)
 {
 	struct ep_vec *bytes = u->bytes;
@@ -70,7 +70,7 @@ static int make_room(struct unpacker *u)
 	return ep_vec_reserve(bytes, EP_MIN(want, bytes->max));
 }
 
-/* Behind a member: another one, or zeros that a tape or a block device leaves. */
+/* After a member: another one, or zeros that a tape or a block device leaves. */
 static int begin_member(struct unpacker *u)
 {
 	while (u->stream.avail_in && !*u->stream.next_in) {
@@ -141,7 +141,7 @@ static int unpack_gzip(struct unpacker *u, ssize_t n)
 	return u->in_member ? bad(u, CUT_OFF) : 0;
 }
 
-/* Room for a file of known size is made once. */
+/* Space for a file of known size is made once. */
 static int copy_plain(struct unpacker *u, ssize_t n)
 {
 	struct stat st;

@@ -378,7 +378,7 @@ static void grown_fini(struct grown *grown)
 	free(grown->unnamed);
 }
 
-/* The column with room for `more` rows; sticks at NULL. */
+/* The column with space for `more` rows; sticks at NULL. */
 static void *grow(const void *column, size_t rows, size_t more, size_t bytes, bool *failed)
 {
 	void *copy = calloc(rows + more + 1, bytes);

@@ -117,7 +117,7 @@ static int add_stack(struct growing *growing, const uint8_t *wanted, uint64_t we
 
 /* --- order ----------------------------------------------------------------------------------- */
 
-/* Lightest first, since each is put in front of its siblings; then the last name. */
+/* Lightest first, since each is put before its siblings; then the last name. */
 static int by_weight(const void *left, const void *right, void *arg)
 {
 	const struct ep_tree *tree = arg;

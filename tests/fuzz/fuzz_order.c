@@ -8,7 +8,7 @@
  *	then so many bytes of the BPF ring, then those of the side-band ring
  *
  * It is drained, changed, drained again and flushed. Nothing may be read from outside, come more
- * often than the rings have room for, or stay in a ring behind a record that is not busy.
+ * often than the rings have space for, or stay in a ring after a record that is not busy.
  */
 #include "core/bpf/order.h"
 #include "tests/kit/fuzz.h"
@@ -118,7 +118,7 @@ static void drain_twice(struct ep_order *order, const struct input *input, struc
 	uint64_t used = ep_ring_used_bytes(ring.reader);
 
 	assert(known_ns <= input->time);
-	/* What stays in the ring stays behind a record that is being written. */
+	/* What stays in the ring stays after a record that is being written. */
 	assert(used == 0 || (ring.data[ring.consumer % RING_BYTES + 3] & 0x80));
 	assert(ep_sideband_used_bytes(sidebands[0].reader) == 0);
 	assert(sink->n + ep_order_waiting(order) <= RING_BYTES / 8 + SIDEBAND_BYTES / 8);

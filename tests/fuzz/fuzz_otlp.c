@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything that a receiver of profiles sends: the bytes of a gRPC or HTTP connection through the
- * clients of exporters/otlp (whose connection is replaced by the one below), and the parsers behind
+ * clients of exporters/otlp (whose connection is replaced by the one below), and the parsers after
  * them one by one. The first byte of the input chooses.
  */
 #include "exporters/otlp/answer.h"
@@ -66,7 +66,7 @@ static void lose_connection(void)
 
 	if (!conn)
 		return;
-	connection = NULL; /* as conn.c does: closed before it is said */
+	connection = NULL; /* as conn.c does: closed before it is reported */
 	conn->ops->on_lost(conn->arg, -1, "end of input");
 	free(conn);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ring events from a kernel gone mad: the input is cut into records, each a length (16 bits) and
- * that many bytes, which go to the trace store; length 0 seals an interval and builds its batch.
+ * that many bytes, which go to the trace store; length 0 finishes an interval and builds its batch.
  * Limits are small so that each of them is hit. Two languages are known; what the store takes must
  * keep its frames when theirs and the native ones are put together.
  */

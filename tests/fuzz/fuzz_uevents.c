@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	if ((what & EP_UEVENT_MODULE) && !memmem(message, size, "SUBSYSTEM=module", sizeof("SUBSYSTEM=module")))
 		abort();
-	/* Of a message that is cut off nothing is believed. */
+	/* Of a message that is cut off nothing is trusted. */
 	if (size && message[size - 1] != '\0' && what)
 		abort();
 	return 0;

@@ -19,7 +19,7 @@
  * Answers that are not in these members: put a function of your own into host.file_ops or host.ops;
  * its `arg` is the host.
  *
- * Needs core/plugin/unwinder.h, what is behind struct ep_file and its like, and its library: here
+ * Needs core/plugin/unwinder.h, what is after struct ep_file and its like, and its library: here
  * plugin_dep, outside the tree the test kit that is installed, which has no live process
  * (host_live.c). No cmocka: fuzz targets use it as well.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a keeper sends, kept as the host keeps it (core/plugin/kept_memory.h). After tests/kit/world.h and the
- * language's keeper:
+ * What a snapshot program sends, kept as the host keeps it (core/plugin/kept_memory.h). After
+ * tests/kit/world.h and the language's snapshot program:
  *
  *	world_begin(SLOT, 40);
  *	kept_begin(SLOT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of a process that is made up for a test: pieces at addresses, one behind the other or
+ * The memory of a process that is made up for a test: pieces at addresses, one after the other or
  * far apart. Reads are counted, and one of them may fail or change something before it: so a test
  * lets each read fail in turn.
  *

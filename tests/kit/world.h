@@ -52,7 +52,7 @@ static struct {
 		WORLD_STATE state;
 	};
 	uint64_t counters[16];
-	uint64_t chunk[EP_CHUNK_BYTES / 8]; /* rows, and codes behind them */
+	uint64_t chunk[EP_CHUNK_BYTES / 8]; /* rows, and codes after them */
 	struct {
 		const char *name;
 		uint8_t *values;
@@ -284,8 +284,9 @@ __attribute__((format(printf, 1, 2))) static void world_add_text(const char *for
 }
 
 /*
- * The stack as text, a frame a line, cut where there is no room: "native EXECUTABLE VA", followed by
- * "return address" if it is one, "gap", "error N", and what say_frame adds for the language's own.
+ * The stack as text, a frame a line, cut where there is no space: "native EXECUTABLE VA", followed
+ * by "return address" if it is one, "gap", "error N", and what say_frame adds for the language's
+ * own.
  */
 static const char *world_say(void (*say_frame)(uint64_t header, const __u64 *words))
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies of stacks as this kernel and BPF make them, walked late: BPF is told of no process at all,
- * so that each sample of this one stops at its first user frame. A thread burns CPU DEPTH calls
- * deep below a function that the C library calls; each of its stacks must have all of them, and
- * come to the root. A second thread is in system calls, whose samples have the kernel's part as
+ * Copies of stacks as this kernel and BPF make them, walked late: BPF is informed of no process at
+ * all, so that each sample of this one stops at its first user frame. A thread burns CPU DEPTH
+ * calls deep below a function that the C library calls; each of its stacks must have all of them,
+ * and come to the root. A second thread is in system calls, whose samples have the kernel's part as
  * well. A third one runs on a stack other than its own, in functions without a frame pointer: its
  * stacks come to the root too, since a piece of the other stack is copied.
  *

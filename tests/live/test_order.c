@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/bpf/order.h over real rings: children that exec, and more mappings than a side-band ring has
- * room for. Needs root and bpf(); skipped without.
+ * space for. Needs root and bpf(); skipped without.
  */
 #include "core/bpf/events.h"
 #include "core/bpf/order.h"
@@ -28,7 +28,7 @@
 #define MAPPINGS 600
 #define TRIES	 4
 
-/* What was told of one child, in this order: a letter each. */
+/* What was reported of one child, in this order: a letter each. */
 struct child {
 	pid_t pid;
 	char told[32];
@@ -43,7 +43,7 @@ struct machine {
 	size_t n_children;
 	uint64_t last_ns;
 	uint64_t n_own, n_lost; /* mappings of this process */
-	uint64_t n_known_file;	/* those that were told by the right build id or inode */
+	uint64_t n_known_file;	/* those that were recognised by the right build id or inode */
 	struct stat program;	/* of /bin/true */
 };
 

@@ -79,7 +79,7 @@ __attribute__((format(printf, 2, 3))) static uint32_t add_string(struct maker *m
 
 /*
  * Names as programs have them: made of a few hundred words, so that they compress as names do. The
- * number in front of base 16 digits makes each one different.
+ * number before base 16 digits makes each one different.
  */
 static uint32_t add_name(struct maker *m, uint32_t i)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts what is allocated, for otlp_bench: glibc's allocator behind functions of its own names
+ * Counts what is allocated, for otlp_bench: glibc's allocator under functions of its own names
  * (glibc manual, "Replacing malloc"; __libc_malloc and its like are exported for that), and what is
  * mapped by others than glibc itself, which does not call it by this name.
  */

@@ -3,12 +3,12 @@
  * Memory that cannot be read, one piece after the other: each read of a run from attach to the last
  * name fails once, then each page of the fixture is taken away (of very many reads or pages each
  * second, third, .., and of these the caller may want a part); from each read of those that name
- * frames on the process says something else; at last attaching fails when all has been said. What
- * must hold of every stack:
+ * frames on the process says something else; at last attaching fails when all has been reported.
+ * What must hold of every stack:
  *
  * 1. Its native frames are the first ones of the stack without faults, unless no frame of a
  * language is left: what it hides of its runtime is there then. Where a language takes frames back
- * that it has led through, an incomplete stack may end in these. Behind a read that failed only
+ * that it has led through, an incomplete stack may end in these. After a read that failed only
  * frames found by frame pointer may differ, and they are marked. (A frame that a language marks
  * says less than one it does not: where attaching failed they are equal but for that. Code in no
  * file that its language could not unwind is one more frame.)
@@ -17,12 +17,13 @@
  *    that could not be read whole only the address it begins with, of what it runs, or there is one
  *    that has one word, where it runs, and so says nothing of it. Fewer of
  *    them: the sample says that it is incomplete, or one of them has another flag: its language
- *    says that it is not sure what is behind it; none at all: native frames stand there.
+ *    says that it is not sure what is after it; none at all: native frames stand there.
  * 4. What is printed of a language's frame is a line of the stack without faults, or has a "?", or
- *    it is such a line with another place, and a mark says so: "[...]" behind its system name; or
- *    such a line without its place, or without the class in front of the function's name: where
+ *    it is such a line with another place, and a mark says so: "[...]" after its system name; or
+ *    such a line without its place, or without the class before the function's name: where
  * that cannot be read a name is better than none.
- * 5. There is no frame of a language whose attach did not return 0, whatever it said before; nor of
+ * 5. There is no frame of a language whose attach did not return 0, whatever it reported before;
+ * nor of
  *    one whose refresh says that its layout is not known or its process is gone: it is detached.
  */
 #include "tests/replay/replay.h"

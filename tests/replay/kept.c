@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recorded process as one that was in its first second when it was sampled and is gone when its frames are
- * named: what the keepers of its languages sent is all there is (ebpf-profiler/bpf/keeper.h). Each line that is
- * printed must be a line of the stack as it is with the process, or say less (lines.c); and at least `wanted` must have a name.
+ * A recorded process as one that was in its first second when it was sampled and is gone when its
+ * frames are named: what the snapshot programs of its languages sent is all there is
+ * (ebpf-profiler/bpf/keeper.h). Each line that is printed must be a line of the stack as it is with
+ * the process, or say less (lines.c); and at least `wanted` must have a name.
  */
 #include "tests/replay/replay.h"
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Late walks (core/walk) of recorded stacks: each thread's registers and 24 KiB of its stack as BPF
- * would have copied them, had it known nothing of the process, and behind them the frames that the
- * process's languages pushed. What must hold:
+ * Deferred unwinding (core/walk) of recorded stacks: each thread's registers and 24 KiB of its
+ * stack as BPF would have copied them, had it known nothing of the process, and after them the
+ * frames that the process's languages pushed. What must hold:
  *
  * 1. All of the copy was needed: the native frames are the first ones of the replayed stack.
- * 2. Else, where the replay ran out of tail calls, which a late walk needs none of, it has all native
- *    frames of the replayed one, and more.
- * 3. Else the event is the replayed one, word for word, with its error and its hash: but where a language added
- *    flags to a frame it had pushed, whose order only BPF knows.
+ * 2. Else, where the replay ran out of tail calls, which deferred unwinding needs none of, it has
+ * all native frames of the replayed one, and more.
+ * 3. Else the event is the replayed one, word for word, with its error and its hash: but where a
+ * language added flags to a frame it had pushed, whose order only BPF knows.
  *
- * Excepted are stacks with code that only a language can unwind, whose frames may be native: they are
- * late, and have the frames before it. Memory that the fixture does not have is zero in the copy.
+ * Excepted are stacks with code that only a language can unwind, whose frames may be native: they
+ * are late, and have the frames before it. Memory that the fixture does not have is zero in the
+ * copy.
  */
 #include "core/base/log.h"
 #include "core/replay/replay_internal.h"
@@ -43,7 +44,7 @@ static int read_code(void *arg, uint32_t executable, uint64_t va, void *buf, siz
 	return -1;
 }
 
-/* The words of the native part and its error, in front of the first frame of a language. */
+/* The words of the native part and its error, before the first frame of a language. */
 static uint32_t native_words(const struct ep_sample *sample)
 {
 	const uint64_t *words = (const uint64_t *)(sample + 1) + sample->n_kernel;
@@ -119,7 +120,7 @@ static void complain(struct late *late, uint32_t tid, const char *why)
 		why, wanted->error, got->error, wanted->n_frames, got->n_frames);
 }
 
-/* Words of the native frames that the late walk got, without its error. */
+/* Words of the native frames that deferred unwinding got, without its error. */
 static uint32_t got_native_words(const struct late *late)
 {
 	const struct ep_sample *got = late->got.data;
@@ -142,7 +143,7 @@ static bool is_prefix(const struct late *late)
 	return n <= wanted->n_words && memcmp(got_words, words, n * sizeof(*words)) == 0;
 }
 
-/* The first frame that the late walk has not got is native, in code that a language enters. */
+/* The first frame that deferred unwinding has not got is native, in code that a language enters. */
 static bool ends_at_entered(const struct late *late)
 {
 	const struct ep_sample *wanted = late->wanted.data;

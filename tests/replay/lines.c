@@ -65,8 +65,8 @@ static size_t bytes_without_name(const char *line, size_t bytes)
 }
 
 /*
- * "KIND  FUNCTION  FILE[:LINE]  SYSTEM NAME [MARK]" of a function that is there, in its file, maybe with a class in
- * front of its name.
+ * "KIND  FUNCTION  FILE[:LINE]  SYSTEM NAME [MARK]" of a function that is there, in its file, maybe
+ * with a class before its name.
  */
 static bool is_marked_line(const struct ep_vec *text, const char *line, size_t bytes)
 {
@@ -97,7 +97,10 @@ static bool is_without_place(const char *line, size_t bytes, const char *whole, 
 	       memcmp(line + same, whole + at, bytes - same) == 0;
 }
 
-/* One of these. A name that is without its class may be the system's, and then that is not said. */
+/*
+ * One of these. A name that is without its class may be the system's, and then that is not
+ * reported.
+ */
 static bool has_fuller_line(const struct ep_vec *text, const char *line, size_t bytes)
 {
 	const char *at = text->data, *end = at + text->len;

@@ -7,7 +7,8 @@
  *	--faults    every read of the process's memory fails once, then every page (faults.c); with =N only each
  *		    N-th, unless EBPF_PROFILER_TEST_FULL is set
  *	--late	    each stack once more, walked from a copy of it (late.c)
- *	--kept=N   at least N frames are named by what the languages' keepers sent, the process being gone (kept.c)
+ *	--kept=N   at least N frames are named by what the languages' snapshot programs sent, the
+ *		   process having exited (kept.c)
  *	--names	    what a name of each function costs (names.c)
  *	--page ADDR one page cannot be read; --read N: the N-th read fails
  *	--bytecode  the BPF programs as a kernel gets them, interpreted

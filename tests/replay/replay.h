@@ -21,11 +21,12 @@ int replay_open(const char *path, const struct ep_replay_plugins *plugins, struc
 		struct replay *ret);
 void replay_close(struct replay *replay);
 
-/* faults.c. 0, or 1 after what is wrong was said. every: 1 for all faults, n for each n-th. */
+/* faults.c. 0, or 1 after what is wrong was reported. every: 1 for all faults, n for each n-th. */
 int replay_faults(const char *path, const struct replay *replay, unsigned int every);
 /* late.c. The same; also when there was nothing to compare. */
 int replay_late(const char *path, const struct replay *replay);
-/* kept.c. 0 or a negative errno; -ENOENT: none of its languages has a keeper. wanted: frames with a name. */
+/* kept.c. 0 or a negative errno; -ENOENT: none of its languages has a snapshot program. wanted:
+ * frames with a name. */
 int replay_kept(const char *path, const struct ep_replay_plugins *plugins, struct replay_way way, size_t wanted);
 /* names.c. 0 or a negative errno; -ENODATA: it has no frame of a language. */
 int replay_names(const struct replay *replay);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes a fixture smaller: what its stacks do not need of what was read becomes zeros, or, of code, int3
- * (which is what lies between functions), and takes no room any more. What is left out is found by trying: a
- * piece, then its halves. The stack itself stays as it is: late.c walks copies of it.
+ * (which is what lies between functions), and takes no space any more. What is left out is found by
+ * trying: a piece, then its halves. The stack itself stays as it is: late.c walks copies of it.
  */
 #include "tests/replay/replay.h"
 #include "core/base/parse.h"
@@ -105,7 +105,7 @@ static void shrink_piece(struct shrink *s, struct piece whole, size_t least, uin
 
 /* --- of files -------------------------------------------------------------------------------- */
 
-/* Strings were read with what lies behind them. */
+/* Strings were read with what lies after them. */
 static void cut_strings(struct shrink *s)
 {
 	struct ep_vec *data = &s->fixture->data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rings in memory, written as the kernel writes them: for tests, fuzz targets and the bench of
- * core/bpf/order.h. A fake side-band ring loses what has no room and tells so before the next
+ * core/bpf/order.h. A fake side-band ring loses what has no space and tells so before the next
  * record that fits, as linux/kernel/events/ring_buffer.c does.
  */
 #ifndef EP_TEST_BPF_RINGS_H
@@ -60,7 +60,7 @@ static inline void fake_ring_fini(struct fake_ring *ring)
 	munmap(ring->data, 2 * ring->bytes);
 }
 
-/* Its header, so that a test can spoil it; NULL: no room. The length may have the two bits. */
+/* Its header, so that a test can spoil it; NULL: no space. The length may have the two bits. */
 static inline uint32_t *fake_ring_put(struct fake_ring *ring, const void *record, uint32_t length)
 {
 	uint32_t bytes = length & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);

@@ -218,8 +218,9 @@ static struct result libdw_register(Dwarf_Frame *frame, int reg, uint64_t pc, ui
 }
 
 /*
- * libdw says the same of a register that was not mentioned and of one said to be undefined, when a
- * call may change it: both count as kept. So does rbx, which its x86_64_cfi.c confuses with rax.
+ * libdw says the same of a register that was not mentioned and of one reported to be undefined,
+ * when a call may change it: both count as kept. So does rbx, which its x86_64_cfi.c confuses with
+ * rax.
  */
 static void libdw_others(Dwarf_Frame *frame, uint64_t pc, struct caller *caller)
 {
@@ -424,7 +425,7 @@ static bool should_be_supported(struct compare *c, Dwarf_Frame *frame, uint64_t 
 }
 
 /*
- * What was saved and lies below the stack pointer has been popped, in front of a return. The rule
+ * What was saved and lies below the stack pointer has been popped, before a return. The rule
  * may lose what libdw keeps: registers share a bit, and it is set some instructions early.
  */
 static bool same_others(const struct caller *ours, const struct caller *libdw)

@@ -53,7 +53,7 @@ static inline void put_new_cache(struct ep_vec *bytes, const struct cache_entry 
 	put_strings(bytes, entries, n);
 }
 
-/* With the new format behind it, when `inner` is not NULL; the strings are behind both. */
+/* With the new format after it, when `inner` is not NULL; the strings are after both. */
 static inline void put_old_cache(struct ep_vec *bytes, const struct cache_entry *entries, size_t n,
 				 const struct ep_vec *inner)
 {

@@ -2,7 +2,8 @@
 /*
  * A world for the process manager without privileges: a real loop, a delta store in the heap, and a
  * map ep_procs that does what the kernel's programs do (a fork copies an entry, exec and exit
- * remove it). Records are fed by hand; what BPF was told and which samples were passed is seen.
+ * remove it). Records are fed by hand; what was published to BPF and which samples were passed is
+ * seen.
  */
 #ifndef TESTS_UNIT_PROCESS_WORLD_H
 #define TESTS_UNIT_PROCESS_WORLD_H

@@ -19,7 +19,7 @@ static struct {
 	struct ep_instance instance;
 } runtime;
 
-/* `loading`: its program is being loaded, so that BPF will be told of it. */
+/* `loading`: its program is being loaded, so that BPF will be informed of it. */
 static inline void runtime_add(struct ep_process *process, enum ep_attachment state, bool loading)
 {
 	memset(&runtime, 0, sizeof(runtime));
@@ -37,7 +37,7 @@ static inline void runtime_add(struct ep_process *process, enum ep_attachment st
 	process->languages.n = 1;
 }
 
-/* The program is loaded, and BPF is to be told of one range. */
+/* The program is loaded, and BPF is to be informed of one range. */
 static inline void runtime_attach(struct ep_range *range)
 {
 	runtime.language.loading = false;

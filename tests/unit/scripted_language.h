@@ -67,7 +67,9 @@ void begin_as(pid_t pid, const struct script *answers);
 void end_host(void);
 int end_if_begun(void **state);
 
-/* And waits until it is attached. It is told once more where the program is loaded after that. */
+/*
+ * And waits until it is attached. It is informed once more where the program is loaded after that.
+ */
 #define begin_attached(...)                                                                        \
 	do {                                                                                       \
 		begin(__VA_ARGS__);                                                                \

@@ -174,7 +174,7 @@ static struct ep_advice_stats ask(struct said *said, uint64_t max_ns)
 	return stats;
 }
 
-/* How often it was said of a process. */
+/* How often it was reported of a process. */
 static size_t count_said(const struct said *said, pid_t pid, int result, const char *text)
 {
 	size_t n = 0;

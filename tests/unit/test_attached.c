@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each outcome of each call in each state of a language in a process, and what a call said. */
+/* Each outcome of each call in each state of a language in a process, and what a call reported. */
 #include "core/plugin/attached.h"
 #include "core/plugin/unwinder.h"
 #include "tests/kit/test.h"
@@ -28,7 +28,10 @@ struct row {
 #define SYMBOLIZE EP_ATTACHMENT_SYMBOLIZE
 #define REST	  EP_ATTACHMENT_REST
 
-/* What is not told apart: EP_FRAME_GONE to INT_MAX, and errors from -EPERM to INT_MIN but for three. */
+/*
+ * What is not distinguished: EP_FRAME_GONE to INT_MAX, and errors from -EPERM to INT_MIN but for
+ * three.
+ */
 static const struct row rows[] = {
 	/*			       W      A      D      R    G */
 	{ATTACH, 0,		     {"A",   "A",   "A",   "R", "G"}},
@@ -82,7 +85,9 @@ EP_TEST(each_outcome_leads_where_the_table_says)
 	}
 }
 
-/* --- calls of a plugin that does as it is told ------------------------------------------------- */
+/*
+ * --- calls of a plugin that does as it is asked -------------------------------------------------
+ */
 
 static const struct ep_range two[] = {
 	{.start = 0x3000, .end = 0x4000, .data = 3},

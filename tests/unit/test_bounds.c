@@ -9,7 +9,7 @@
 
 #define PLENTY ((uint64_t)1 << 40)
 
-/* One file, what it is paid from, and what that was. */
+/* One file, what it is charged to, and what that was. */
 struct paid {
 	struct ep_elf *elf;
 	struct ep_work work;

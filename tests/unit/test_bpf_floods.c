@@ -100,11 +100,11 @@ EP_TEST(the_last_drain_gives_nothing)
 
 /* --- in the order of records ----------------------------------------------------------------- */
 
-/* What was handed over and said, of whom. */
+/* What was handed over and reported, of whom. */
 static struct flood {
 	uint64_t mappings[PIDS], lost, crowded;
 	uint32_t flooded[PIDS];
-	uint64_t mappings_at_flood; /* of that process, handed over before it was first told of */
+	uint64_t mappings_at_flood; /* of that process, handed over before it was first reported */
 } flood;
 
 static void count_mapping(void *arg, const struct ep_mapping_event *event)
@@ -141,7 +141,7 @@ static struct world *new_flood(void)
 
 #define FLOOD_TEST(name) EP_TEST_OF(name, struct world *w, new_flood())
 
-/* Returns what the ring had room for. */
+/* Returns what the ring had space for. */
 static uint32_t put(uint32_t pid, uint32_t n)
 {
 	uint32_t written = 0;
@@ -200,7 +200,7 @@ FLOOD_TEST(what_cannot_be_followed_is_skipped_and_said)
 	uint64_t time_ns = T0 + MS, handed;
 
 	for (uint32_t written = 0; written < 2 * EP_FLOODS_BURST; time_ns += 1) {
-		written += put(FLOODER, 500); /* the ring has room */
+		written += put(FLOODER, 500); /* the ring has space */
 		put(NEIGHBOUR, 1);
 		ep_order_drain_to(w->order, time_ns);
 	}
@@ -216,7 +216,7 @@ FLOOD_TEST(what_cannot_be_followed_is_skipped_and_said)
 	assert_int_equal(flood.mappings[FLOODER], handed + 100);
 }
 
-/* One more than can be told apart, of whom the others have nothing left. */
+/* One more than can be distinguished, of whom the others have nothing left. */
 FLOOD_TEST(what_was_skipped_of_one_that_is_forgotten_is_lost)
 {
 	uint32_t pids[EP_FLOODS_WAYS + 1], n = 0;

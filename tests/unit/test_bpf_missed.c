@@ -8,7 +8,7 @@
 #define PERIOD_NS 50000000ull
 #define START_NS  777777777ull
 
-/* A timer that ticks each period, but for the times that something else is said of. */
+/* A timer that ticks each period, but for the times that something else is reported of. */
 struct clock {
 	struct ep_missed missed;
 	uint64_t now_ns;

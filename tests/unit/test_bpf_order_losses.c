@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records that the kernel lost, as they are told between those that came; rings that are replaced. */
+/*
+ * Records that the kernel lost, as they are reported between those that came; rings that are
+ * replaced.
+ */
 #include "tests/unit/order_world.h"
 
-/* Mappings until two have no room. Returns the last id that had some. */
+/* Mappings until two have no space. Returns the last id that had some. */
 static uint32_t fill_sideband(struct fake_sideband *ring, uint64_t time_ns)
 {
 	uint32_t id = 0;
@@ -64,7 +67,7 @@ ORDER_TEST(a_nearly_full_ring_is_suspected, .n_cpus = 1)
 {
 	uint32_t id = 0;
 
-	/* Room for the largest record: no suspicion. */
+	/* Space for the largest record: no suspicion. */
 	while (kernel.rings[0].page.data_head - kernel.rings[0].page.data_tail + 112 + 4300 <
 	       EP_SIDEBAND_MIN_BYTES)
 		put_mapping(0, T0, id++);
@@ -113,7 +116,7 @@ EP_TEST(a_loss_during_a_drain_is_told_by_the_next)
 
 		ep_order_free(world->order);
 		assert_int_equal(ep_order_new(&options, &world->order), 0);
-		/* 60 % wait, so that behind the drain the ring is less than half full. */
+		/* 60 % wait, so that after the drain the ring is less than half full. */
 		for (uint32_t id = 0; id < 350; id++)
 			put_mapping(0, T0, id);
 		put_event(world, EP_EVENT_TRACE, T0, 77);

@@ -65,7 +65,7 @@ EP_TEST(a_table_is_text_where_there_is_no_terminal)
 				  "\n");
 }
 
-/* In one second and in the next: a name is told apart from when two functions have it. */
+/* In one second and in the next: a name is distinguished from when two functions have it. */
 EP_TEST(functions_of_one_name_are_told_apart)
 {
 	static const struct ep_profile_header header = {.start_ns = 1000,

@@ -273,7 +273,7 @@ FAKE_KERNEL_TEST(tables_used_again_are_another_generation)
 	}
 	ep_delta_store_drop_text(store, text);
 	ep_delta_store_collect(store);
-	assert_int_equal(kernel->generation, UINT32_MAX); /* it rests */
+	assert_int_equal(kernel->generation, UINT32_MAX); /* it waits */
 	ep_delta_store_collect(store);
 	assert_int_equal(kernel->generation, 1); /* 0 would be nobody's */
 	ep_delta_store_collect(store);
@@ -491,7 +491,7 @@ FAKE_KERNEL_TEST(chunk_with_rows_is_not_emptied)
 
 	assert_non_null(rows);
 	put_spread(kernel, &spread);
-	/* More than the first chunk has room for. */
+	/* More than the first chunk has space for. */
 	assert_int_equal(ep_delta_store_put_rows(spread.store, rows, EP_MAX_ROWS, &first), 0);
 	assert_int_equal(ep_delta_store_add_room(spread.store, EP_MAX_ROWS * 8), 0);
 	assert_int_equal(ep_delta_store_put_rows(spread.store, rows, EP_MAX_ROWS, &ref), 0);

@@ -23,7 +23,9 @@
 
 EP_TEST_ARGUMENTS("SAMPLES_DIRECTORY")
 
-/* --- what may be said ------------------------------------------------------------------------ */
+/*
+ * --- what may be reported ------------------------------------------------------------------------
+ */
 
 EP_TEST_RELEASES(ep_description_fini)
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The name of a program whose exec is told of when a sample of it was seen and it is being read. */
+/*
+ * The name of a program whose exec is reported when a sample of it was seen and it is being read.
+ */
 #include "tests/kit/test.h"
 #include "tests/unit/process_world.h"
 

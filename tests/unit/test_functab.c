@@ -55,7 +55,7 @@ static void assert_table_rule(const struct ep_unwind_table *table, uint64_t va, 
 	assert_int_equal(rule->others, others);
 }
 
-/* The function in front of main.outer is asyncPreempt. */
+/* The function before main.outer is asyncPreempt. */
 static void assert_before(const struct ep_unwind_table *table, uint64_t va)
 {
 	assert_table_rule(table, va, 7, 8, false, EP_OTHERS_INTERRUPTED);
@@ -132,7 +132,7 @@ EP_TEST(another_stack_is_left_by_the_frame)
 		assert_table_rule(table, OUTER + 20, 6, 16, true, EP_OTHERS_SWITCH);
 		assert_rule(table, OUTER + 28, SAVED(16));
 		assert_rule(table, OUTER + 29, SP(8));
-		assert_table_rule(table, OUTER + 30, 6, 16, true, EP_OTHERS_SWITCH); /* behind the return */
+		assert_table_rule(table, OUTER + 30, 6, 16, true, EP_OTHERS_SWITCH); /* after the return */
 	}
 }
 

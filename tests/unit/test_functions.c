@@ -20,7 +20,7 @@ static bool is_small(const struct made *made)
 	return made->version->magic == 0xfffffff0 || made->version->magic == 0xfffffff1;
 }
 
-/* Where the fields behind a function's entry are. */
+/* Where the fields after a function's entry are. */
 static size_t fields_of(const struct made *made, size_t i)
 {
 	return made->funcs[i] + (is_small(made) ? 4 : 8);
@@ -142,7 +142,7 @@ EP_TEST(wrappers_say_what_they_are)
 	}
 }
 
-/* Padding behind the last instruction has no line; the function is known all the same. */
+/* Padding after the last instruction has no line; the function is known all the same. */
 EP_TEST(what_is_missing_costs_the_line_only)
 {
 	static struct made made;

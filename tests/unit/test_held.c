@@ -252,7 +252,7 @@ EP_TEST_WITH(stack_that_led_nowhere_is_not_complete, set_up, tear_down)
 	assert_int_equal(EP_FRAME_AUX(passed.words[2]), EP_ERROR_BAD_FRAME_POINTER);
 }
 
-/* That the kernel's part is cut says nothing of the user's, in front of which it is said. */
+/* That the kernel's part is cut says nothing of the user's, before which it is reported. */
 FIXTURE_TEST(the_kernels_part_has_an_error_of_its_own)
 {
 	struct {
@@ -289,7 +289,7 @@ FIXTURE_TEST(sample_waits_while_a_file_is_looked_at)
 	assert_int_equal(ep_held_bytes(fx->held), 0);
 }
 
-/* It has waited long enough: without its copy, it says what BPF said. */
+/* It has waited long enough: without its copy, it says what BPF reported. */
 FIXTURE_TEST(copy_of_an_unknown_process_is_dropped_in_the_end)
 {
 	ep_mappings_leave(&fx->process->sharer);
@@ -321,7 +321,9 @@ FIXTURE_TEST(oldest_goes_when_too_many_wait)
 	assert_int_equal(ep_held_stats(fx->held)->pushed_out, passed.n);
 }
 
-/* It has one that waits for what is being found out, when another has all that there is room for. */
+/*
+ * It has one that waits for what is being found out, when another has all that there is space for.
+ */
 FIXTURE_TEST(a_program_that_floods_pushes_out_its_own_samples)
 {
 	struct ep_program other_is = {.pid = 10, .image = 1, .start_ns = 5};
@@ -387,7 +389,7 @@ FIXTURE_TEST(sample_that_counts_more_words_than_it_has_is_dropped)
 /* --- code that is not at hand -------------------------------------------------------------------- */
 
 #define LEAF   (FILE_CODE + 0x100)
-#define CALLER (FILE_CODE + 0x204) /* behind a call */
+#define CALLER (FILE_CODE + 0x204) /* after a call */
 
 static struct {
 	uv_loop_t loop;

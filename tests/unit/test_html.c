@@ -33,7 +33,7 @@ static int value_of(char letter)
 	return (int)(at - letters);
 }
 
-/* The bytes behind `carrier`; how many. */
+/* The bytes after `carrier`; how many. */
 static size_t carried(const char *page, const char *carrier, uint8_t *bytes, size_t room)
 {
 	const char *at = strstr(page, carrier), *end;

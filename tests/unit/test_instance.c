@@ -126,7 +126,7 @@ HOST_TEST(a_language_that_fails_and_fails_is_given_up)
 	assert_false(ep_instance_is_awaited(host.instance));
 	run_until(&script.n_told, 2); /* that it is given up, and that it is attached */
 	assert_false(ep_instance_is_given_up(host.instance));
-	assert_false(ep_instance_is_awaited(host.instance)); /* BPF is told of it */
+	assert_false(ep_instance_is_awaited(host.instance)); /* BPF is informed of it */
 }
 
 /* Its pid may have another program's memory by now. */

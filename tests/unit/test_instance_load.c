@@ -3,7 +3,10 @@
 #include "tests/unit/scripted_language.h"
 #include "core/base/clock.h"
 
-/* The verifier takes its time, and a process can be read meanwhile; BPF is told when there is a program. */
+/*
+ * The verifier takes its time, and a process can be read meanwhile; BPF is informed when there is a
+ * program.
+ */
 HOST_TEST(what_attaches_while_the_program_is_loaded_is_told_after_that)
 {
 	struct ep_instance *second;

@@ -97,7 +97,7 @@ EP_TEST(a_change_is_looked_at_after_a_rest_and_what_was_too_early_after_its_wait
 	known->instance.flags = EP_INSTANCE_REFRESH;
 	known->instance.last.began_ns = NOW - 10 * MS;
 	assert_waits(known, EP_WAIT_RETRY, NOW + 40 * MS);
-	known->instance.born_ns = NOW - 80 * MS; /* a young one may have ended by then */
+	known->instance.born_ns = NOW - 80 * MS; /* a recently started one may have ended by then */
 	assert_waits(known, EP_WAIT_RETRY, NOW + 10 * MS);
 	known->instance.last.took_ns = 3 * MS; /* not more than a ninth of the time */
 	assert_waits(known, EP_WAIT_RETRY, NOW + 14 * MS);
@@ -144,14 +144,14 @@ EP_TEST(a_program_that_cannot_be_loaded_makes_an_instance_rest_or_ends_it)
 	assert_step(known, EP_STEP_REFUSE);
 }
 
-/* Whose account is exhausted waits until it is paid, but is seen to each second. */
+/* Whose account is exhausted waits until it has budget again, but is seen to each second. */
 EP_TEST(an_attach_waits_for_its_budget)
 {
 	struct known *known = known_new();
 	struct ep_account *account = &known->instance.own_account;
 
 	account->expensive.paid_ns = NOW + 100 * EP_NS_PER_SEC; /* 50 ms */
-	assert_step(known, EP_STEP_ATTACH);			/* the shared budget pays */
+	assert_step(known, EP_STEP_ATTACH);			/* the shared budget is charged */
 	known->languages.n_over_budget = 1;
 	assert_waits(known, EP_WAIT_BUDGET, NOW + 50 * MS);
 	known->languages.accounts.shared.paid_ns = NOW + 25 * (EP_ACCOUNT_SHARED_NS + 4 * MS);

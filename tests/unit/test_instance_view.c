@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What BPF is told of a language in a process, and who has a cell for its state. */
+/* What is published to BPF of a language in a process, and who has a cell for its state. */
 #include "tests/unit/scripted_language.h"
 #include "core/base/clock.h"
 #include "core/bpf/language_maps.h"
@@ -46,7 +46,7 @@ HOST_TEST(what_is_said_with_names_that_do_not_fit_is_told)
 	assert_int_equal(script.n_told, 1 + script.n_named);
 }
 
-/* While it cannot be attached to BPF goes on with what it was told of the parent. */
+/* While it cannot be attached to BPF goes on with what it was given of the parent. */
 HOST_TEST(a_child_has_what_its_parent_has_until_it_is_refused)
 {
 	struct ep_instance *child;

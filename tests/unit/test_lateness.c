@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same lives, told in order of time and told with a few records that come some milliseconds
- * late: what is known in the end must be the same.
+ * The same lives, reported in order of time and reported with a few records that come some
+ * milliseconds late: what is known in the end must be the same.
  */
 #include "tests/kit/test.h"
 #include "tests/unit/process_world.h"

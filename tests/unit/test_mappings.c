@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mappings of a process and who shares them, the rows made of them, and the budget that pays for
+ * Mappings of a process and who shares them, the rows made of them, and the budget of
  * reading /proc.
  */
 #include "core/base/clock.h"
@@ -443,7 +443,7 @@ EP_TEST(a_copy_of_a_part_has_a_whole)
 
 #define MANY 100000u
 
-/* A page of the file, mapped so often as a process may, in front of all of it and behind. */
+/* A page of the file, mapped so often as a process may, before all of it and after. */
 EP_TEST(many_copies_are_no_more_work_each)
 {
 	struct ep_executable e = executable(EP_EXECUTABLE_READY);

@@ -183,9 +183,12 @@ WORLD_TEST(other_bytes_are_no_text)
 /* --- code that was described ------------------------------------------------------------------ */
 
 #define CODE_PAGES 17
-#define CODE_BYTES (CODE_PAGES * PAGE - 100) /* its last page has other bytes behind it */
+#define CODE_BYTES (CODE_PAGES * PAGE - 100) /* its last page has other bytes after it */
 
-/* As much of our text as that, at another address; what is behind the code in its last page is not copied. */
+/*
+ * As much of our text as that, at another address; what is after the code in its last page is not
+ * copied.
+ */
 static uint8_t *copy_code(void)
 {
 	uint8_t *code = mmap(NULL, CODE_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -19,7 +19,7 @@
 #define LANGUAGE (EP_FRAME_FIRST_DYNAMIC + SLOT)
 #define FILE_ID	 7
 #define ADDRESS	 0xffffffff81000010ull
-#define OLD	 1ull /* when a program started that is not young */
+#define OLD	 1ull /* when a program started that is not recently started */
 #define PROGRAMS 4
 
 static struct {
@@ -302,7 +302,7 @@ EP_TEST_WITH(symbols_that_cannot_be_read_are_told_once, set_up, tear_down)
 	assert_true(run(add_frame(EP_FRAME_KERNEL, 0, 1, 0), 0, EP_NAMER_DUE));
 }
 
-/* Waits for the first picture, "first" and "last". All of it may be replaced. */
+/* Waits for the first snapshot, "first" and "last". All of it may be replaced. */
 static void see_first_picture(void)
 {
 	assert_true(run(add_frame(EP_FRAME_KERNEL, 0, 0xffffffff80000010ull, 0), 10000, EP_NAMER_DUE));
@@ -343,7 +343,7 @@ EP_TEST_WITH(code_that_the_kernel_told_of_needs_no_picture, set_up, tear_down)
 	uint32_t old, fresh;
 
 	see_first_picture();
-	/* The picture's "first" reaches there. */
+	/* The snapshot's "first" reaches there. */
 	tell(0xffffffff80000800ull, "program", false, 100);
 	old = add_kernel_frame(0xffffffff80000810ull, 99);
 	fresh = add_kernel_frame(0xffffffff80000810ull, 100);
@@ -375,7 +375,8 @@ EP_TEST_WITH(what_came_after_code_that_is_gone_waits_for_a_younger_picture, set_
 	assert_string_equal(name_of(id), "second module");
 }
 
-/* Code that nobody tells of, as a filter of seccomp, lies behind a program: pictures do not say where that ends. */
+/* Code that nobody tells of, as a filter of seccomp, lies after a program: snapshots do not say
+ * where that ends. */
 EP_TEST_WITH(a_program_does_not_name_what_lies_behind_it, set_up, tear_down)
 {
 	uint32_t id;
@@ -406,7 +407,7 @@ EP_TEST_WITH(around_a_change_of_modules_both_pictures_must_agree, set_up, tear_d
 	write_kallsyms("ffffffff7fff0000 t gone\t[old]\nffffffff7fff1000 d data\t[old]\n"
 		       "ffffffff80000000 T first\nffffffff80001000 T last\n");
 	unsure[0] = add_frame(EP_FRAME_KERNEL, 0, 0xffffffff7fff0020ull, 0);
-	assert_true(run(unsure[0], 10000, EP_NAMER_DUE)); /* of the second picture */
+	assert_true(run(unsure[0], 10000, EP_NAMER_DUE)); /* of the second snapshot */
 	assert_string_equal(name_of(unsure[0]), "gone old");
 	write_kallsyms("ffffffff80000000 T first\nffffffff80001000 t fresh\t[module]\n"
 		       "ffffffff90000000 t another\t[module]\n");

@@ -24,7 +24,7 @@
 /* Functions of the executable, 256 bytes each. */
 enum { LEAF, MIDDLE, OUTER, MAIN, FUNCTIONS };
 #define AT(function)	 (CODE + (function)*256ull + 16)
-#define RETURN(function) (CODE + (function)*256ull + 64) /* behind a call */
+#define RETURN(function) (CODE + (function)*256ull + 64) /* after a call */
 
 enum { RAX = 0, RDX = 1, RCX = 2, RBX = 3, RDI = 5, RBP = 6, RSP = 7, R11 = 11, R12 = 12, RIP = 16 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The OTLP exporter when memory runs out: each allocation of a run fails once, one by one, and each
- * time all is well or said to be not, every batch and flush is reported, and nothing leaks.
+ * time all is well or reported to be not, every batch and flush is reported, and nothing leaks.
  */
 #include "exporters/otlp/gzip.h"
 #include "tests/kit/heap.h"

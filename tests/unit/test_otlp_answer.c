@@ -216,7 +216,7 @@ EP_TEST(retry_after_in_both_forms)
 		{"7", 7 * SECOND},
 		{"Wed, 21 Oct 2015 07:28:10 GMT", 10 * SECOND},
 		{"Wed, 21 Oct 2015 07:27:00 GMT", 0},
-		{"Fri, 21 Oct 2050 07:27:00 GMT", 0}, /* is not believed */
+		{"Fri, 21 Oct 2050 07:27:00 GMT", 0}, /* is not trusted */
 		{"soon", 0},
 		{"99999999999", 0},
 	};

@@ -29,7 +29,7 @@ static int keep(void *arg, const void *data, size_t len)
 	return 0;
 }
 
-/* Behind what is there. */
+/* After what is there. */
 static void add_file(const struct ep_batch *batch, struct bytes *bytes)
 {
 	struct ep_sink sink = {.write = keep, .arg = bytes};

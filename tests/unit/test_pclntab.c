@@ -236,7 +236,7 @@ EP_TEST(text_start_is_taken_from_module_data)
 	made_file(&made, version_of("1.20"));
 	made_put(&made, 24, 0, 8);
 	check_version(made.version, &made);
-	/* A header that is wrong is not believed: goexit is not there. */
+	/* A header that is wrong is not trusted: goexit is not there. */
 	made_put(&made, 24, MADE_TEXT_VA + 16, 8);
 	check_version(made.version, &made);
 	made_put(&made, MADE_MODULE + 22 * 8, MADE_TEXT_VA + 32, 8);
@@ -314,7 +314,7 @@ EP_TEST(headers_are_checked)
 		{ 7, 4, 1 },		/* pointers of four bytes */
 		{ 8, 0, 8 },		/* no function */
 		{ 8, 1 << 24, 8 },
-		{ 8, 0x300, 8 },	/* the functab is behind the end */
+		{ 8, 0x300, 8 },	/* the functab is after the end */
 		{ 32, 8, 8 },		/* names in the header */
 		{ 40, 0xfff0, 8 },
 		{ 48, 0, 8 },
@@ -401,7 +401,7 @@ EP_TEST(bad_functions_cost_themselves)
 		} wrong[] = {
 			{ 0, 1 },	      /* another entry */
 			{ 0, 0xffffffff },
-			{ word, 0xfffffff0 }, /* a name behind the table */
+			{ word, 0xfffffff0 }, /* a name after the table */
 		};
 
 		for (size_t k = 0; k < EP_LEN(wrong); k++) {
@@ -444,7 +444,7 @@ EP_TEST(values_are_checked)
 	int32_t value;
 
 	check_bad_values("\2\1\x10\0", 4, 1);	       /* no step forward */
-	check_bad_values("\2\x61", 2, 0);	       /* behind the function's end */
+	check_bad_values("\2\x61", 2, 0);	       /* after the function's end */
 	check_bad_values("\2\x50\x10\x11", 4, 1);
 	check_bad_values("\x80\x80\x80\x80\x80\1\1", 7, 0); /* six bytes */
 	check_bad_values("\2\xff\xff\xff\xff\x7f", 6, 0);
@@ -494,8 +494,8 @@ EP_TEST(calls_and_texts_are_checked)
 	char buf[8];
 
 	made_file(&made, version_of("1.20"));
-	made_put(&made, made.tree + 8, 96, 4);	       /* behind the function's end */
-	made_put(&made, made.tree + 16 + 4, 0x1000, 4); /* a name behind the table */
+	made_put(&made, made.tree + 8, 96, 4);	       /* after the function's end */
+	made_put(&made, made.tree + 16 + 4, 0x1000, 4); /* a name after the table */
 	made_put(&made, made.units, UINT32_MAX, 4);
 	made_put(&made, made.units + 4, 0x2000, 4);
 	memcpy(made_data(&made, made.names + made.name[0]), "a\nb", 4);

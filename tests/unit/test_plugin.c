@@ -293,7 +293,7 @@ static void no_end(void *arg)
 {
 }
 
-/* Without a keeper where that is NULL. */
+/* Without a snapshot program where that is NULL. */
 static int check_objects(const struct object *object, const struct object *keeper,
 			 char reason[EP_REASON_BYTES])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a plugin is told of a file at probe: by the analysis of a live process, by the capture of
+ * What a plugin is given of a file at probe: by the analysis of a live process, by the capture of
  * one, and by the fixture that it made. All three must say the same, also of stripped files whose
  * debug files are installed here.
  *
@@ -18,7 +18,7 @@
 
 EP_TEST_ARGUMENTS("SAMPLES_DIRECTORY")
 
-/* --- the plugin: keeps what it is told ------------------------------------------------------- */
+/* --- the plugin: keeps what it is given ------------------------------------------------------- */
 
 struct answer {
 	int result;
@@ -230,7 +230,7 @@ EP_TEST(symbols_by_prefix_are_seen_live_and_recorded)
 	assert_false(was_told_of("sample_compare"));
 	check_sample("beside/linked");
 	assert_true(was_told_of("sample_known") && was_told_of("sample_compare"));
-	assert_false(was_told_of("sample_public")); /* behind the one that ends it */
+	assert_false(was_told_of("sample_public")); /* after the one that ends it */
 }
 
 /* Function bounds are in its debug file's .debug_frame alone. */

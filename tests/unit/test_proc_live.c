@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * core/proc over real processes, which this test starts: a copy of itself that pauses, a deleted
- * one, one in a memfd, one without its main thread, one behind its own root.
+ * one, one in a memfd, one without its main thread, one after its own root.
  */
 #include "core/base/clock.h"
 #include "core/proc/maps.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mapping records and the files behind them: which are known, which take a look, which are gone. */
+/* Mapping records and the files of them: which are known, which take a look, which are gone. */
 #include "tests/kit/test.h"
 #include "tests/unit/process_world.h"
 
@@ -263,7 +263,7 @@ WORLD_TEST(file_that_is_overwritten_is_another)
 	assert_ptr_equal(executable_at(w, prog, ADDR), executable_at(w, next, ADDR));
 }
 
-/* Within the second it is believed; the look at its end finds out. */
+/* Within the second it is trusted; the look at its end finds out. */
 WORLD_TEST(look_that_follows_corrects_what_was_believed)
 {
 	struct world_file file = without_build_id(make_copy(0755, geteuid()));
@@ -585,7 +585,7 @@ WORLD_TEST(children_and_theirs_get_the_answer)
 	assert_int_equal(w->passed, 2);
 }
 
-/* BPF is told of each of them, whoever asked. */
+/* BPF is informed of each of them, whoever asked. */
 WORLD_TEST(all_who_share_mappings_are_told)
 {
 	uint64_t asked_ns;

@@ -210,7 +210,7 @@ WORLD_TEST(each_record_is_charged_once)
 	assert_in_range(n, in_budget * 9 / 10, in_budget + 1); /* a place or two move with each */
 }
 
-/* Each moves all that lie behind it. */
+/* Each moves all that lie after it. */
 WORLD_TEST(mappings_before_many_others_cost_more)
 {
 	uint64_t now_ns;

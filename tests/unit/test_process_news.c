@@ -147,7 +147,7 @@ WORLD_TEST(what_is_replaced_by_what_it_was_is_read_again)
 	assert_int_equal(world_state(place), AREA_GONE);
 }
 
-/* Of one file that is said to be two others nobody knows which it is. */
+/* Of one file that is reported to be two others nobody knows which it is. */
 WORLD_TEST(what_is_replaced_twice_is_read_again)
 {
 	struct ep_process *process = read_child(w);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the manager does where something is short: records, room, time, and what /proc can tell. */
+/* What the manager does where something is short: records, space, time, and what /proc can tell. */
 #include "core/process/executables_internal.h"
 #include "core/unwind/delta_store_internal.h"
 #include "core/unwind/table.h"
@@ -431,7 +431,7 @@ WORLD_TEST(places_are_counted_while_they_are_there)
 	assert_int_equal(w->processes->n_areas, 0);
 }
 
-/* --- no room --------------------------------------------------------------------------------- */
+/* --- no space --------------------------------------------------------------------------------- */
 
 #define GIANT_PLACES 1100 /* more than a small process has; anonymous ones would become fewer */
 
@@ -493,7 +493,7 @@ WORLD_TEST(tables_give_way_to_small_processes)
 
 /* --- who goes first -------------------------------------------------------------------------- */
 
-/* Of a file that is none; the loop does not run here, so that its analysis waits behind others. */
+/* Of a file that is none; the loop does not run here, so that its analysis waits after others. */
 static struct ep_executable *wait_for(struct world *w, uint32_t pid, uint64_t bytes)
 {
 	struct ep_mapping mapping = {.kind = EP_MAPPING_FILE, .path = "/nowhere"};
@@ -600,7 +600,9 @@ WORLD_TEST(rows_follow_tables_that_are_moved)
 	updates = w->updates;
 	for (int i = 0; i < 40; i++) {
 		w->processes->room.compact_ns = 0;
-		/* What is free goes; there is room, whatever the size of these libraries' tables. */
+		/*
+		 * What is free goes; there is space, whatever the size of these libraries' tables.
+		 */
 		assert_int_equal(ep_delta_store_add_room(w->store, EP_CHUNK_WORDS), 0);
 		ep_processes_compact(w->processes);
 		ep_delta_store_collect(w->store);

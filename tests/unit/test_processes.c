@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process manager: records in, descriptions, places and what BPF is told out. */
+/* The process manager: records in, descriptions, places and what is published to BPF out. */
 #include "tests/unit/process_world.h"
 
 #define MS EP_NS_PER_MS
@@ -112,7 +112,10 @@ WORLD_TEST(early_sample_gets_its_name_with_the_exec)
 
 /* --- whose it is ----------------------------------------------------------------------------- */
 
-/* An exec tells its user, and the number of its cgroup, of which a read of somebody has told the path. */
+/*
+ * An exec tells its user, and the number of its cgroup, of which a read of somebody has reported
+ * the path.
+ */
 WORLD_TEST(exec_tells_whose_it_is)
 {
 	uint64_t t = world_now();

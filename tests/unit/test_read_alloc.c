@@ -11,7 +11,7 @@
 static char **files;
 static int n_files;
 
-/* What makes a block smaller, or a text shorter, may fail and nobody is told. */
+/* What makes a block smaller, or a text shorter, may fail and nobody is informed. */
 static int read_it(void *path)
 {
 	struct ep_batch *batch = NULL;

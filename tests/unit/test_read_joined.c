@@ -11,7 +11,7 @@ enum order {
 	GO_CPU,	       /* time types period locations functions samples strings */
 	GO_HEAP,       /* period types samples time locations functions strings */
 	STRINGS_FIRST, /* strings types samples locations functions, then what is there once */
-	WITH_TYPES,    /* as by number, strings behind the types */
+	WITH_TYPES,    /* as by number, strings after the types */
 	N_ORDERS,
 };
 

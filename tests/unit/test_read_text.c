@@ -252,7 +252,7 @@ EP_TEST(a_name_of_hex_digits_is_no_frame)
 		struct ep_batch *batch;
 		char text[512];
 
-		/* padded, behind another one; and not, with call chains */
+		/* padded, after another one; and not, with call chains */
 		snprintf(text, sizeof(text), "%16s %5d [001] %12s:     250000 cpu-clock:      55e0c0de1000 work (/opt/app)\n"
 			 "%16s %5d [001] %12s:     250000 cpu-clock:      55e0c0de1000 work+0x4 (/opt/app)\n",
 			 "bash", 10, "1.000000", names[i], 11, "1.010000");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What languages say is theirs, in the rows that BPF searches and behind them. */
+/* What languages say is theirs, in the rows that BPF searches and after them. */
 #include "core/process/file_look.h"
 #include "core/process/rows.h"
 #include "tests/kit/test.h"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The scripts that judge the rest, check-layers, count_tests.py and run_tests.py, must be able to say no; `profile`
+The scripts that judge the rest, check-layers, check-words, count_tests.py and run_tests.py, must be able to say no; `profile`
 and `test` find their way to root.
 """
 import json
@@ -148,6 +148,44 @@ class CheckLayers(unittest.TestCase):
     def test_an_empty_tree_is_no_success(self):
         with tempfile.TemporaryDirectory() as tree:
             self.assertEqual(run("scripts/check-layers", tree)[0], 1)
+
+
+class CheckWords(unittest.TestCase):
+    """What a file says, and whether check-words complains of it."""
+
+    CASES = [  # file, text, allowed
+        ("core/elf/a.c", "/* It is paid from a budget. */", False),
+        ("core/elf/a.c", "/* It is charged to a budget. */", True),
+        ("core/elf/a.c", "// young\n", False),
+        ("core/elf/a.c", 'puts("it pays"); /* a message stays */', True),
+        ("core/elf/a.c", "/* see `doubt`, core/process/doubt.c and ops.keeper */", True),
+        ("core/elf/a.c", "/* a late\n * walk */", False),
+        ("core/elf/a.c", "/* a sealed file */", True),
+        ("core/elf/a.c", "/* a sealed interval */", False),
+        ("core/elf/a.c", "int behind;", True),
+        ("core/config/a.c", "int purse_left;", False),
+        ("core/elf/a.c", "/* what was told */", False),
+        ("docs/a.md", "A Keeper sends them.", False),
+        ("docs/a.md", "`keeper` and [x](keeper.md)\n```\na keeper\n```\n", True),
+        ("docs/measurements/a.md", "A keeper, as we called it then.", True),
+    ]
+
+    def test_cases(self):
+        for path, text, allowed in self.CASES:
+            with self.subTest(text=text), tempfile.TemporaryDirectory() as tree:
+                write(tree, path, text)
+                status, output = run("scripts/check-words", tree)
+                self.assertEqual(status, 0 if allowed else 1, output)
+                self.assertEqual(output == "", allowed)
+
+    def test_a_ceiling_is_no_more_than_a_ceiling(self):
+        with tempfile.TemporaryDirectory() as tree:
+            write(tree, "include/a.h", "/* gone */\n" * 2)
+            self.assertEqual(run("scripts/check-words", tree)[0], 0)
+            write(tree, "include/a.h", "/* gone */\n" * 200)
+            status, output = run("scripts/check-words", tree)
+        self.assertEqual(status, 1)
+        self.assertIn('include: "gone" 200 times', output)
 
 
 class CountTests(unittest.TestCase):

@@ -8,7 +8,7 @@
 
 static uv_loop_t loop;
 
-/* What was taken of sealed intervals. */
+/* What was taken of finished intervals. */
 static struct {
 	unsigned int n, without;
 	uint64_t lost, due, cpu_ns;

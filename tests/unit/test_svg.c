@@ -36,7 +36,7 @@ EP_TEST(the_file_has_a_title_first)
 	assert_ptr_equal(strstr(root, ">\n<title>host, 2023-11-14 22:13:20 UTC, 1.0 s, CPU time</title>\n"), root);
 }
 
-/* The command that was recorded comes first, and leaves room for where and when. */
+/* The command that was recorded comes first, and leaves space for where and when. */
 EP_TEST(a_command_is_the_title)
 {
 	struct ep_batch *batch = writer_batch();

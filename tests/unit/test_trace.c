@@ -690,7 +690,8 @@ static void name_all(struct ep_frames *frames)
 	}
 }
 
-/* A minute in which so many programs come, have frames of their own and go, and one goes on; sealed. */
+/* A minute in which so many programs come, have frames of their own and go, and one goes on;
+ * finished. */
 static void pass_minute(struct ep_store *store, uint64_t minute, uint32_t n_programs)
 {
 	add_trace(store, 1, STAYS, 0x1000);
@@ -747,7 +748,8 @@ EP_TEST(a_table_that_was_replaced_goes_before_the_next_interval_ends)
 	assert_int_equal(ep_interval_samples(seal(store, (minute + 1) * MINUTE_NS)), 2);
 }
 
-/* One seals each minute, the other twelve times in it, as outputs with intervals of their own do. */
+/* One ends its interval each minute, the other twelve times in it, as outputs with intervals of
+ * their own do. */
 EP_TEST(stores_of_the_same_samples_have_one_table)
 {
 	struct ep_store *slow = new_store(0, NULL), *quick = NULL;

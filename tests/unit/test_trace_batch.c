@@ -243,7 +243,7 @@ EP_TEST(wrappers_are_left_out_but_where_their_callee_shows_them)
 	}
 }
 
-/* Wrapper 2 is shown behind 1, and left out behind 3; either way it is asked for twice. */
+/* Wrapper 2 is shown after 1, and left out after 3; either way it is asked for twice. */
 STORE_TEST(one_wrapper_is_in_some_stacks_only)
 {
 	static const char *const lines[] = {"p!", "w*,g", "f", "v*"};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which code of the kernel was at an address, and when; and that stacks of one hash are told apart by it. */
+/*
+ * Which code of the kernel was at an address, and when; and that stacks of one hash are
+ * distinguished by it.
+ */
 #include "core/trace/kernel_code.h"
 #include "tests/kit/test.h"
 #include "tests/unit/trace_store.h"
@@ -46,7 +49,7 @@ static void goes(struct ep_kernel_code *code, uint64_t time_ns, uint64_t addr, c
 	tell(code, time_ns, addr, name, true);
 }
 
-/* "" for what is left to a picture. */
+/* "" for what is left to a snapshot. */
 static const char *name_at(const struct ep_kernel_code *code, uint64_t addr, uint64_t time_ns)
 {
 	struct ep_kernel_source source;
@@ -96,11 +99,11 @@ CODE_TEST(what_takes_its_place_has_its_own_name)
 	assert_int_not_equal(one, two);
 	assert_string_equal(name_at(code, ADDR + 0x20, 150 * MS), "one");
 	assert_string_equal(name_at(code, ADDR + 0x20, 250 * MS), "two");
-	/* Not there any more, and nothing is told of what is. */
+	/* Not there any more, and nothing is known of what is. */
 	assert_int_equal(kind_at(code, ADDR, 250 * MS), AFTER);
 }
 
-/* It was there before we were: only a picture had its name until then. */
+/* It was there before we were: only a snapshot had its name until then. */
 CODE_TEST(a_piece_of_before_the_start_that_goes_is_known_from_its_end)
 {
 	goes(code, 200 * MS, ADDR, "old");
@@ -126,7 +129,7 @@ CODE_TEST(what_was_there_at_the_start_has_its_name_from_a_picture_and_an_end)
 	goes(code, 200 * MS, ADDR, "old");
 	assert_string_equal(name_at(code, ADDR + 5, 150 * MS), "old");
 	assert_int_equal(kind_at(code, ADDR + 5, 250 * MS), AFTER);
-	/* Told of by a list that was made before, but came later. */
+	/* Reported by a list that was made before, but came later. */
 	ep_kernel_code_add_old(code, ADDR, PAGE);
 	ep_kernel_code_add_old(code, ADDR + 0x1000, PAGE);
 	assert_int_equal(kind_at(code, ADDR + 5, 250 * MS), AFTER);
@@ -136,7 +139,7 @@ CODE_TEST(what_was_there_at_the_start_has_its_name_from_a_picture_and_an_end)
 CODE_TEST(what_takes_the_place_of_old_code_ends_it)
 {
 	ep_kernel_code_add_old(code, ADDR, PAGE);
-	comes(code, 100 * MS, ADDR, "old"); /* the same program once more: its end was not told */
+	comes(code, 100 * MS, ADDR, "old"); /* once more: its end was not reported */
 	assert_int_equal(ep_kernel_code_at(code, ADDR, 50 * MS), 0);
 	assert_string_equal(name_at(code, ADDR, 150 * MS), "old");
 	goes(code, 200 * MS, ADDR, "old");
@@ -220,7 +223,7 @@ CODE_TEST(modules_that_come_and_go_are_looked_for_in_a_younger_picture)
 	assert_int_equal(ep_kernel_code_source(code, ADDR + PAGE, after, &source), 0);
 	assert_false(source.is_unsure);
 	assert_int_equal(source.since_ns, 200 * MS);
-	/* Of the kernel's own text and of what is told nobody doubts. */
+	/* Of the kernel's own text and of what is reported nothing invalidates. */
 	assert_int_equal(ep_kernel_code_at(code, 0xffffffff81000010, 150 * MS), 0);
 	assert_string_equal(name_at(code, ADDR, 150 * MS), "one");
 }
@@ -232,10 +235,11 @@ CODE_TEST(after_a_loss_nothing_told_before_is_believed)
 	assert_string_equal(name_at(code, ADDR, 199 * MS), "one");
 	assert_int_equal(kind_at(code, ADDR, 200 * MS), ERA);
 	assert_int_equal(kind_at(code, ADDR, 260 * MS), ERA);
-	assert_true(ep_kernel_code_may_name(code, ADDR, ADDR + 5)); /* it may be there: pictures tell */
+	assert_true(ep_kernel_code_may_name(code, ADDR,
+					    ADDR + 5)); /* it may be there: snapshots tell */
 	comes(code, 300 * MS, ADDR, "two");
 	assert_string_equal(name_at(code, ADDR, 300 * MS), "two");
-	/* Modules are not told of by records. */
+	/* Modules are not reported by records. */
 	assert_int_equal(ep_kernel_code_at(code, ADDR + 0x1000, 260 * MS), 0);
 }
 
@@ -293,12 +297,12 @@ CODE_TEST(more_than_fits_is_left_to_pictures)
 	assert_int_equal(kind_at(code, ADDR, 1), 0);
 	for (uint64_t i = 0; i < 17000; i++)
 		comes(code, time_ns += 10 * MS, ADDR + i * PAGE, "live");
-	/* What was there when it was too much may be gone: ask pictures. */
+	/* What was there when it was too much may be gone: ask snapshots. */
 	assert_int_equal(kind_at(code, ADDR, time_ns), ERA);
 	assert_string_equal(name_at(code, ADDR + 16999 * PAGE, time_ns), "live");
 }
 
-/* The same against a list of all that was ever told. */
+/* The same against a list of all that was ever reported. */
 CODE_TEST(random_comings_and_goings_agree_with_a_list)
 {
 	static struct {

@@ -185,7 +185,7 @@ EP_TEST(set_loc_goes_forward_only)
 
 struct expr_case {
 	const char *label;
-	struct bytes insns; /* behind one advance of 1 */
+	struct bytes insns; /* after one advance of 1 */
 	uint32_t rule;
 	struct ep_rule table;
 };
@@ -531,7 +531,7 @@ EP_TEST(a_bad_fde_costs_its_own_range)
 
 /*
  * A hundred FDEs, each of them as long as the rest of the section: expressions for rbx hide the
- * headers of those behind it. All are well-formed, but the tail is not read a hundred times.
+ * headers of those after it. All are well-formed, but the tail is not read a hundred times.
  */
 EP_TEST(instructions_are_read_once)
 {
@@ -591,7 +591,7 @@ EP_TEST(bad_fdes_leave_no_trace)
 	}
 }
 
-/* More deltas than are paid for at first: five of a function, whose entry has 36 bytes. */
+/* More deltas than are charged for at first: five of a function, whose entry has 36 bytes. */
 static int build_within(struct image *image, struct ep_memory_budget *budget)
 {
 	struct ep_build_input input = asm_input();

@@ -200,7 +200,7 @@ static uint8_t *last_entry(uint8_t *bytes)
 	return last;
 }
 
-/* Nothing of a chain is believed when an entry of it is not as it must be: here its last one. */
+/* Nothing of a chain is trusted when an entry of it is not as it must be: here its last one. */
 EP_TEST(a_chain_with_a_wrong_entry_is_no_eh_frame)
 {
 	static const struct {

@@ -326,7 +326,7 @@ EP_TEST(rows_fill_what_the_file_leaves_open)
 		ROW_SP(0x1340, 0x10, 72),
 		ROW_SP(0x1400, 0x10, 80),  /* an FDE is all of it */
 		ROW_SP(0x4ff0, 0x80, 88),  /* its begin is in the text */
-		ROW_SP(0x9000, 0x80, 96),  /* behind it */
+		ROW_SP(0x9000, 0x80, 96),  /* after it */
 	};
 	struct image *image = new_eh_frame();
 	struct ep_unwind_table *table;
@@ -359,10 +359,10 @@ EP_TEST(rows_hold_in_place_of_what_the_file_says)
 		ROW_ROOT(0x1280, 0x40),	  /* over the end of one and the begin of the next */
 		ROW_ROOT(0x1300, 0x20),	  /* cut where the next begins */
 		ROW_ROOT(0x1310, 4),
-		ROW_ROOT(0x1340, 0x10),	  /* where nothing is said */
+		ROW_ROOT(0x1340, 0x10),	  /* where nothing is reported */
 		ROW_ROOT(0x1ff0, 0x1020), /* over a page */
 		ROW_ROOT(0x4ff0, 0x80),	  /* its begin is in the text */
-		ROW_ROOT(0x9000, 0x80),	  /* behind it */
+		ROW_ROOT(0x9000, 0x80),	  /* after it */
 	};
 	struct bytes insns = BYTES("\x44\x0e\x10\x4c\x0e\x18\x50\x0e\x20"); /* +4: 16, +16: 24, +32: 32 */
 	struct image *image = new_eh_frame();
@@ -389,7 +389,7 @@ EP_TEST(rows_hold_in_place_of_what_the_file_says)
 	assert_int_equal(table->stats.replaced_rows, 10);
 }
 
-/* Text of many ranges, each with all of one row: there is room for what that takes. */
+/* Text of many ranges, each with all of one row: there is space for what that takes. */
 EP_TEST(a_row_may_go_through_many_ranges)
 {
 	struct ep_code_row rows[] = {ROW_SP(0x100, 0x10000000, 16), ROW_SP(0x20000000, 1, 24)};
@@ -438,7 +438,7 @@ EP_TEST(a_row_at_the_entry_holds)
 
 /* ---- code that runs in the frame of a function ---- */
 
-/* GHC 9.0.2's StgRun, and the same as one sub and with a direct jump to behind it. */
+/* GHC 9.0.2's StgRun, and the same as one sub and with a direct jump to after it. */
 static const struct bytes stg_run = BYTES(
 	"\x48\x83\xec\x30\x48\x89\xe0\x48\x81\xec\x00\x40\x00\x00\x48\x89\x18\x48\x89\x68\x08\x4c\x89\x60\x10"
 	"\x4c\x89\x68\x18\x4c\x89\x70\x20\x4c\x89\x78\x28\x49\x89\xf5\x48\x89\xf8\xff\xe0\x48\x89\xd8\xc3\x90\x90\x90");

@@ -221,7 +221,7 @@ EP_TEST_WITH(codes_are_found_by_address, begin, NULL)
 	struct ep_code *codes = (void *)(world.chunk + 12), code;
 
 	put_rows();
-	index->of[1].first = 3; /* behind two rows and the index */
+	index->of[1].first = 3; /* after two rows and the index */
 	index->of[1].n = 2;
 	codes[0] = (struct ep_code){.start = 0x1000, .end = 0x2000, .data = 11};
 	codes[1] = (struct ep_code){.start = 0x3000, .end = 0x4000, .data = 12};

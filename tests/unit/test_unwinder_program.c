@@ -63,7 +63,7 @@ static uint32_t program_in_slot(void)
 	return bpf_map_lookup_elem(ep_bpf_map_fd(bpf, "ep_progs"), &slot, &id) == 0 ? id : 0;
 }
 
-/* Ids of the maps of the program in the slot, but for what it is told of itself. */
+/* Ids of the maps of the program in the slot, but for what it is given of itself. */
 static size_t maps_in_slot(uint32_t ids[MAX_MAPS], bool *ret_has_own)
 {
 	struct bpf_prog_info info = {.nr_map_ids = MAX_MAPS, .map_ids = (uintptr_t)ids};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --exe of the commands that read profiles, and what is said where --comm finds nothing. */
+/* --exe of the commands that read profiles, and what is reported where --comm finds nothing. */
 #include "reports/view/filter.h"
 #include "tests/unit/view_batch.h"
 

@@ -294,7 +294,8 @@ EP_TEST(a_function_that_is_a_quarter_dearer_is_found)
 	assert_true(covered >= 19);
 }
 
-/* What is new or gone; the caller of what is dearer moves with all it calls, and not by itself. */
+/* What is new or gone; the caller of what is more expensive moves with all it calls, and not by
+ * itself. */
 EP_TEST(fates_and_callers)
 {
 	struct program before = make_program(), after = make_dearer(make_dearer(before, 5, 0), 7, 10);

@@ -14,7 +14,7 @@ FIXTURE_TEST(walk_goes_to_the_root)
 	assert_int_equal(flags_of(fx), 0);
 }
 
-/* The words before and behind the place, those of the kernel, and the sample stay as they are. */
+/* The words before and after the place, those of the kernel, and the sample stay as they are. */
 FIXTURE_TEST(late_frames_take_their_place)
 {
 	const struct ep_sample *sample;
@@ -104,7 +104,7 @@ FIXTURE_TEST(stack_behind_a_switch_may_be_copied_too)
 		walk_event_init(&fx->event, WALK_SWITCH, 1);
 		fx->event.copy.regs[EP_REG_FP] = places[i] + 16;
 		walk_event_other(&fx->event, places[i]);
-		fx->event.other[3] = WALK_CODE + 5; /* behind the fp that is saved */
+		fx->event.other[3] = WALK_CODE + 5; /* after the fp that is saved */
 		fx->event.other[5] = WALK_ROOT + 9;
 		EXPECT(fx, 0, AT(WALK_SWITCH), BACK(WALK_CODE + 5), BACK(WALK_ROOT + 9));
 		walk_event_init(&fx->event, WALK_SWITCH, 1);
@@ -184,7 +184,7 @@ FIXTURE_TEST(an_interrupted_frame_may_have_nothing_on_the_stack)
 	}
 }
 
-/* fp 0 ends a chain of frame pointers; behind a caller that was guessed it may be any register. */
+/* fp 0 ends a chain of frame pointers; after a caller that was guessed it may be any register. */
 FIXTURE_TEST(guessed_caller_without_frame_pointer_is_no_root)
 {
 	walk_event_init(&fx->event, WALK_NO_RULE + 5, 1);
@@ -215,7 +215,7 @@ static void put_signal_frame(struct walk_event *event, uint32_t word, uint64_t s
 	regs[16] = pc;
 }
 
-/* musl's restorer has no rule: it is told by its code, which the file has. */
+/* musl's restorer has no rule: it is recognised by its code, which the file has. */
 FIXTURE_TEST(restorer_is_told_by_its_code)
 {
 	fx->code = 0x0f0000000fc0c748ull; /* mov $15, %rax; syscall */
@@ -397,7 +397,7 @@ FIXTURE_TEST(marked_frames_without_their_language_are_late)
 	expect(fx, other, EP_ERROR_LATE);
 }
 
-/* A language that failed has said so itself. */
+/* A language that failed has reported it itself. */
 FIXTURE_TEST(error_of_a_language_is_the_samples)
 {
 	init_marked(fx);
@@ -406,7 +406,10 @@ FIXTURE_TEST(error_of_a_language_is_the_samples)
 					BACK(WALK_ROOT + 1), ERROR(EP_ERROR_TAIL_CALLS, 0));
 }
 
-/* The first error frame, wherever it is; what BPF said of the sample is what the walk found out. */
+/*
+ * The first error frame, wherever it is; what BPF reported of the sample is what the walk found
+ * out.
+ */
 FIXTURE_TEST(first_error_is_the_samples)
 {
 	const struct frame frames[] = {

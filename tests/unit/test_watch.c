@@ -24,7 +24,7 @@ struct world {
 	size_t n_looks;
 	bool is_behind; /* each look leaves something for the next */
 	bool matters; /* what the side-band has */
-	bool young; /* there is something new of young programs in each look */
+	bool young; /* there is something new of recently started programs in each look */
 };
 
 static void burn(uint64_t ns)
@@ -35,7 +35,7 @@ static void burn(uint64_t ns)
 		;
 }
 
-/* An exec is told once; what else there is never ends. */
+/* An exec is reported once; what else there is never ends. */
 static bool look(void *arg)
 {
 	struct world *world = arg;
@@ -118,7 +118,7 @@ static bool is_tired(const struct world *world)
 	return ep_bucket_wait_ns(&world->watch.short_rests, rate, 1, ep_clock_mono_ns()) > 0;
 }
 
-/* What wakes it all the time has used up the short rests. */
+/* What wakes it all the time has used up the short pauses. */
 static void tire(struct world *world)
 {
 	tell(world->ring_fd);
@@ -135,7 +135,7 @@ static bool is_long(uint64_t ns)
 
 #define WORLD_TEST(name) EP_TEST_ON(name, struct world *world, start, stop)
 
-/* A ring that always has something is looked at behind a long rest, which nothing shortens. */
+/* A ring that always has something is looked at after a long rest, which nothing shortens. */
 WORLD_TEST(samples_wait)
 {
 	unsigned int n_long = 0;
@@ -144,7 +144,7 @@ WORLD_TEST(samples_wait)
 	tell(world->side_fd);
 	for (unsigned int i = 0; i < 20; i++)
 		n_long += is_long(next_rest(world));
-	/* Each second look finds the ring ready, and ten short rests a second are saved up. */
+	/* Each second look finds the ring ready, and ten short pauses a second are saved up. */
 	assert_in_range(n_long, 4, 20);
 }
 
@@ -170,7 +170,7 @@ WORLD_TEST(an_exec_is_seen_to)
 
 	tire(world);
 	for (unsigned int i = 0; i < TRIES && n_short < 3; i++) {
-		/* Not resting, but asleep: anything wakes it. */
+		/* No delay runs, it is idle: anything wakes it. */
 		while (uv_is_active((const uv_handle_t *)&world->watch.polls[1]))
 			(void)next_rest(world);
 		tell(world->exec_fd);
@@ -228,12 +228,12 @@ WORLD_TEST(execs_are_paid_for)
 		tell(world->exec_fd);
 		n_cheap += next_rest(world) < 8 * EP_NS_PER_MS;
 	}
-	/* Ten short rests a second come back, and the look at the end of a rest is not paid for. */
+	/* Ten short pauses a second come back, and the look at the end of a rest is not covered. */
 	allowed = 1 + 10 * (ep_clock_mono_ns() - start_ns) / EP_NS_PER_SEC;
 	assert_true(n_cheap <= 6 + allowed);
 }
 
-/* Nothing was asleep: an exec is not what user space lies in wait for. */
+/* Nothing was idle: an exec is not what user space lies in wait for. */
 WORLD_TEST(the_kernel_wakes_sleepers_alone)
 {
 	ep_watch_start(&world->watch);

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define N_KEYS	  40 /* so that one is behind the first 32, where glibc has them elsewhere */
+#define N_KEYS	  40 /* so that one is after the first 32, where glibc has them elsewhere */
 #define N_THREADS 3
 
 extern const char __ehdr_start __attribute__((visibility("hidden")));

@@ -15,7 +15,7 @@ static inline uint64_t order_header(const void *words, uint32_t at)
 	return header;
 }
 
-/* What is in the native part keeps its order, and so do the frames of each language behind it. */
+/* What is in the native part keeps its order, and so do the frames of each language after it. */
 static inline bool order_is_kept(const struct ep_merge *m, const void *words, uint32_t n)
 {
 	uint32_t last_of[256] = {0}; /* by kind, all of the native part under one: offset + 1 */

@@ -62,7 +62,7 @@ static inline void asm_end(struct image *image, size_t at)
 struct cie {
 	uint8_t version;
 	const char *augmentation;
-	struct bytes augmentation_data; /* behind its length, for 'z' */
+	struct bytes augmentation_data; /* after its length, for 'z' */
 	struct bytes between;		/* version 4: address and segment size; "eh": the pointer */
 	struct bytes insns;
 	uint8_t code_align, data_align, ra_reg; /* LEB128 of one byte */

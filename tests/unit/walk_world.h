@@ -91,7 +91,7 @@ static inline struct ep_delta_store_segment walk_put_text(struct walk_world *wor
 
 /* Addresses in WALK_TABLES with the rule they have. */
 #define WALK_DEREF    (WALK_TABLES + 0x000) /* CFA = *(sp + 16) + 16, the caller's rbx at CFA - 16 */
-#define WALK_PLT      (WALK_TABLES + 0x200) /* CFA = sp + 8, or 16 behind the 11th byte of a slot */
+#define WALK_PLT      (WALK_TABLES + 0x200) /* CFA = sp + 8, or 16 after the 11th byte of a slot */
 #define WALK_RBX      (WALK_TABLES + 0x400) /* CFA = rbx + 16 */
 #define WALK_IN_REG   (WALK_TABLES + 0x600) /* return address in rax */
 #define WALK_FP	      (WALK_TABLES + 0x800) /* CFA = fp + 16, fp at CFA - 16 */

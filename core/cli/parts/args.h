@@ -62,7 +62,7 @@ struct ep_args {
 	char **rest_argv;
 
 	char note[128]; /* not empty: one line to print before work starts */
-	char hint[320]; /* said when the command fails: what may have been meant; "" */
+	char hint[320]; /* reported when the command fails: what may have been meant; "" */
 	char error[EP_CLI_ERROR_BYTES]; /* of a failure: one sentence with the fix */
 };
 

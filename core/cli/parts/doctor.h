@@ -26,7 +26,7 @@ struct ep_check_result {
 	char fix[256];	    /* what to type; "" when there is nothing to do */
 };
 
-/* Where rows are said that are no checks of the machine. */
+/* Where rows are reported that are no checks of the machine. */
 struct ep_doctor_rows {
 	void (*say)(const struct ep_doctor_rows *rows, const char *name,
 		    const struct ep_check_result *result);

@@ -135,7 +135,7 @@ struct arrays {
 	char letters[3 + 2 * MAX_OPTIONS];
 };
 
-/* '+': options end at the first other word; '-': those are told of in their order; ':': so are
+/* '+': options end at the first other word; '-': those are reported in their order; ':': so are
  * missing values. */
 static void make_arrays(const struct rows *rows, enum ep_words words, struct arrays *arrays)
 {

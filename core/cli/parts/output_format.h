@@ -25,7 +25,7 @@ struct ep_output_format {
 struct ep_output {
 	const char *path;			/* "-": standard output */
 	const struct ep_output_format *format;	/* NULL: a fixture, of `capture` alone */
-	bool by_default;			/* no -f and no extension said so: "-" */
+	bool by_default;			/* no -f and no extension gives it: "-" */
 };
 
 struct ep_output_choices {

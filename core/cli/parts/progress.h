@@ -15,7 +15,7 @@ struct ep_progress {
 
 /*
  * "12 of 30 s, 2345 samples, 99.87 % complete, 0.00 % lost", in at most `columns` columns (0: any). Complete is
- * rounded down, and is not said without samples. Returns buf, of EP_PROGRESS_BYTES.
+ * rounded down, and is not reported without samples. Returns buf, of EP_PROGRESS_BYTES.
  */
 const char *ep_progress_format(const struct ep_progress *progress, unsigned int columns, char *buf);
 

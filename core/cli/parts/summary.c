@@ -391,7 +391,7 @@ struct ep_summary_quality ep_summary_quality(const struct ep_batch *batch)
 	};
 }
 
-/* Functions of equal name are told apart where they have files. */
+/* Functions of equal name are distinguished where they have files. */
 static int add_labelled(struct ep_shares *shares, const struct ep_batch *const *batches,
 			size_t n_batches)
 {

@@ -14,7 +14,7 @@ struct ep_batch;
 struct ep_output_format;
 
 struct ep_summary_info {
-	const char *const *files; /* that were written; "-" is not said */
+	const char *const *files; /* that were written; "-" is not reported */
 	const struct ep_output_format *const *formats; /* of each; NULL: by their names */
 	size_t n_files;
 	uint64_t agent_cpu_ns;	  /* this process's CPU time while recording; 0: not known */

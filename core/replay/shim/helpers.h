@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The helpers behind <bpf/bpf_helpers.h> of this directory, and how a BPF source that was compiled
+ * The helpers after <bpf/bpf_helpers.h> of this directory, and how a BPF source that was compiled
  * for user space presents itself. Results are those of bpf-helpers(7). Included by the BPF sources:
  * no header of the C library.
  */

@@ -74,7 +74,7 @@ static uint64_t load_address(const struct context *c, uint32_t row)
 	return c->view->mapping_load_address ? c->view->mapping_load_address[row] : 0;
 }
 
-/* Those that a mapping is told by. */
+/* Those that a mapping is recognised by. */
 static uint32_t mapping_flags(const struct context *c)
 {
 	return EP_MAPPING_KERNEL | (c->options->is_file ? EP_MAPPING_HAS_FUNCTIONS : 0);

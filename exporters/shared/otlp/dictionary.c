@@ -62,7 +62,10 @@ static const char *const own_texts[OTLP_OWN_STRINGS] = {
 
 /* --- strings --- */
 
-/* `row` is what it will be written from, if that is later: a row of the batch, or behind these one of texts. */
+/*
+ * `row` is what it will be written from, if that is later: a row of the batch, or after these one
+ * of texts.
+ */
 static uint32_t add_string_element(struct otlp_dictionary *d, uint32_t row, const char *text, size_t len)
 {
 	struct otlp_table *t = otlp_table_of(d, PROFILES_DICTIONARY_STRING_TABLE);
@@ -126,7 +129,7 @@ uint32_t otlp_dictionary_own(struct otlp_dictionary *d, enum otlp_own_string str
 	return add_text(d, &d->texts[string]);
 }
 
-/* NULL: there is no room for another. */
+/* NULL: there is no space for another. */
 static struct otlp_text *get_text(struct otlp_dictionary *d, const char *text, size_t len)
 {
 	for (uint32_t i = 0; i < d->n_texts; i++) {
@@ -300,7 +303,7 @@ static void add_zero_elements(struct otlp_dictionary *d)
 }
 
 /*
- * Room for what the big tables will most likely hold, so that they need not grow: all strings, and
+ * Space for what the big tables will most likely hold, so that they need not grow: all strings, and
  * for the others usual bytes per element. Strings lie all over a heap that another CPU has written:
  * they are asked for here, all together, because waiting for them one by one takes longer.
  */
@@ -484,7 +487,10 @@ struct otlp_dictionary_mark otlp_dictionary_mark(const struct otlp_dictionary *d
 	return mark;
 }
 
-/* Attributes that are cut off are not found any more; their slots stay in use, those behind them are found. */
+/*
+ * Attributes that are cut off are not found any more; their slots stay in use, those after them are
+ * found.
+ */
 static void forget_attributes(struct otlp_dictionary *d)
 {
 	uint32_t n = otlp_table_of(d, PROFILES_DICTIONARY_ATTRIBUTE_TABLE)->n;

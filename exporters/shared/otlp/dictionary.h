@@ -133,7 +133,7 @@ int otlp_dictionary_error(const struct otlp_dictionary *d); /* 0, -ENOMEM, -E2BI
 /* Hands over the tables from the first to the last, otlp_dictionary_bytes in all. 0 or a negative errno. */
 int otlp_dictionary_write(struct otlp_dictionary *d, struct ep_sink *sink);
 
-/* A text that stays as long as the dictionary; there is room for some that are not the batch's. */
+/* A text that stays as long as the dictionary; there is space for some that are not the batch's. */
 uint32_t otlp_dictionary_text(struct otlp_dictionary *d, const char *text, size_t len);
 uint32_t otlp_dictionary_own(struct otlp_dictionary *d, enum otlp_own_string string);
 uint32_t otlp_dictionary_stack(struct otlp_dictionary *d, uint32_t row);

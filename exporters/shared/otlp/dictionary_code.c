@@ -340,7 +340,7 @@ static uint64_t enter_location(struct otlp_dictionary *d, uint32_t row)
 	return d->location_code[row];
 }
 
-/* The room is 8 bytes longer than what will be written. */
+/* The space is 8 bytes longer than what will be written. */
 static uint8_t *write_locations(struct otlp_dictionary *d, uint8_t *to, uint32_t stack)
 {
 	const struct ep_batch *b = d->batch;

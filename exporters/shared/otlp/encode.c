@@ -385,7 +385,7 @@ static void count_events(struct encoder *enc, uint32_t row, uint64_t n)
 		enc->n_named += enc->view.stack_unnamed[stack] ? 0 : n;
 }
 
-/* Adds a sample if there is room. False: there is none, and nothing has changed. */
+/* Adds a sample if there is space. False: there is none, and nothing has changed. */
 static bool try_sample(struct encoder *enc, uint32_t row, struct range range)
 {
 	struct otlp_dictionary_mark mark = otlp_dictionary_mark(&enc->dictionary);

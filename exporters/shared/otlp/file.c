@@ -49,7 +49,7 @@ struct file {
 	uint32_t *order;
 	uint64_t start_ns, end_ns;
 	uint64_t bytes; /* written */
-	bool has_facts; /* a Profile has said what is said of the batch */
+	bool has_facts; /* a Profile has stated what holds for the batch */
 
 	/* the piece in hand: finished Profiles, and samples of the next */
 	struct otlp_wire resource, profiles, samples;
@@ -330,7 +330,7 @@ static void put_known(struct file *file, enum otlp_own_string key, uint64_t valu
 		put_number(file, key, value);
 }
 
-/* What is said of the batch. */
+/* What is reported of the batch. */
 static void put_facts(struct file *file)
 {
 	const struct ep_batch *b = file->batch;

@@ -14,7 +14,8 @@
  *     VALUED  a value beside each timestamp, in the weight's unit              weight = sum of the values
  *     COUNTED no timestamps (the input had none), one value: how many          weight = count * period
  *     SUMMED  no timestamps, one value in the weight's unit; how many is an attribute of the sample
- *  3. What is said of the whole batch is an attribute of the first Profile. A batch without samples has one
+ * 3. What is reported of the whole batch is an attribute of the first Profile. A batch without
+ * samples has one
  *     Profile without samples for it.
  *  4. Each scope says which version of the file this is, and by which message definitions it was written.
  */

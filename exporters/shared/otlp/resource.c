@@ -282,7 +282,7 @@ void otlp_resource_write(const struct ep_batch *batch, const struct otlp_view *v
 	put_service_name(&w);
 	put_list(&w, options->resource_attributes, NULL);
 	put_host(&w);
-	/* Behind the host: a process may say which service it is, not where it runs. */
+	/* After the host: a process may say which service it is, not where it runs. */
 	if (process && !options->is_file) {
 		put_list(&w, find_env(&w, "OTEL_RESOURCE_ATTRIBUTES"), NULL);
 		put_environment(&w);

@@ -14,8 +14,8 @@ struct otlp_pair {
 
 /*
  * The next pair of "key=value,key=value" (W3C Baggage without properties: spaces around both are
- * dropped, %XX in values is decoded), and *pos moves behind it. 1, 0 at the end, -EBADMSG for an
- * item that is no such pair or too long: *pos is behind it, go on or not.
+ * dropped, %XX in values is decoded), and *pos moves after it. 1, 0 at the end, -EBADMSG for an
+ * item that is no such pair or too long: *pos is after it, go on or not.
  */
 int otlp_next_pair(const char **pos, struct otlp_pair *ret_pair);
 

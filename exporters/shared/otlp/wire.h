@@ -102,7 +102,7 @@ static inline void otlp_put_uint(struct otlp_wire *wire, uint32_t field, uint64_
 	otlp_put_varint(wire, value);
 }
 
-/* The same where there is room, field up to 15: at most 11 bytes. */
+/* The same where there is space, field up to 15: at most 11 bytes. */
 static inline uint8_t *otlp_uint_write(uint8_t *to, uint32_t field, uint64_t value)
 {
 	if (value == 0)
@@ -112,7 +112,7 @@ static inline uint8_t *otlp_uint_write(uint8_t *to, uint32_t field, uint64_t val
 }
 
 /*
- * A message written where it stays, into room that somebody made: what is in it goes to
+ * A message written where it stays, into space that somebody made: what is in it goes to
  * start + OTLP_HEADER_SHORT, and when it is there up to `end` its tag and length are written, for
  * which a long one moves by up to OTLP_HEADER_MAX - OTLP_HEADER_SHORT bytes. Field up to 15.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Code of a process as a language's program finds it: mappings (ep_find_row), and the ranges that
- * the language said are its own (ep_find_code; struct ep_range of ebpf-profiler/unwinder.h).
+ * the language reported are its own (ep_find_code; struct ep_range of ebpf-profiler/unwinder.h).
  */
 #ifndef EP_BPF_CODE_H
 #define EP_BPF_CODE_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * A language's second program, its keeper (ep_unwinder_ops.keeper). Names are read from a process's
- * memory some time after the sample, and a short program takes that memory with it. So when a new
- * trace of a program in the first second since its fork or exec is about to be sent, the keepers of
- * its languages send what the names of its frames are made of: pieces of memory, read right then.
- * Where symbolize finds the process or the code gone it is called again, and reads the pieces as if
- * they were the process. Known traces, and programs that are older, cost nothing.
+ * A language's second program, its snapshot program (ep_unwinder_ops.keeper). Names are read from a
+ * process's memory some time after the sample, and a short program takes that memory with it. So
+ * when a new trace of a program in the first second since its fork or exec is about to be sent, the
+ * snapshot programs of its languages send what the names of its frames are made of: pieces of
+ * memory, read right then. Where symbolize finds the process or the code gone it is called again,
+ * and reads the pieces as if they were the process. Known traces, and programs that are older, cost
+ * nothing.
  *
  *	#include "ebpf-profiler/bpf/keeper.h"
  *	EP_KEEPER();
@@ -40,14 +41,14 @@
 #include "ebpf-profiler/bpf/internal/keep.h"
 #include "ebpf-profiler/bpf/unwinder.h"
 
-/* The descriptor's keeper object begins as its unwinder does. */
+/* The descriptor's snapshot program object begins as its unwinder does. */
 #define EP_KEEPER() EP_UNWINDER()
 
 #define EP_KEEP_ITEM_BYTES 2560
 #define EP_KEEP_MAX_SENT   2 /* events of one sample, before its last */
 #define EP_KEEP_SEEN_SHIFT 13
 
-/* Of one CPU, while the keeper runs. */
+/* Of one CPU, while the snapshot program runs. */
 struct ep_keep {
 	struct ep_kept kept;
 	__u8 bytes[EP_KEPT_BYTES + 4 * EP_KEPT_PIECE_BYTES];
@@ -96,8 +97,8 @@ static __always_inline void ep_keep_send(const struct ep_record *rec, struct ep_
 }
 
 /*
- * The next frame of the sample, its header and its words, leaf first; NULL: there is none. For a loop that lists
- * frames, and adds nothing.
+ * The next frame of the sample, its header and its words, leaf first; NULL: there is none. For a
+ * loop that lists frames, and adds nothing.
  */
 static __always_inline const __u64 *ep_keep_list(const struct ep_record *rec, struct ep_keep *keep)
 {
@@ -110,7 +111,10 @@ static __always_inline const __u64 *ep_keep_list(const struct ep_record *rec, st
 	return rec->words + at;
 }
 
-/* The same; what has been added is sent when there is no room for as much again, a few times in a sample. */
+/*
+ * The same; what has been added is sent when there is no space for as much again, a few times in a
+ * sample.
+ */
 static __always_inline const __u64 *ep_keep_next(const struct ep_record *rec, struct ep_keep *keep)
 {
 	if (keep->kept.bytes > EP_KEPT_BYTES - 2 * EP_KEEP_ITEM_BYTES && keep->n_sent < EP_KEEP_MAX_SENT)
@@ -123,7 +127,10 @@ static __always_inline bool ep_keep_is_mine(const __u64 *frame)
 	return EP_FRAME_KIND(frame[0]) == ep_self.kind;
 }
 
-/* From the first frame of this language on. NULL: the ring is a quarter full, and room in it is for samples. */
+/*
+ * From the first frame of this language on. NULL: the ring is a quarter full, and space in it is
+ * for samples.
+ */
 static __always_inline struct ep_keep *ep_keep_begin(const struct ep_record *rec)
 {
 	__u32 zero = 0;
@@ -150,8 +157,8 @@ static __always_inline struct ep_keep *ep_keep_begin(const struct ep_record *rec
 }
 
 /*
- * True when what these two numbers tell from all else in this program was not kept yet, and there is
- * room for it: it is to be kept now.
+ * True when what these two numbers tell from all else in this program was not kept yet, and there
+ * is space for it: it is to be kept now.
  */
 static __always_inline bool ep_keep_is_new(const struct ep_record *rec, const struct ep_keep *keep,
 					   __u64 key0, __u64 key1)
@@ -182,7 +189,10 @@ static __always_inline const __u8 *ep_keep_memory(struct ep_keep *keep, __u64 ad
 	if (at > EP_KEPT_BYTES - sizeof(*piece) - EP_KEPT_PIECE_BYTES || bytes == 0 ||
 	    bytes > EP_KEPT_PIECE_BYTES)
 		return NULL;
-	/* For 5.10, which forgets what was compared when it is spilled; there is room for that much. */
+	/*
+	 * For 5.10, which forgets what was compared when it is spilled; there is space for that
+	 * much.
+	 */
 	EP_OPAQUE(size);
 	size &= 2 * EP_KEPT_PIECE_BYTES - 1;
 	EP_OPAQUE(at);

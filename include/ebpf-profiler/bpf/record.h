@@ -41,7 +41,7 @@ struct ep_sample {
 	__u64 start_ns; /* process start, CLOCK_BOOTTIME */
 	__u32 pid, tid; /* thread group id and thread id, initial pid namespace */
 	__u32 image;	/* another one after each exec: (pid, start_ns, image) names a program */
-	__u32 copy_bytes; /* behind the words: struct ep_copy and a piece of the stack; 0: none */
+	__u32 copy_bytes; /* after the words: struct ep_copy and a piece of the stack; 0: none */
 	char comm[EP_COMM_BYTES]; /* of the thread */
 	__u16 n_kernel; /* kernel addresses, one word each */
 	__u16 n_frames; /* user frames */
@@ -80,7 +80,7 @@ _Static_assert(sizeof(struct ep_sample) == 72, "ep_sample is shared with BPF");
 struct ep_walk {
 	__u64 pc;
 	__u64 sequence;	      /* of this sample on this CPU: state of another one is stale */
-	__u32 return_address; /* 1: pc is behind a call; pc - return_address is what to look up */
+	__u32 return_address; /* 1: pc is after a call; pc - return_address is what to look up */
 	__u32 known_regs;     /* bit n: regs[n] is this frame's; sp and fp always are */
 	__u32 by_pointer;     /* this frame was found by frame pointer */
 	__u32 interrupted;    /* no call led out of this frame: it was sampled, or a signal hit it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What a language's BPF program is told about itself and the kernel. */
+/* What a language's BPF program is given about itself and the kernel. */
 #ifndef EP_BPF_SELF_H
 #define EP_BPF_SELF_H
 

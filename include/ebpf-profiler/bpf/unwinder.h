@@ -172,14 +172,17 @@ static __always_inline void ep_go_back(struct ep_record *rec, const struct ep_ma
  */
 static __always_inline void ep_run_again(void *ctx, struct ep_record *rec)
 {
-	/* Some are kept for those whose frames are pushed behind the native ones. */
+	/* Some are kept for those whose frames are pushed after the native ones. */
 	__u32 max = rec->walk.core.entered == EP_ENTERED ? rec->walk.core.max_calls : EP_MAX_TAIL_CALLS;
 
 	if (rec->walk.core.tail_calls < max)
 		ep_go_to(ctx, rec, ep_self.slot);
 }
 
-/* What user space said of this process is not true any more, or not all: its languages' refresh. */
+/*
+ * What user space reported of this process is not true any more, or not all: its languages'
+ * refresh.
+ */
 static __always_inline void ep_ask_refresh(struct ep_record *rec)
 {
 	rec->sample.flags |= EP_SAMPLE_REFRESH;
@@ -187,7 +190,7 @@ static __always_inline void ep_ask_refresh(struct ep_record *rec)
 
 /*
  * Code of this sample lives for a moment only (an eval, a script of one request): its new frames are
- * kept (keeper.h) as those of a young program are.
+ * kept (keeper.h) as those of a recently started program are.
  */
 static __always_inline void ep_ask_keep(struct ep_record *rec)
 {
@@ -205,7 +208,7 @@ static __always_inline void ep_count(__u32 counter)
 
 /* --- its code in this process ------------------------------------------------------------------ */
 
-/* The chunk that a process's rows and codes are in; NULL: its language is not told yet. */
+/* The chunk that a process's rows and codes are in; NULL: its language is not known yet. */
 static __always_inline const __u8 *ep_get_codes(const struct ep_record *rec)
 {
 	__u32 index = EP_REF_CHUNK(rec->walk.core.rows), zero = 0;
@@ -252,7 +255,7 @@ static __always_inline bool ep_is_entered(const struct ep_record *rec)
 	return rec->walk.core.entered == EP_ENTERED;
 }
 
-/* True when the code at pc was sampled, or a signal came there; else pc is behind a call. */
+/* True when the code at pc was sampled, or a signal came there; else pc is after a call. */
 static __always_inline bool ep_is_interrupted(const struct ep_record *rec)
 {
 	return rec->walk.interrupted;
@@ -473,7 +476,7 @@ static __always_inline bool ep_has_failed(const struct ep_record *rec)
 /*
  * Native code without rules has called, and the language keeps where its last frame was left: these are
  * that frame's registers. The native unwinder will not pass them; where it fails before it comes there,
- * the walk goes on from there, behind a frame that says that some are missing. Last statement.
+ * the walk goes on from there, after a frame that says that some are missing. Last statement.
  */
 static __always_inline void ep_resume(void *ctx, struct ep_record *rec, __u64 pc, __u64 sp, __u64 fp)
 {

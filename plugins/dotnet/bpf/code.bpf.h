@@ -78,7 +78,7 @@ static __always_inline bool is_in_code(const struct dotnet_walk *w, __u64 addr)
 
 /* --- the nibble map (inc/nibblemapmacros.h, v8.0.0, v10.0.0) -------------------------------- */
 
-/* Of a word, what lies not behind an address at `delta`: nibbles of earlier buckets, and its own if
+/* Of a word, what lies not after an address at `delta`: nibbles of earlier buckets, and its own if
  * its method begins at or below. A pointer says it all. */
 static __always_inline __u64 cut_word(__u64 word, __u64 delta)
 {
@@ -183,7 +183,7 @@ static __always_inline bool find_start(const struct dotnet_walk *w, __u64 addr)
 }
 
 #define CLAUSES_COUNT	8 /* before the clauses' header */
-#define CLAUSES_AT	8 /* behind it */
+#define CLAUSES_AT	8 /* after it */
 #define CLAUSE_BYTES	32
 #define CLAUSE_HANDLER	12 /* HandlerStartPC */
 
@@ -332,7 +332,7 @@ static __always_inline bool is_thunk(const struct dotnet_walk *w, __u64 off)
 	       ep_read_word(s->value, &s->value) && off - (__u32)s->value < s->value >> 32;
 }
 
-/* Behind the slots of an UNWIND_INFO, which are an even number: into s->kind. */
+/* After the slots of an UNWIND_INFO, which are an even number: into s->kind. */
 static __always_inline bool read_personality(const struct dotnet_walk *w, __u64 unwind)
 {
 	struct dotnet_scratch *s = w->s;
@@ -344,7 +344,7 @@ static __always_inline bool read_personality(const struct dotnet_walk *w, __u64 
 }
 
 /*
- * In images of 8 and 9 a funclet sets rbp behind its prologue: mov rbp, [rdi + n]
+ * In images of 8 and 9 a funclet sets rbp after its prologue: mov rbp, [rdi + n]
  * (jit/codegenxarch.cpp: genFuncletProlog, v8.0.0), and nothing else begins so: of CoreLib's 37 548
  * and 47 301 functions the 1 599 and 1 765 funclets do. A filter's personality routine is another
  * one than that of all others, and of the first function.

@@ -18,7 +18,7 @@
 
 #define LEAF_STEPS   12 /* instructions: vzeroupper, add, six pops and a jump are nine */
 #define FUNCLET_SETS_FP                                                                            \
-	16 /* bytes behind the prologue: mov rbp, [rdi]; mov [rsp], rbp; lea rbp, [rbp + n] (8, 9) \
+	16 /* bytes after the prologue: mov rbp, [rdi]; mov [rsp], rbp; lea rbp, [rbp + n] (8, 9) \
 	    */
 #define STUB_DEPTHS  3	/* words that a stub may have pushed, and 0 */
 
@@ -125,7 +125,7 @@ static __always_inline void find_leaf_rule(const struct dotnet_walk *w)
 
 /* --- stubs ---------------------------------------------------------------------------------- */
 
-/* The word is behind a call. */
+/* The word is after a call. */
 static __always_inline bool is_return_address(const struct dotnet_walk *w, __u64 addr)
 {
 	return ep_read_word(addr - 8, &w->s->before) && ep_is_call(&w->s->before);

@@ -53,7 +53,7 @@ struct dotnet_range_at {
 
 #define DOTNET_WINDOW	  64 /* words of the stack that are read at once */
 #define DOTNET_MAX_SLOTS  24 /* of an UNWIND_INFO; CoreLib's have 11 at most */
-#define DOTNET_SLOT_SPACE 32 /* with operands that lie behind them */
+#define DOTNET_SLOT_SPACE 32 /* with operands that lie after them */
 #define DOTNET_LEAF_BYTES 32 /* of code after an interrupted pc */
 
 struct dotnet_scratch {

@@ -9,7 +9,7 @@
  *
  * Of the Frames InlinedCallFrame (P/Invoke) has the caller's registers, and those that helpers make
  * have a TransitionBlock (vm/amd64/cgencpu.h: the registers that a called function saves, then the
- * return address). Which of both one is tells its return address: behind a call, in managed code.
+ * return address). Which of both one is tells its return address: after a call, in managed code.
  */
 #ifndef DOTNET_THREAD_BPF_H
 #define DOTNET_THREAD_BPF_H

@@ -4,7 +4,7 @@
  * own number 11 (inc/win64unwind.h, jit/unwindamd64.cpp, unwinder/amd64/unwinder.cpp, v8.0.0):
  *
  *	version:3 flags:5 | bytes of the prologue | slots | frame register:4 its offset / 16:4
- *	slots, the last instruction first: u8 offset behind it | op:4 info:4
+ *	slots, the last instruction first: u8 offset after it | op:4 info:4
  *		0 push; 1 allocate much, in the next slot or two; 2 allocate (info + 1) * 8
  *		3 set the frame register; 11 the same, its offset in the next two slots
  *		4 save at the next slot * 8; 5 the same, in two slots; 8, 9 of xmm registers
@@ -67,7 +67,7 @@ static __always_inline __u64 get_slot(const struct dotnet_walk *w, __u64 i)
 
 /*
  * One slot, without branches, which a compiler makes of numbers that it knows to be 0 or 1. s->rel:
- * of the pc in the function; all holds behind the prologue.
+ * of the pc in the function; all holds after the prologue.
  */
 static __always_inline void take_slot(const struct dotnet_walk *w, __u64 i)
 {

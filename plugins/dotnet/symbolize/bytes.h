@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes of a target one after the other, and the numbers that .NET's formats are made of. They are
- * read in pieces, so that what is long is read as far as it is needed. After an error, and behind
+ * read in pieces, so that what is long is read as far as it is needed. After an error, and after
  * the end, all is 0 and `result` says why: -EBADMSG, -EFAULT, -ESRCH, -ETIME.
  */
 #ifndef DOTNET_BYTES_H

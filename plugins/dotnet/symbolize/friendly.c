@@ -10,12 +10,12 @@
 
 #define MAX_DEPTH 4 /* names in names */
 
-/* '{': a name, up to the character behind it in the pattern; '*': the rest. Others are themselves.
+/* '{': a name, up to the character after it in the pattern; '*': the rest. Others are themselves.
  */
 static const struct {
 	enum dotnet_part part;
 	const char *pattern;
-	const char *suffix; /* behind the first name; '$': a dot and the second name */
+	const char *suffix; /* after the first name; '$': a dot and the second name */
 } rules[] = {
 	{DOTNET_PART_METHOD, "<{>b__*", ".lambda"},
 	{DOTNET_PART_METHOD, "<{>g__{|*", "$"},

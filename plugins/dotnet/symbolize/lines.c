@@ -29,7 +29,7 @@ struct source {
 	const struct dotnet_plain *plain; /* of one in an image: a reference */
 };
 
-/* Addresses are offsets. Behind its end are zeros, to the end of a page. */
+/* Addresses are offsets. After its end are zeros, to the end of a page. */
 static int read_plain(const struct dotnet_plain *plain, uint64_t off, void *buf, size_t bytes)
 {
 	size_t inside = off < plain->n ? EP_MIN(bytes, plain->n - (size_t)off) : 0;

@@ -315,7 +315,7 @@ int dotnet_metadata_read(const struct dotnet_reader *reader, uint64_t addr,
 	if (r == 0)
 		r = read_tables(reader, at, &tables, &at);
 	pdb = metadata.pdb + DOTNET_PDB_ID_BYTES +
-	      4; /* behind an entry point: the assembly's tables */
+	      4; /* after an entry point: the assembly's tables */
 	if (r == 0 && metadata.pdb)
 		r = memory_read(&reader->memory, pdb, &referenced, sizeof(referenced));
 	if (r == 0 && referenced)

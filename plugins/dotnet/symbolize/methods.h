@@ -2,7 +2,7 @@
 /*
  * From a MethodDesc to the row of metadata that names it:
  *
- *	MethodDesc ──► chunk (in front of its first one) ──► MethodTable ──► Module, rid of the type
+ *	MethodDesc ──► chunk (before its first one) ──► MethodTable ──► Module, rid of the type
  *	  └ rid of the method: its low bits, the others are the chunk's
  */
 #ifndef DOTNET_METHODS_H

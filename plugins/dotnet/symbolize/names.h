@@ -3,7 +3,7 @@
  * The name of a frame: Namespace.Outer<T>.Inner.Method<U> as its author wrote it, with what
  * metadata calls it, its type arguments and parameters as system name
  * (Namespace.Outer`1+Inner[System.Int32].Method[System.__Canon](string)). Its line, and methods
- * that are inlined, as far as they are known. What cannot be told has no name, and a reason.
+ * that are inlined, as far as they are known. What cannot be known has no name, and a reason.
  */
 #ifndef DOTNET_NAMES_H
 #define DOTNET_NAMES_H

@@ -177,7 +177,7 @@ static const char *const simple[ELEMENT_OBJECT + 1] = {
 	[0x19] = "nuint",  [0x1c] = "object",
 };
 
-/* Behind the one type that they have in them. */
+/* After the one type that they have in them. */
 static const char *const closers[] = {
 	[ELEMENT_PTR] = "*", [ELEMENT_BYREF] = "&", [ELEMENT_ARRAY] = "", [ELEMENT_SZARRAY] = "[]",
 };
@@ -185,7 +185,7 @@ static const char *const closers[] = {
 struct pending {
 	uint32_t n, at;
 	const char *closer;
-	bool has_shape; /* of an array: behind its element */
+	bool has_shape; /* of an array: after its element */
 };
 
 /* Where tokens are of, and how they are written. */

@@ -98,8 +98,7 @@ static uint32_t name_arity(const char *name, size_t *ret_len)
 /* --- types ---------------------------------------------------------------------------------- */
 
 #define RESERVE                                                                                    \
-	(2 * DOTNET_MAX_NESTED + 1) /* each text ends, also where there is no room for more of it  \
-				     */
+	(2 * DOTNET_MAX_NESTED + 1) /* each text ends, also where there is no space for more */
 
 static size_t room(const struct dotnet_type *type, size_t most)
 {

@@ -72,7 +72,7 @@ static __always_inline void leave_block(const struct hotspot_walk *w, __u64 fram
 }
 
 /*
- * C1 pushes the two classes that slow_subtype_check compares, and pops them behind the call: until
+ * C1 pushes the two classes that slow_subtype_check compares, and pops them after the call: until
  * then sp is two words below the frame (c1_LIRAssembler_x86.cpp, emit_typecheck_helper, 8 to 27).
  * pop: 58 to 5f with the register, 41 before it for r8 to r15; an epilogue's is of rbp, 5d.
  */

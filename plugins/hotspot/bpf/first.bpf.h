@@ -12,7 +12,7 @@
  *			another method's code				: not ours; words above are
  *									tried
  *
- * and by what is behind it, where that one's frame should end.
+ * and by what is after it, where that one's frame should end.
  *
  * Done once, before the frames.
  */
@@ -50,7 +50,7 @@ static __always_inline bool is_in(const struct hotspot_callee *callee, __u64 add
 	return addr - callee->begin < callee->end - callee->begin;
 }
 
-/* A method's call of a static one of the interpreter goes by a piece of code behind its own. */
+/* A method's call of a static one of the interpreter goes by a piece of code after its own. */
 static __always_inline bool is_behind_code(const struct hotspot_walk *w, __u64 from, __u64 target)
 {
 	return from - w->s->code_begin < w->s->code_end - w->s->code_begin &&
@@ -143,7 +143,7 @@ static __always_inline bool follows_call(const struct hotspot_walk *w, __u64 slo
 
 /*
  * 1 where bytes that a mask chooses are among the first of the words, which were read as code. No
- * branches: of all numbers only 0 has its highest bit set when it is one less. Behind the code is
+ * branches: of all numbers only 0 has its highest bit set when it is one less. After the code is
  * no byte of theirs.
  */
 static __always_inline __u64 find_bytes(const struct hotspot_walk *w, __u64 n, __u32 wanted,
@@ -177,7 +177,7 @@ static __always_inline bool has_popa_ahead(const struct hotspot_walk *w)
 
 /*
  * Registers were saved by pusha, around a call of C for an x87 intrinsic: it has stored sp as it
- * was five words below that, which tells, and rbp below it, which leaves no doubt: the same is
+ * was five words below that, which tells, and rbp below it, which settles it: the same is
  * still in its register (src/hotspot/cpu/x86: only 8, macroAssembler_x86.cpp, pusha and
  * fp_runtime_fallback). Below them are vector registers, arguments and results, and what aligns sp:
  *
@@ -185,7 +185,7 @@ static __always_inline bool has_popa_ahead(const struct hotspot_walk *w)
  *	   | 80h: the frame
  *
  * Words that were left on a stack look like it: every stub that saves registers does it by pusha.
- * So no other release is asked; and an address behind a call where the return address should be is
+ * So no other release is asked; and an address after a call where the return address should be is
  * it, but for code that has a popa ahead: there it is what was left.
  */
 static __always_inline void find_pusha(const struct hotspot_walk *w)
@@ -277,7 +277,7 @@ static __always_inline void check_first(const struct hotspot_walk *w)
 
 /*
  * An adapter from compiled code to the interpreter keeps the caller's sp in r13, before it makes
- * room for the arguments; what is there earlier is anybody's (gen_c2i_adapter,
+ * space for the arguments; what is there earlier is anybody's (gen_c2i_adapter,
  * sharedRuntime_x86_64.cpp, 8 to 27):
  *
  *	pop rax | mov r13, rsp | sub rsp, n | mov [rsp], rax | mov [rsp + x], argument | ... | jmp

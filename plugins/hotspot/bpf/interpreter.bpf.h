@@ -43,7 +43,7 @@ static __always_inline void read_way(const struct hotspot_walk *w)
 /*
  * What was read of a Method holds while no safepoint begins or ends. A Method whose frame is on a
  * stack is alive, and its class with it: marking takes the frames as roots. So before another is at
- * its address, a marking has to end that did not find it, and that is a safepoint behind the sample
+ * its address, a marking has to end that did not find it, and that is a safepoint after the sample
  * that read it, also where classes are unloaded beside running threads:
  *
  *	Z		pause_mark_end, then concurrent_process_non_strong_references,
@@ -51,7 +51,7 @@ static __always_inline void read_way(const struct hotspot_walk *w)
  *			ZGenerationOld::collect, 21 to 27)
  *	Shenandoah	vmop_entry_final_mark, then entry_class_unloading
  *			(gc/shenandoah/shenandoahConcurrentGC.cpp, 17 to 27)
- *	the others	ClassLoaderDataGraph::purge at a safepoint, or behind the one that ended
+ *	the others	ClassLoaderDataGraph::purge at a safepoint, or after the one that ended
  *			marking (8 to 27); so does redefinition of classes (VM_RedefineClasses)
  *
  * The counter is incremented when a safepoint begins and when it ends, before threads run on

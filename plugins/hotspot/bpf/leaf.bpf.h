@@ -9,8 +9,8 @@
  *	epilogue	add rsp, F - 16 | pop rbp | poll | ret
  *			add rsp, F - 16 | pop rbp | jmp
  *			leave | [cmp dword [r15 + x], 0 | jne] | ret or jmp
- *	poll stub	lea r10, [rip + x] | mov [r15 + x], r10 | jmp, behind the method: no frame
- *	call stub	mov rbx, method | jmp, behind the method, too: what it called is interpreted
+ *	poll stub	lea r10, [rip + x] | mov [r15 + x], r10 | jmp, after the method: no frame
+ *	call stub	mov rbx, method | jmp, after the method, too: what it called is interpreted
  *
  * Polls: 8 test [rip + x], eax; 8, 11 mov r10, ... | test [r10], eax; 17 on cmp rsp, [r15 + x] |
  * ja. C2: src/hotspot/cpu/x86/x86_64.ad, MachPrologNode and MachEpilogNode, 8 to 27, and
@@ -26,7 +26,7 @@
 
 enum hotspot_shape_says {
 	HOTSPOT_SHAPE_LEFT = 1,	  /* no frame: the return address is at sp */
-	HOTSPOT_SHAPE_PUSHED = 2, /* rbp is at sp, the return address behind it */
+	HOTSPOT_SHAPE_PUSHED = 2, /* rbp is at sp, the return address after it */
 	HOTSPOT_SHAPE_BEGINS = 4, /* the same, in a prologue */
 	HOTSPOT_SHAPE_UNSAVED = 8, /* the frame is made, rbp is still in its register */
 	HOTSPOT_SHAPE_SMALL = 16, /* no frame, where it is but rbp and the return address */
@@ -91,7 +91,7 @@ static const struct ep_shape hotspot_shapes[] = {
 	SHAPE(LEFT, 0, 0x48, 0xbb, X, X, X, X, X, X, X, X, 0xe9, X, X, X, X, 0x48, 0xbb)
 	SHAPE(LEFT, -10, 0x48, 0xbb, X, X, X, X, X, X, X, X, 0xe9, X, X, X, X, 0xe9)
 	SHAPE(LEFT, -10, 0x48, 0xbb, X, X, X, X, X, X, X, X, 0xe9, X, X, X, X, 0x48, 0xbb)
-	/* leave; it is told from xor ecx, ecx by the mov dword [rcx + x], 0 before it */
+	/* leave; it is distinguished from xor ecx, ecx by the mov dword [rcx + x], 0 before it */
 	SHAPE(LEFT, -5, 0x00, 0x00, 0x00, 0x00, 0xc9)
 	SHAPE(LEFT, -10, 0x00, 0x00, 0x00, 0x00, 0xc9, 0x41, 0xf6, 0x47, X, 0x01, 0x74)
 	SHAPE(LEFT, -13, 0x00, 0x00, 0x00, 0x00, 0xc9, 0x41, 0xf6, 0x87, X, X, X, X, 0x01, 0x74)
@@ -153,7 +153,7 @@ static __always_inline __u64 find_spilled(const struct hotspot_walk *w, __u64 fr
 	return n & -ep_is_set((frame_bytes - n - 8) & ~8ull);
 }
 
-/* Asked once, before the first frame: none behind it was interrupted. */
+/* Asked once, before the first frame: none after it was interrupted. */
 static __always_inline void read_leaf(const struct hotspot_walk *w)
 {
 	w->s->says = 0;

@@ -16,7 +16,7 @@ struct hotspot_frame_at {
 	__u64 is;	    /* enum hotspot_is */
 	__u64 how;	    /* enum hotspot_how */
 	__u64 pc, sp, fp;   /* the caller's */
-	__u64 slot;	    /* where the return address is; sp is behind it */
+	__u64 slot;	    /* where the return address is; sp is after it */
 	__u64 keeps_fp;	    /* the caller's fp is in the register, else below the slot */
 	__u64 keeps_regs;   /* registers that the caller has as they are */
 	__u64 may_stand;    /* it may have no bytes at all */
@@ -27,7 +27,7 @@ struct hotspot_frame_at {
 enum hotspot_is {
 	HOTSPOT_IS_OUTSIDE = 0, /* no code of ours */
 	HOTSPOT_IS_LOST,	/* in a heap, but in no block */
-	HOTSPOT_IS_BARRIER,	/* what is behind the frame before is in the heap of objects */
+	HOTSPOT_IS_BARRIER,	/* what is after the frame before is in the heap of objects */
 	HOTSPOT_IS_INTERPRETED,
 	HOTSPOT_IS_ENTRY,
 	HOTSPOT_IS_STUB,
@@ -51,7 +51,7 @@ enum hotspot_how {
 #define HOTSPOT_SLOTS	   10 /* words of a frame of the interpreter: its fp is at word 8 */
 #define HOTSPOT_SLOTS_BACK 8
 
-#define HOTSPOT_HOPS	    128 /* are as dear to read as one */
+#define HOTSPOT_HOPS	    128 /* are as expensive to read as one */
 #define HOTSPOT_HOPS_WITHIN 2
 
 struct hotspot_epoch { /* what is known of Methods holds in it alone */
@@ -90,7 +90,7 @@ struct hotspot_scratch {
 	__u64 first_slot;      /* of the return address of the first frame; 0: it is no method's */
 	__u64 first_keeps_fp, first_is_searched, first_sp_moved;
 	__u64 spilled;	     /* bytes that its sp is lower, as its code says */
-	__u64 pushed;	     /* the same, as what lies there says beyond doubt */
+	__u64 pushed;	     /* the same, as what lies there proves */
 	__u64 searched_slot; /* of it, if that one is no good */
 	__u64 pusha, pusha_seems;
 	__u64 link_slot, link; /* of the chain that begins there */

@@ -2,7 +2,7 @@
 /*
  * Return addresses that are not where they should be: compiled code may have moved sp, be it to
  * spill registers before it calls a barrier of a collector. Then words upwards from there are
- * tried, and the first counts that lies in code of Java behind a call. fp alone is nothing to go
+ * tried, and the first counts that lies in code of Java after a call. fp alone is nothing to go
  * by.
  *
  *	sp ... | slot | word | word | word that is in code ...
@@ -27,7 +27,7 @@ static __always_inline void allow_search(const struct hotspot_walk *w, __u64 slo
 	w->s->searches = HOTSPOT_WINDOWS;
 }
 
-/* How many words behind the first are none; without a branch, of which each would be a way of its
+/* How many words after the first are none; without a branch, of which each would be a way of its
  * own. */
 static __always_inline __u64 find_near(const struct hotspot_walk *w)
 {

@@ -73,7 +73,7 @@ static __always_inline bool ep_enter_find_exit(const struct hotspot_walk *w)
 }
 
 /*
- * Are frames being remade? The deoptimization blob has called the VM, and what is behind it may be
+ * Are frames being remade? The deoptimization blob has called the VM, and what is after it may be
  * frames of the interpreter that nobody has filled yet.
  */
 static __always_inline bool is_remaking(const struct hotspot_walk *w)
@@ -97,7 +97,7 @@ static __always_inline bool is_barrier(const struct hotspot_walk *w)
 
 /*
  * The frame before returns to the heap: what of the virtual thread was not needed yet lies there.
- * On this stack the carrier's frames follow, behind that of Continuation.enterSpecial: its sp is
+ * On this stack the carrier's frames follow, after that of Continuation.enterSpecial: its sp is
  * the ContinuationEntry's address (src/hotspot/cpu/x86/continuationEntry_x86.inline.hpp, to_frame,
  * 21 to 27).
  */

@@ -190,7 +190,7 @@ static void find_entries(struct blobs *blobs)
 /* --- rules of a blob */
 
 /*
- * Does code make room for the return address before all else (push rbx, push 0)? A signal handler
+ * Does code make space for the return address before all else (push rbx, push 0)? A signal handler
  * or a thrower jumps there: SharedRuntime::generate_handler_blob, generate_deopt_blob;
  * OptoRuntime:: generate_exception_blob has it in rdx (sharedRuntime_x86_64.cpp,
  * runtime_x86_64.cpp, 8 to 27).
@@ -604,7 +604,7 @@ static int read_blocks(struct blobs *blobs, const struct heap *heap)
 			      : 0;
 		int r = 0;
 
-		/* Behind the last block the heap was never used. */
+		/* After the last block the heap was never used. */
 		if (!length || length > (heap->high - addr) >> heap->log2_segment)
 			return 0;
 		length <<= heap->log2_segment;

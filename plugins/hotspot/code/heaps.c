@@ -176,7 +176,7 @@ static size_t add_range(struct ep_range *ranges, size_t n, uint64_t start, uint6
 
 /*
  * A piece takes a range, and may split a heap's rest in two: with (max - heaps) / 2 of them there
- * is always room. Two pieces of one heap that meet leave nothing between them, so as a rule all
+ * is always space. Two pieces of one heap that meet leave nothing between them, so as a rule all
  * fit.
  */
 size_t hotspot_heaps_ranges(const struct hotspot_heap *heaps, size_t n_heaps,

@@ -28,7 +28,7 @@ int hotspot_heaps_read(const struct memory *memory, const struct hotspot_layout 
 		       struct hotspot_heap heaps[HOTSPOT_MAX_HEAPS], size_t *ret_n);
 
 /*
- * Ranges for BPF, ascending and disjoint: the pieces of fixed code, as many as there is room for,
+ * Ranges for BPF, ascending and disjoint: the pieces of fixed code, as many as there is space for,
  * and what they leave of the heaps. At most `max`, which is at least 2 * HOTSPOT_MAX_HEAPS.
  */
 size_t hotspot_heaps_ranges(const struct hotspot_heap *heaps, size_t n_heaps,
@@ -37,7 +37,7 @@ size_t hotspot_heaps_ranges(const struct hotspot_heap *heaps, size_t n_heaps,
 
 /*
  * Does the layout of blocks hold? Looks at the first block of a heap, which is made when the VM
- * starts and stays (heap.hpp: HeapBlock, and the CodeBlob behind it). 0, EP_NOT_YET: none there;
+ * starts and stays (heap.hpp: HeapBlock, and the CodeBlob after it). 0, EP_NOT_YET: none there;
  * -EBADMSG.
  */
 int hotspot_heaps_check(const struct memory *memory, const struct hotspot_layout *layout,

@@ -7,7 +7,7 @@
  *	|<------------------- its size ------------------------->|
  *
  * Code begins at a multiple of CodeEntryAlignment (16 to 64, a flag that 8 does not publish):
- * behind the zeros that the buffer has had since it was mapped.
+ * after the zeros that the buffer has had since it was mapped.
  */
 #include "plugins/hotspot/code/stubs_internal.h"
 

@@ -32,7 +32,7 @@ void hs_end_kept(struct hotspot_stubs *stubs)
 
 static bool is_known(const struct hotspot_stubs *earlier, const struct hs_kept *what)
 {
-	/* Where there was no room for all rules, some are not what the code says. */
+	/* Where there was no space for all rules, some are not what the code says. */
 	if (!earlier || !earlier->kept.len || earlier->n_coarse)
 		return false;
 	return bsearch(what, earlier->kept.data, earlier->kept.len, sizeof(*what), compare_kept);
@@ -51,7 +51,7 @@ static int take_pieces(struct hotspot_stubs *stubs, const struct hotspot_stubs *
 	return r;
 }
 
-/* A range may go on into what lies behind: see hs_add_range. */
+/* A range may go on into what lies after: see hs_add_range. */
 static int take_ranges(struct hotspot_stubs *stubs, const struct hotspot_stubs *earlier,
 		       uint64_t start, uint64_t end, uint32_t blob)
 {

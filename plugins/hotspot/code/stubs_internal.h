@@ -54,7 +54,7 @@ struct hs_reader {
 	const struct hotspot_stubs *earlier; /* NULL: none */
 	struct x86_flow flow;
 	size_t left; /* bytes that may be read */
-	uint8_t *code; /* room for code */
+	uint8_t *code; /* space for code */
 	size_t code_bytes;
 };
 

@@ -22,7 +22,7 @@
 #define APPROXIMATE " [approximate]"
 
 /*
- * What a null check goes on at is a call into the VM, behind a few moves: seen up to 130 bytes of
+ * What a null check goes on at is a call into the VM, after a few moves: seen up to 130 bytes of
  * them. C2 may also have it go to a handler elsewhere, without a call of its own; then the rule is
  * the usual one.
  */
@@ -197,7 +197,7 @@ static struct place find_return(const struct hotspot_scopes *scopes, int64_t off
 }
 
 /*
- * Behind the last debug point, as in a loop that has none and is laid out last: the one before, of
+ * After the last debug point, as in a loop that has none and is laid out last: the one before, of
  * which the compiled method alone is sure. Without any debug point the line is the method's first,
  * as what HotSpot has for a frame it cannot decipher is the method alone (share/prims/forte.cpp, 8
  * to 27).
@@ -214,7 +214,7 @@ static struct place find_last(const struct hotspot_scopes *scopes)
 }
 
 /*
- * The first debug point behind. A null check that traps is one of its own: what it goes on at calls
+ * The first debug point after. A null check that traps is one of its own: what it goes on at calls
  * into the VM, with the debug point of the check.
  */
 static struct place find_interrupted(const struct hotspot_nmethod *nmethod, int64_t off)

@@ -8,7 +8,7 @@
  *	shared/names	keeps both, bounded
  *
  * Where code was compiled without debug points between its calls (no DebugNonSafepoints), which of
- * the methods that were inlined runs there is a guess: such a name has " [approximate]" behind its
+ * the methods that were inlined runs there is a guess: such a name has " [approximate]" after its
  * system name. A frame's outer methods, those that the debug points before and after agree about,
  * are none.
  */

@@ -69,7 +69,7 @@ static void find_metadata_in_block(const struct raw *raw, struct hotspot_header 
 		get_bytes(begin, get(raw, HOTSPOT_F_blob_size), MAX_METADATA_BYTES);
 }
 
-/* To 22: all are in the block, one behind the other. */
+/* To 22: all are in the block, one after the other. */
 static void find_in_block(const struct raw *raw, struct hotspot_header *h)
 {
 	uint64_t pcs = get(raw, HOTSPOT_F_names_pcs_off);
@@ -114,7 +114,7 @@ static void parse_header(const struct raw *raw, struct hotspot_header *h)
 		find_metadata_in_block(raw, h);
 }
 
-/* Up to behind the last field that is looked at. */
+/* Up to after the last field that is looked at. */
 static size_t get_head_bytes(const struct hotspot_layout *layout)
 {
 	static const enum hotspot_field_id ids[] = {

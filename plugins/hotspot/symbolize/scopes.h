@@ -11,7 +11,7 @@
  *
  * share/code/pcDesc.hpp, scopeDesc.cpp (decode_body), debugInfo.hpp (read_bci), debugInfoRec.hpp
  * (serialized_null), nmethod.hpp (metadata_at): the same in 8 to 27. The first and the last PcDesc
- * are sentinels: -1 (pcDesc.hpp) and one behind the code and all that is with it
+ * are sentinels: -1 (pcDesc.hpp) and one after the code and all that is with it
  * (nmethod::copy_scopes_pcs, nmethod.cpp).
  *
  * Invariants of what is built: pcs ascend strictly; a caller's number is below its scope's, so
@@ -68,7 +68,7 @@ int hotspot_scopes_parse(const struct hotspot_scopes_input *input, uint32_t *exc
 			 struct hotspot_scopes *ret);
 void hotspot_scopes_fini(struct hotspot_scopes *scopes);
 
-/* The first debug point at off or behind: its number, or n. */
+/* The first debug point at off or after: its number, or n. */
 uint32_t hotspot_pcs_find(const struct hotspot_pc *pcs, uint32_t n, int64_t off);
 
 #endif

@@ -147,7 +147,7 @@ static int parse_stratum(struct parser *p)
 	return r;
 }
 
-/* To behind the line "*S NAME". */
+/* To after the line "*S NAME". */
 static int find_stratum(struct parser *p)
 {
 	struct span line, name;

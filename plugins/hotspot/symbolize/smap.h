@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A class's source map (JSR-45; ClassFile attribute SourceDebugExtension), which Kotlin writes for
- * functions that it inlines: lines behind the end of the class's own file are others'.
+ * functions that it inlines: lines after the end of the class's own file are others'.
  *
  *	SMAP
  *	Main.kt			the class's file

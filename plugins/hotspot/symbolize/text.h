@@ -22,7 +22,7 @@
 int hotspot_symbol_read(const struct memory *memory, const struct hotspot_layout *layout,
 			uint64_t addr, char *buf, size_t size);
 
-/* `more`: the text goes on behind the n bytes. */
+/* `more`: the text goes on after the n bytes. */
 void hotspot_text_encode(const uint8_t *bytes, size_t n, bool more, char *buf, size_t size);
 
 /*

@@ -20,7 +20,7 @@
 
 #define HOTSPOT_UNSIGNED5_HIGH 192u
 
-/* False behind the end, or at a byte that the code excludes. */
+/* False after the end, or at a byte that the code excludes. */
 static inline bool hotspot_unsigned5(const uint8_t *bytes, size_t n, size_t *pos, uint32_t excluded,
 				     uint32_t *ret)
 {

@@ -117,7 +117,7 @@ static __always_inline void find_eval(const struct pl_state *state, struct pl_sc
 		if (!retop)
 			return;
 		/*
-		 * What goes on behind an eval that was docatch's is still in its run loop: then
+		 * What goes on after an eval that was docatch's is still in its run loop: then
 		 * that is the text's. Where there is none a last group too many joins the one
 		 * before it.
 		 */

@@ -34,7 +34,7 @@ static __always_inline bool push_pending(struct ep_record *rec, struct pl_scratc
 	word1 = s->frame_file_at | (s->frame_cop >> 3 & PL_ADDRESS_MASK) |
 		(check >> 24) << PL_ADDRESS_BITS;
 	flags = s->flags | s->base * EP_FRAME_ENTRY;
-	/* A closure's word 0 has no room for its text. */
+	/* A closure's word 0 has no space for its text. */
 	n = 2 + (is_set(s->flags & (PL_FRAME_FILE | PL_FRAME_NAME)) |
 		 (is_set(s->flags & PL_FRAME_TEXT) & (1 - is_set(s->kind ^ PL_KIND_CLOSURE))));
 	n = s->blank + (1 - s->blank) * n;

@@ -126,13 +126,13 @@ struct pl_scratch {
 	/* The frame before: pushed when what it depends on is known. */
 	__u32 kind;    /* PL_KIND_NONE: none */
 	__u32 flags;   /* PL_FRAME_LEAF or 0 */
-	__u32 base;    /* 1: the last of its run loop, or the fake EVAL behind it is */
+	__u32 base;    /* 1: the last of its run loop, or the fake EVAL after it is */
 	__u32 doubted; /* 1: its statement may be the caller's */
 	__u32 n_frames;
 	__u64 frame_cv, frame_what, frame_cop, frame_op, frame_check;
 	__u64 compiling; /* address of PL_compiling */
 	__u64 frame_file, frame_line; /* with PL_FRAME_FILE */
-	__u64 frame_file_at;	      /* likewise; 0: not said */
+	__u64 frame_file_at;	      /* likewise; 0: not reported */
 	__u64 young;		      /* 1: the program is */
 	__u64 text[2];		      /* the beginning of a file's name */
 	__u64 hek[2];		      /* of a closure's name */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The statement of a frame (COP): its check, and what of its place is said here and now, since it
- * may be gone when names are asked for.
+ * The statement of a frame (COP): its check, and what of its place is reported here and now, since
+ * it may be gone when names are asked for.
  */
 #ifndef PL_STATEMENT_BPF_H
 #define PL_STATEMENT_BPF_H

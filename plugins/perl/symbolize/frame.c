@@ -11,7 +11,7 @@ bool pl_kind_is_sub(enum pl_kind kind)
 	return pl_kind_has_cv(kind) || kind == PL_KIND_CLOSURE;
 }
 
-/* As many bits of it as there is room for: of PL_NO_LINE all are set. */
+/* As many bits of it as there is space for: of PL_NO_LINE all are set. */
 static uint32_t line_in(uint64_t line, uint32_t bits)
 {
 	return line == (1ull << bits) - 1 ? 0 : (uint32_t)line;

@@ -86,7 +86,7 @@ static bool is_wanted(const struct walk *walk, uint64_t addr, const struct op *o
 	return walk->leaf ? addr == walk->wanted : op->next == walk->wanted;
 }
 
-/* The next op behind this one that is not below it; 0: there is none in the statement. */
+/* The next op after this one that is not below it; 0: there is none in the statement. */
 static uint64_t next_beside(struct walk *walk, struct op *op)
 {
 	while (walk->depth > 0 && !OP_MORESIB(op)) {

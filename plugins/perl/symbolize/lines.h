@@ -12,7 +12,7 @@ struct pl_place {
 	char file[PL_FILE_BYTES]; /* "": unknown */
 };
 
-/* 0, -EBADMSG (no statement), or what reading said. */
+/* 0, -EBADMSG (no statement), or what reading returned. */
 int pl_read_place(const struct pl_reader *reader, uint64_t cop, struct pl_place *ret);
 
 /* Its words, for the check. */

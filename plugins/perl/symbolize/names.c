@@ -210,7 +210,7 @@ static int read_own_name(struct finding *f)
 	return 0;
 }
 
-/* What the cache knows names by: of code, told by its check, and of a place in it. */
+/* What the cache knows names by: of code, recognised by its check, and of a place in it. */
 struct key {
 	uint64_t code;	/* check and kind */
 	uint64_t cop;	/* address of the statement; 0: the name alone */
@@ -457,7 +457,7 @@ static const char *find_file_name(struct finding *f, const struct pl_namer *name
 	return pl_files_find(namer->files, f->frame.file);
 }
 
-/* It has no statement: where it was is said by the frame. */
+/* It has no statement: where it was is reported by the frame. */
 static int find_file(struct finding *f, const struct pl_namer *namer)
 {
 	const char *name = find_file_name(f, namer);

@@ -43,7 +43,7 @@ void pl_namer_fini(struct pl_namer *namer); /* accepts zeroes */
 int pl_names_add(const struct pl_namer *namer, const struct ep_raw_frame *frame,
 		 struct ep_names *names, bool *placed);
 
-/* 0, -EBADMSG: no stash, or what reading said. size is at least 8. */
+/* 0, -EBADMSG: no stash, or what reading returned. size is at least 8. */
 int pl_stash_name(const struct pl_namer *namer, uint64_t stash, char *buf, size_t size);
 
 #endif

@@ -16,7 +16,7 @@
 #define SVPGV_GP       0x00008000u
 #define HVHEK_UTF8     0x01
 #define HV_MAX	       24 /* xpvhv.xhv_max */
-#define HV_BODY_BYTES  32 /* sizeof(struct xpvhv): xhv_aux is behind it */
+#define HV_BODY_BYTES  32 /* sizeof(struct xpvhv): xhv_aux is after it */
 #define AUX_COUNT      28 /* xpvhv_aux.xhv_name_count; xhv_name_u is its first member */
 #define GV_NAME_HEK    32 /* xpvgv.xiv_u.xivu_namehek, and xnv_u.xgv_stash */
 #define GP_EGV	       56 /* struct gp: gp_egv */
@@ -82,7 +82,7 @@ void pl_clean_text(const uint8_t *text, size_t n, bool utf8, bool more, char *bu
 {
 	size_t at = 0, used = 0;
 
-	/* Room for the longest character, "..." and the NUL. */
+	/* Space for the longest character, "..." and the NUL. */
 	while (at < n && used + 8 <= size) {
 		size_t bytes = utf8 ? character_bytes(text + at, n - at) : 0;
 
@@ -172,7 +172,7 @@ static int find_aux(const struct pl_reader *reader, uint64_t stash, uint64_t *re
 	*ret_aux = hv.any + HV_BODY_BYTES;
 	if (reader->layout->aux_in_body)
 		return 0;
-	/* Before 5.36 it is behind the array of buckets: HvAUX, hv.h. */
+	/* Before 5.36 it is after the array of buckets: HvAUX, hv.h. */
 	r = pl_read(reader, hv.any + HV_MAX, &max, sizeof(max));
 	if (r < 0)
 		return r;

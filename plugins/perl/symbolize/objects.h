@@ -53,18 +53,18 @@ int pl_read_near(struct pl_reader *reader, uint64_t addr, void *buf, size_t byte
 
 /*
  * Texts, as UTF-8 and without control characters; of one that is too long the end is "...". 0,
- * -EBADMSG (no text), or what reading said. size is at least 8.
+ * -EBADMSG (no text), or what reading returned. size is at least 8.
  */
 /* A HEK: the key of a hash, as all names are (hv.h: struct hek). */
 int pl_read_hek(const struct pl_reader *reader, uint64_t addr, char *buf, size_t size);
 int pl_read_string(const struct pl_reader *reader, uint64_t addr, char *buf, size_t size);
 /* The same as it is, cut at size - 1 bytes. */
 int pl_read_text(const struct pl_reader *reader, uint64_t addr, char *buf, size_t size);
-/* `utf8`: else it is Latin-1. `more`: it goes on behind n. */
+/* `utf8`: else it is Latin-1. `more`: it goes on after n. */
 void pl_clean_text(const uint8_t *text, size_t n, bool utf8, bool more, char *buf, size_t size);
 
 /* The name of a stash, "__ANON__" where it has none; 0, -EBADMSG (no stash), or what reading
- * said. */
+ * returned. */
 int pl_read_stash_name(const struct pl_reader *reader, uint64_t stash, char *buf, size_t size);
 /*
  * A glob's package and name, each of `size`, as gv_efullname3 writes them where `effective`, else

@@ -8,7 +8,7 @@
 
 #define FUNCTION_TABLE 64 /* zend_class_entry */
 #define TRAIT_ALIASES  416
-#define ARRAY_DATA     16 /* zend_array; behind it nNumUsed */
+#define ARRAY_DATA     16 /* zend_array; after it nNumUsed */
 #define BUCKET_WORDS   4  /* value, its type, h, key */
 #define ALIAS_NAME     16 /* zend_trait_alias */
 #define MAX_METHODS    512

@@ -21,7 +21,9 @@ struct php_lines {
 /* The line of an opline that was read before: 0, it has none. False: it was not read. */
 bool php_lines_find(const struct php_namer *namer, const struct php_lines *lines, uint32_t index,
 		    uint32_t *ret_line);
-/* Reads it. The caller has made sure that the code is there. 0, -ENOMEM, or what reading said. */
+/*
+ * Reads it. The caller has made sure that the code is there. 0, -ENOMEM, or what reading returned.
+ */
 int php_lines_read(const struct php_namer *namer, const struct php_lines *lines, uint32_t index,
 		   uint32_t *ret_line);
 

@@ -12,9 +12,9 @@
  *						require_once
  *	array_map, ArrayObject::count	functions in C
  *
- * A frame's function, and the strings that its check covers, are read before its name is believed:
+ * A frame's function, and the strings that its check covers, are read before its name is trusted:
  * the check has hashes of their texts, which must be those of the texts. What has no function to be
- * read is told by its strings alone.
+ * read is recognised by its strings alone.
  */
 #ifndef PHP_NAMES_H
 #define PHP_NAMES_H

@@ -19,10 +19,10 @@ struct php_string {
 	uint8_t text[PHP_TEXT_BYTES];
 };
 
-/* 0, -EBADMSG: it is no string; or what reading said. Of address 0: an empty one. */
+/* 0, -EBADMSG: it is no string; or what reading returned. Of address 0: an empty one. */
 int php_string_read(const struct memory *memory, uint64_t addr, struct php_string *string);
 
-/* Its text, up to a NUL: names of classes without a name have more behind it. */
+/* Its text, up to a NUL: names of classes without a name have more after it. */
 void php_string_write(const struct php_string *string, struct text_writer *writer);
 
 #endif

@@ -58,7 +58,7 @@ static void fill_str(struct py_code_layout *layout)
 
 	layout->str_length = 16;
 	layout->str_state = 32;
-	layout->str_kind_shift = 2; /* behind `interned` */
+	layout->str_kind_shift = 2; /* after `interned` */
 	layout->str_ascii_data = wstr ? 48 : 40;
 	layout->str_compact_data = layout->str_any = wstr ? 72 : 56;
 }
@@ -164,7 +164,7 @@ static void place_check(struct py_code_layout *layout, const struct py_code_debu
 }
 
 /*
- * Only where the structs of str end is told. PyCompactUnicodeObject adds two words to
+ * Only where the structs of str end is known. PyCompactUnicodeObject adds two words to
  * PyASCIIObject, and PyUnicodeObject ends with its data pointer (Include/cpython/unicodeobject.h
  * v3.13.0, v3.15.0b1). In free-threaded builds `interned` has a byte of its own from 3.14 on (same
  * file, v3.14.0).

@@ -91,8 +91,8 @@ static int parse_ranges(struct parser *parser)
 }
 
 /*
- * The number at parser->next, which stays: entries are told apart by bit 7 alone, as advance()
- * does. 0 or -EBADMSG: it goes on behind the table, or has more than 32 bits.
+ * The number at parser->next, which stays: entries are distinguished by bit 7 alone, as advance()
+ * does. 0 or -EBADMSG: it goes on after the table, or has more than 32 bits.
  */
 static int read_signed(const struct parser *parser, int64_t *ret)
 {
@@ -112,7 +112,7 @@ static int read_signed(const struct parser *parser, int64_t *ret)
 	return 0;
 }
 
-/* Behind the entry's first byte, to the next entry. The line's change and whether there is one. */
+/* After the entry's first byte, to the next entry. The line's change and whether there is one. */
 static int read_location(struct parser *parser, unsigned int code, int64_t *ret_delta)
 {
 	int r = 0;

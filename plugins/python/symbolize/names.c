@@ -95,7 +95,7 @@ static int read_names(struct reader *reader)
 			    reader->file, sizeof(reader->file));
 }
 
-/* The first PY_LINES_MAX_BYTES of the table: instructions behind them have no line. */
+/* The first PY_LINES_MAX_BYTES of the table: instructions after them have no line. */
 static int read_lines(struct reader *reader, int32_t first_line, struct py_lines *ret_lines)
 {
 	const struct py_code_layout *layout = reader->layout;

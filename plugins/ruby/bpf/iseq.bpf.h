@@ -39,7 +39,7 @@ static __always_inline bool see_iseq(const struct ruby_state *state, struct ruby
 }
 
 /*
- * Index of the word behind the instruction. A JIT keeps pc elsewhere: of the innermost frame the
+ * Index of the word after the instruction. A JIT keeps pc elsewhere: of the innermost frame the
  * one that is in memory may be old, or none, which `jit_return` tells; Ruby itself says no line
  * then (vm_backtrace.c: rb_profile_frames).
  */

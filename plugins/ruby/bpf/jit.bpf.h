@@ -21,7 +21,7 @@
 #define CALL_BYTES    8 /* before a return address, in which the call is */
 #define CALL_RELATIVE 0xe8
 #define CALL_OTHER    0xff
-#define CALL_DIGIT    0x10 /* of the byte behind, with its mask: CALL r/m64 */
+#define CALL_DIGIT    0x10 /* of the byte after, with its mask: CALL r/m64 */
 #define CALL_MASK     0x38
 
 /* A byte that ends `n` bytes before the return address. */
@@ -36,7 +36,7 @@ static __always_inline __u64 is_call_through(__u64 code, __u32 n)
 	       ep_is_same(call_byte(code, n - 1) & CALL_MASK, CALL_DIGIT);
 }
 
-/* A word of the stack that leads into the runtime's code, behind a call. */
+/* A word of the stack that leads into the runtime's code, after a call. */
 static __always_inline bool is_return(const struct ruby_state *state, struct ruby_scratch *s,
 				      __u64 addr)
 {

@@ -126,7 +126,7 @@ struct ruby_scratch {
 	__u64 window_first, window_bytes; /* control frames that are in the window */
 	__u64 cf_at;		     /* the one that is looked at, in words of the window */
 	__u64 innermost;	     /* 1: no control frame has been passed */
-	__u64 hides;		     /* 1: the frame behind is that of this one's method */
+	__u64 hides;		     /* 1: the frame after is that of this one's method */
 	__u64 open; /* 1: the frame at `last_entry` has been entered, and is not marked so yet */
 	__u64 entry_at, last_at; /* headers of the last one that was entered, of the last frame */
 	__u64 n_chains, level;

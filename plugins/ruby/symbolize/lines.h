@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RUBY_MAX_POSITIONS (1u << 20) /* words of an iseq; instructions behind them have no line */
+#define RUBY_MAX_POSITIONS (1u << 20) /* words of an iseq; instructions after them have no line */
 #define RUBY_MAX_ENTRIES   (1u << 16)
 
 struct ruby_lines {
@@ -27,8 +27,10 @@ struct ruby_lines {
 	size_t len;
 };
 
-/* `body`: of an iseq, up to the last member of layout->body. 0, -ENOMEM, or what reading said: no
- * lines. */
+/*
+ * `body`: of an iseq, up to the last member of layout->body. 0, -ENOMEM, or what reading returned:
+ * no lines.
+ */
 int ruby_lines_read(const struct memory *memory, const struct ruby_layout *layout, const void *body,
 		    struct ruby_lines *ret);
 void ruby_lines_fini(struct ruby_lines *lines);

@@ -43,7 +43,7 @@ struct ruby_namer {
 int ruby_namer_init(struct ruby_namer *namer); /* after the rest is filled: 0, -ENOMEM */
 void ruby_namer_fini(struct ruby_namer *namer); /* accepts zeroes */
 
-/* What the keeper needs to know; anew when the IDs are learned. */
+/* What the snapshot program needs to know; anew when the IDs are learned. */
 struct ruby_state;
 void ruby_names_state(const struct ruby_namer *namer, struct ruby_state *state);
 
@@ -53,7 +53,7 @@ int ruby_names_add(struct ruby_namer *namer, const struct ep_raw_frame *frame,
 
 /*
  * Is the class at an address named so, permanently? 0; EP_NOT_YET: it has no name yet (the runtime
- * starts); -ENOTSUP: it is no class, or has another name; what reading said. Attach proves the
+ * starts); -ENOTSUP: it is no class, or has another name; what reading returned. Attach proves the
  * layout by it: rb_cObject is "Object".
  */
 int ruby_names_is_class(struct ruby_namer *namer, uint64_t class, const char *name);

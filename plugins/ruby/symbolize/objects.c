@@ -123,7 +123,7 @@ int ruby_array_read(const struct ruby_namer *namer, uint64_t array, uint64_t i, 
 
 /*
  * symbol.c, 2.5 to 4.0: rb_symbols_t has last_id and at 16 ids, an array of arrays that have for
- * each of ID_ENTRY_UNIT numbers its string and its symbol. id.h: the number is behind
+ * each of ID_ENTRY_UNIT numbers its string and its symbol. id.h: the number is after
  * ID_SCOPE_SHIFT bits, but for operators.
  */
 int ruby_id_read(const struct ruby_namer *namer, uint64_t id, char *buf, size_t size)

@@ -44,8 +44,9 @@ static inline uint64_t ruby_word(const void *buf, size_t off)
 }
 
 /*
- * The first bytes of an object (24 at least) of one of these types (bits): where memory ends behind
- * it the rest is zeros. *addr is where it is now. 0, -EBADMSG (another type), or what reading said.
+ * The first bytes of an object (24 at least) of one of these types (bits): where memory ends after
+ * it the rest is zeros. *addr is where it is now. 0, -EBADMSG (another type), or what reading
+ * returned.
  */
 int ruby_object_read(const struct ruby_namer *namer, uint64_t *addr, uint32_t types, void *buf,
 		     size_t bytes);

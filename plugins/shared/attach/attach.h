@@ -39,7 +39,7 @@ struct attach {
 	uint32_t asides, doubts;
 };
 
-/* An instance of so many bytes, zeroed behind its struct attach; NULL: no memory. */
+/* An instance of so many bytes, zeroed after its struct attach; NULL: no memory. */
 void *attach_new(size_t bytes, const struct attach_language *language,
 		 const struct ep_unwinder_host *host, struct ep_target *target);
 /* The end of attach: 0 gives the instance, what failed goes by detach. The result is passed on. */

@@ -39,7 +39,7 @@
 #define EP_ENTER_LEAVES 0
 #endif
 
-/* With fewer tail calls left native frames are skipped, where it is known what is behind them. */
+/* With fewer tail calls left native frames are skipped, where it is known what is after them. */
 #define EP_ENTER_KEEP_CALLS 6
 
 /* The first of a run. `is_new`: the native unwinder has entered the program, else the run before
@@ -85,7 +85,7 @@ static __always_inline bool ep_enter_read_tls(const EP_WALK *w, const struct ep_
 
 /*
  * The caller's registers become the walk's; `known` are those beside sp and fp that it has. False:
- * sp does not grow. It need not behind a frame that was interrupted, nor where `stands` is 1.
+ * sp does not grow. It need not after a frame that was interrupted, nor where `stands` is 1.
  */
 static __always_inline void ep_enter_set_caller(const EP_WALK *w, __u64 pc, __u64 sp, __u64 fp,
 						__u64 stands)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For a keeper that first lists a sample's new frames, and then keeps them one by one: a loop in a
- * loop would be verified for each frame that is passed.
+ * For a snapshot program that first lists a sample's new frames, and then keeps them one by one: a
+ * loop in a loop would be verified for each frame that is passed.
  */
 #ifndef EP_SHARED_KEEP_BPF_H
 #define EP_SHARED_KEEP_BPF_H
@@ -10,9 +10,9 @@
 #include "plugins/shared/bpf/step.bpf.h"
 
 #define EP_KEEP_ROUNDS 192 /* frames of a sample that are looked at */
-#define EP_KEEP_LISTED 32  /* room for new ones: a power of two */
+#define EP_KEEP_LISTED 32  /* space for new ones: a power of two */
 
-/* Last in the keeper's scratch, not zeroed; its number of frames is before it. */
+/* Last in the snapshot program's scratch, not zeroed; its number of frames is before it. */
 struct ep_kept_frame {
 	__u64 header, word0, word1, word2;
 };

@@ -37,7 +37,7 @@ static __always_inline bool ep_is_seen(const struct ep_seen *seen, __u64 sequenc
 
 /* --- ranges ----------------------------------------------------------------------------------- */
 
-/* The ranges that user space told of this process (set_ranges). */
+/* The ranges that user space gave for this process (set_ranges). */
 struct ep_seen_ranges {
 	__u64 first, n;	     /* in entries from the first row */
 	__u64 low, bytes;    /* all of them are in [low, low + bytes) */

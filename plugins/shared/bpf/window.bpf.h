@@ -20,7 +20,7 @@ struct ep_window {
 	__u64 at; /* the word that was asked for */
 };
 
-/* Its words lie behind it. `n`: a power of two. */
+/* Its words lie after it. `n`: a power of two. */
 #define EP_WINDOW(n)                                                                               \
 	struct {                                                                                   \
 		struct ep_window is;                                                               \
@@ -57,7 +57,7 @@ static __always_inline __u64 ep_window_misses(const struct ep_window *window, __
 	return missing;
 }
 
-/* Brings so many bytes from `addr` on into the window, and what is behind them. */
+/* Brings so many bytes from `addr` on into the window, and what is after them. */
 #define EP_WINDOW_SEE(window, sequence, addr, bytes)                                               \
 	ep_window_see(&(window)->is, (window)->words, EP_WINDOW_BYTES(window), sequence, addr,     \
 		      bytes)

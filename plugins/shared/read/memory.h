@@ -28,7 +28,7 @@ int memory_read_head(const struct memory *memory, uint64_t addr, void *buf, size
 		     size_t *ret_bytes);
 /*
  * A C string, cut at size - 1 bytes. It is read in pieces that end where a multiple of `piece` is,
- * a power of two up to MEMORY_PAGE: there may be nothing behind its end.
+ * a power of two up to MEMORY_PAGE: there may be nothing after its end.
  */
 #define MEMORY_PAGE 4096u /* the smallest there is */
 int memory_read_string(const struct memory *memory, uint64_t addr, char *buf, size_t size,

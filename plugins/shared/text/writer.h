@@ -23,7 +23,7 @@ struct text_writer {
 	char *buf;
 	size_t size; /* with the NUL; 8 at least */
 	size_t used;
-	size_t cut;    /* the last end that leaves room for "…" and the NUL */
+	size_t cut;    /* the last end that leaves space for "…" and the NUL */
 	uint32_t high; /* the first half of a pair of UTF-16 units, 0: none */
 	bool is_full;  /* something did not fit: no more is taken */
 };

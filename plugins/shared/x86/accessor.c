@@ -107,7 +107,7 @@ int x86_code_prologue(const struct x86_code *code, struct x86_prologue *ret)
 			break;
 		}
 	}
-	/* It needs no room, or makes it later. */
+	/* It needs no space, or makes it later. */
 	if (!found.has_fp)
 		return -ENOTSUP;
 	*ret = found;

@@ -54,7 +54,7 @@ bool x86_is_relative(const struct x86_reading *reading, uint8_t op);
  * X86_MAX_MEMBER. */
 bool x86_is_member(const struct x86_reading *reading, size_t n, uint8_t op, uint32_t *ret_off);
 
-/* A function's frame behind its prologue. Offsets are from the CFA down. */
+/* A function's frame after its prologue. Offsets are from the CFA down. */
 struct x86_prologue {
 	uint32_t frame; /* to sp, with has_fp maybe less; 0: not known */
 	uint32_t saved; /* to the caller's rbp; 0: rbp is not changed */

@@ -4,7 +4,7 @@
  *	            VEX, EVEX: prefix, REX, and map in one
  *
  * One byte of what[] per opcode and map says what follows it and which operand it writes. What
- * changes the stack or control is then told apart by opcode.
+ * changes the stack or control is then distinguished by opcode.
  */
 #include "plugins/shared/x86/decode.h"
 
@@ -117,7 +117,7 @@ static int take_byte(struct decoder *d, uint8_t *ret)
 	return 0;
 }
 
-/* Up to the byte behind the legacy prefixes, which it gives. */
+/* Up to the byte after the legacy prefixes, which it gives. */
 static int take_prefixes(struct decoder *d, uint8_t *ret)
 {
 	for (;;) {

@@ -206,7 +206,7 @@ static __always_inline void describe_frame(const struct v8_walk *w)
 	}
 }
 
-/* What is behind it, or before it, in a way of its own. */
+/* What is after it, or before it, in a way of its own. */
 static __always_inline void look_at_type(const struct v8_walk *w)
 {
 	__u64 type = w->s->at.type;
@@ -229,7 +229,7 @@ static __always_inline void look_at_type(const struct v8_walk *w)
  *
  *	rsp		what it was before the call: an address of
  *	  ...		Deoptimizer		-> input_
- *	behind that	what the frame's caller has: size and words of the frame end there
+ *	after that	what the frame's caller has: size and words of the frame end there
  */
 #define V8_DEOPT_SAVED 0x100
 
@@ -401,7 +401,7 @@ static __always_inline __u64 is_called_here(const struct v8_walk *w)
 }
 
 /*
- * What the code says counts where it can be so: behind its call of BaselineOutOfLinePrologue, which
+ * What the code says counts where it can be so: after its call of BaselineOutOfLinePrologue, which
  * was interrupted, the function is in rdi, and the frame is where that makes it or is not there.
  * And where no shape is known of a heap's builtin (8, 10), or no row of another, it has none, if a
  * return address is there. The trampoline has a frame where it asks for better code before it makes

@@ -3,7 +3,7 @@
  * Frames of JavaScript: what names them, and those of the interpreter, which are two in one:
  *
  *	handler of a bytecode	a builtin, with a frame of its own (Stub) or without: not shown
- *	  its return address	behind InterpreterEntryTrampoline's only call of handlers; what a
+ *	  its return address	after InterpreterEntryTrampoline's only call of handlers; what a
  *				handler jumps to, such as what it calls last, returns there too, and
  *				is shown
  *	the function's frame	has BytecodeArray and the offset of the last bytecode that called
@@ -145,7 +145,7 @@ static __always_inline void be_entered(const struct v8_walk *w)
 	at->words[2] = 0;
 }
 
-/* All functions come here: what is said of one whose words cannot be read is code at a pc. */
+/* All functions come here: what is reported of one whose words cannot be read is code at a pc. */
 static __always_inline void name_function(const struct v8_walk *w)
 {
 	struct v8_frame_at *at = &w->s->at;

@@ -23,13 +23,13 @@
 
 enum v8_shape_says {
 	V8_SHAPE_LEFT = 1,	/* no frame: the return address is at sp */
-	V8_SHAPE_PUSHED = 2,	/* rbp is at sp, the return address behind it */
+	V8_SHAPE_PUSHED = 2,	/* rbp is at sp, the return address after it */
 	V8_SHAPE_RDI = 4,	/* the function is in rdi */
 	V8_SHAPE_REGEXP = 8,
 	V8_SHAPE_IN_R10 = 16,	/* no frame, and the return address is in r10 */
 	V8_SHAPE_BY_RCX = 32,	/* rsp was moved up by as many words as rcx says */
 	V8_SHAPE_BY_R8 = 64,	/* the same, r8 */
-	V8_SHAPE_BEHIND = 128,	/* behind the call of BaselineOutOfLinePrologue */
+	V8_SHAPE_BEHIND = 128,	/* after the call of BaselineOutOfLinePrologue */
 	/* The frame was there a moment ago: its function lies so many words below rsp. */
 	V8_SHAPE_BELOW_3 = 256,
 	V8_SHAPE_BELOW_4 = 512,

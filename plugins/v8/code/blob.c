@@ -3,13 +3,13 @@
  * The embedded blob (snapshot/embedded/embedded-data.h, embedded-data.cc):
  *
  *	Node	 data: header  descriptor, by id			 code
- *	12, 14	 16		8 {offset, length}			 behind the descriptors
+ *	12, 14	 16		8 {offset, length}			 after the descriptors
  *	16	 24	       16 {offset, length, metadata, its length} apart
  *	18	 24	       28 the same and {handlers, comments, unwinding}
  *	20	 24	       32 the same and {stack slots}
  *	22 to 26 24	       12 {offset, length, metadata}, then n x 8 {end, id}, ascending by end
  *
- * Offsets count from where the code begins; builtins are in the order of ids up to 20. Behind each
+ * Offsets count from where the code begins; builtins are in the order of ids up to 20. After each
  * there is at least one int3, up to a multiple of kCodeAlignment (PadAndAlignCode), 32 or 64.
  * Whatever version it is, the layout is the one that holds for as many builtins as there are names.
  */
@@ -26,10 +26,10 @@
 
 /* A file that was made to look like much is given up: how many places are looked at closely. */
 #define MAX_TABLES  4096   /* by their first two descriptors; in a Node there are 454 at most */
-#define MAX_BEGINS  100000 /* of code, by what is behind the first builtin; a Node has one */
+#define MAX_BEGINS  100000 /* of code, by what is after the first builtin; a Node has one */
 #define MAX_READS   16	   /* of a whole blob */
 #define MAX_LOOKED                                                                                 \
-	(64u << 20) /* places of builtins, and bytes that fill up behind them; in a Node some 100  \
+	(64u << 20) /* places of builtins, and bytes that fill up after them; in a Node some 100  \
 		       KB */
 #define MAX_SEARCH  4	   /* of code in .text, for a table that holds */
 
@@ -349,7 +349,7 @@ static int find_tables(void *arg, uint64_t va, const uint8_t *bytes, size_t len)
 	return 0;
 }
 
-/* Without symbols: data is in .rodata, or, with code behind, in .text. */
+/* Without symbols: data is in .rodata, or, with code after, in .text. */
 static int search_blob(const struct v8_reader *reader, uint32_t n, struct v8_blob *blob)
 {
 	struct table_search search = { .reader = reader, .blob = blob, .n = n };

@@ -87,12 +87,12 @@ uint64_t v8_builtins_bytes(const struct v8_builtins *builtins);
 /* Ascending by address. */
 size_t v8_builtins_count(const struct v8_builtins *builtins);
 const struct v8_builtin *v8_builtins_get(const struct v8_builtins *builtins, size_t index);
-/* By name; by an address in it (what fills up behind it belongs to it). NULL: none. */
+/* By name; by an address in it (what fills up after it belongs to it). NULL: none. */
 const struct v8_builtin *v8_builtins_find(const struct v8_builtins *builtins, const char *name);
 const struct v8_builtin *v8_builtins_at(const struct v8_builtins *builtins, uint64_t va);
 
 /*
- * What bytecode handlers return to: behind the call by which InterpreterEntryTrampoline dispatches.
+ * What bytecode handlers return to: after the call by which InterpreterEntryTrampoline dispatches.
  * Every frame of an interpreted function that is not the leaf has it as its pc. 0: not found.
  */
 uint64_t v8_builtins_dispatch_return(const struct v8_builtins *builtins);

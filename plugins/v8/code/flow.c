@@ -306,7 +306,7 @@ struct v8_flow_rule v8_flow_rule(const struct v8_flow *flow, const struct x86_st
 	if (reg < 0 && !has_return)
 		return unknown;
 	rule.offset = cfa - state->regs[base]; /* the return address elsewhere than at -8: as if CFA
-						  were behind it */
+						  were after it */
 	/* A builtin that makes its caller's frame (BaselineOutOfLinePrologue) returns with rbp in
 	 * it. */
 	if (state->regs[X86_RBP] == X86_V_FP || flow->keeps_frame)

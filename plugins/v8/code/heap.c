@@ -2,7 +2,7 @@
 /*
  * V8 6.2 and 6.8 (Node 8, 10) have their builtins in the heap, made when an isolate is, by the
  * snapshot. What the walk needs of them is where an interpreted frame returns to:
- * InterpreterEntryTrampoline, behind its call of the first handler (builtins/x64/builtins-x64.cc,
+ * InterpreterEntryTrampoline, after its call of the first handler (builtins/x64/builtins-x64.cc,
  * 6.2 and 6.8: SetInterpreterEntryReturnPCOffset):
  *
  *	call *%rbx, or *%rcx		ff d3, ff d1

@@ -7,10 +7,10 @@
  *	16	data: a function of C++, a number of parameters, a bytecode
  *
  * It is const: in .rodata of an executable at a fixed address, else in .data.rel.ro, where pointers
- * are zero in the file and are told by relocations, or (DT_RELR) are what they will be less the
- * address of loading. With .symtab it has a name. Without, it is found by one of its names. Where a
- * compiler takes addresses of functions for no constants (gcc, Debian's Node 24), it is in .data,
- * and rows of C++ builtins are zero until V8 runs.
+ * are zero in the file and are recognised by relocations, or (DT_RELR) are what they will be less
+ * the address of loading. With .symtab it has a name. Without, it is found by one of its names.
+ * Where a compiler takes addresses of functions for no constants (gcc, Debian's Node 24), it is in
+ * .data, and rows of C++ builtins are zero until V8 runs.
  */
 #include "plugins/v8/code/file.h"
 
@@ -30,7 +30,7 @@
 #define MIN_ROWS  256
 #define MAX_GAP	  512 /* rows of C++ builtins next to each other: 279 in 24 */
 #define A_NAME	  "InterpreterEntryTrampoline" /* in all versions that have an interpreter */
-/* the first of the names of kinds (KindNameOf), which may lie behind the rows */
+/* the first of the names of kinds (KindNameOf), which may lie after the rows */
 #define A_KIND "CPP"
 #define MAX_FOUND 16
 #define MAX_READS                                                                                  \
@@ -159,7 +159,7 @@ static bool is_name_byte(char byte)
 	       (byte >= '0' && byte <= '9') || byte == '_';
 }
 
-/* All of them begin with a capital letter: what lies in front of the table may look like a row
+/* All of them begin with a capital letter: what lies before the table may look like a row
  * else. */
 static int read_name(const struct v8_reader *reader, uint64_t va, char name[MAX_NAME])
 {

@@ -22,7 +22,7 @@ struct v8_bytecodes {
 #define V8_BEFORE_BYTECODES (-1) /* in what comes before the first */
 
 /*
- * off: in the code; of a return address, behind the call. 0; -EBADMSG: the two do not fit each
+ * off: in the code; of a return address, after the call. 0; -EBADMSG: the two do not fit each
  * other, or not the address; -ENOTSUP: no table of this V8's bytecodes.
  */
 int v8_bytecodes_find(const struct v8_version *version, const struct v8_bytecodes *code,

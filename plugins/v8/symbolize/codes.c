@@ -78,7 +78,7 @@ static bool may_be_object(uint64_t word)
 
 /*
  * Goes back through pieces of memory that overlap by a header. Few of the code's own bytes look
- * like two pointers; those are looked at closely. 1: behind the last code before pc, which is in
+ * like two pointers; those are looked at closely. 1: after the last code before pc, which is in
  * none.
  */
 static int search_piece(struct v8_heap *heap, const uint8_t *bytes, uint64_t from, uint64_t last,
@@ -195,7 +195,7 @@ int v8_bytecode_place(struct v8_heap *heap, uint64_t array, uint32_t off, int32_
 
 /* ---- baseline code ---- */
 
-/* What the interpreter runs, behind what may be before it. */
+/* What the interpreter runs, after what may be before it. */
 static int follow_bytecodes(struct v8_heap *heap, uint64_t *object)
 {
 	uint16_t type;

@@ -10,7 +10,7 @@
  *	        ──► the BytecodeArray's positions
  *	    ──► baseline: bytecode offsets ──► the BytecodeArray's table of positions
  *
- * Nothing of it is believed unless the code says that it is the given function's.
+ * Nothing of it is trusted unless the code says that it is the given function's.
  */
 #ifndef V8_CODES_H
 #define V8_CODES_H

@@ -80,7 +80,7 @@ static uint32_t get_bytes(const uint8_t *table, uint32_t at, uint32_t n)
 	return value;
 }
 
-/* Entries of {u32 pc, u32 deoptimization index, i32 trampoline}, behind a length and the size of
+/* Entries of {u32 pc, u32 deoptimization index, i32 trampoline}, after a length and the size of
  * what follows. */
 static bool get_fixed(const struct v8_layout *layout, const uint8_t *table, uint32_t n, uint32_t i,
 		      struct v8_safepoint *ret)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects of a heap that is written while it is read, and may be no heap at all. Pages that were
- * read are kept until v8_heap_forget; nothing that is read is believed before its map says what it
+ * read are kept until v8_heap_forget; nothing that is read is trusted before its map says what it
  * is:
  *
  *	object ──► map ──► map of maps		objects/map.h

@@ -32,7 +32,7 @@ static int grow(void **array, uint32_t *max, uint64_t need, size_t bytes)
 }
 
 /*
- * Room for the lines that n units more may end. A line is a unit at least, and its length takes no
+ * Space for the lines that n units more may end. A line is a unit at least, and its length takes no
  * more bytes than it has units; but for the last, of no unit, and the one that began before.
  */
 static int reserve(struct v8_lines *lines, size_t n)
@@ -110,13 +110,13 @@ static void end_lines(struct v8_lines *lines, const uint32_t *starts, uint32_t n
 #define BLOCK	      64u /* units, a bit each */
 #define ALWAYS_INLINE inline __attribute__((always_inline)) /* for each size of units */
 
-/* Bits of "\n" and of "\r"; whole: what ends a line whatever is behind it. */
+/* Bits of "\n" and of "\r"; whole: what ends a line whatever is after it. */
 struct ends {
 	uint64_t feeds, returns, whole;
 };
 
 #ifdef __SSE2__
-/* 64 bytes, or what compares of them said. Nothing here is a loop, which not every compiler
+/* 64 bytes, or what compares of them reported. Nothing here is a loop, which not every compiler
  * unrolls. */
 struct block {
 	__m128i a, b, c, d;
@@ -223,7 +223,7 @@ static ALWAYS_INLINE void find_ends(const uint8_t *at, bool two_bytes, struct en
 struct scan {
 	struct ends last; /* those of the block before, whose last unit is the top bit */
 	uint32_t units, n;
-	uint32_t starts[1 + LISTED + AT_ONCE]; /* of the line that has not ended, and n behind it */
+	uint32_t starts[1 + LISTED + AT_ONCE]; /* of the line that has not ended, and n after it */
 };
 
 static void scan_begin(struct scan *scan, const struct v8_lines *lines)

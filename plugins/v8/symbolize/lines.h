@@ -3,7 +3,7 @@
  * Where the lines of a script begin. V8 makes such a table (Script::line_ends) only when somebody
  * asks for a line, so this one is made from the source, once and in pieces, as
  * String::CalculateLineEnds does it (objects/string.cc; strings/unicode.h,
- * IsLineTerminatorSequence): a line ends at "\n", at "\r" without "\n" behind it, at U+2028 and
+ * IsLineTerminatorSequence): a line ends at "\n", at "\r" without "\n" after it, at U+2028 and
  * U+2029.
  *
  *	marks: every 64th line: where it begins, and its place in the lengths
@@ -42,7 +42,7 @@ struct v8_lines {
  * be larger than a table may be.
  */
 int v8_lines_add(struct v8_lines *lines, const void *units, size_t n, bool two_bytes);
-int v8_lines_end(struct v8_lines *lines); /* behind the last piece */
+int v8_lines_end(struct v8_lines *lines); /* after the last piece */
 void v8_lines_fini(struct v8_lines *lines);
 size_t v8_lines_bytes(const struct v8_lines *lines);
 

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FALLBACK   " [function start]" /* behind the system name */
+#define FALLBACK   " [function start]" /* after the system name */
 #define NAME_BYTES 1024
 
 struct v8_names {
@@ -40,7 +40,7 @@ struct frame {
 	struct names_item item;
 	uint32_t n;
 	bool is_nameless; /* the text stands for a function that nobody could tell */
-	char *text; /* behind the parts; NULL: none */
+	char *text; /* after the parts; NULL: none */
 	struct part parts[];
 };
 

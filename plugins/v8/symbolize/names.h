@@ -13,7 +13,7 @@
  *	shared/names	keeps all of it, bounded
  *
  * Where V8 has no table of positions of a function yet, the line is the function's first, and its
- * system name has " [function start]" behind it.
+ * system name has " [function start]" after it.
  */
 #ifndef V8_NAMES_H
 #define V8_NAMES_H
@@ -34,8 +34,8 @@ struct v8_names; /* of one process: caches, bounded */
 extern const struct names_budget v8_names_budget;
 
 /*
- * The layout stays the caller's; state: as BPF was told, of which the cookie's place is copied. 0,
- * -ENOMEM.
+ * The layout stays the caller's; state: as BPF was informed, of which the cookie's place is copied.
+ * 0, -ENOMEM.
  */
 int v8_names_new(const struct memory *memory, const struct v8_layout *layout,
 		 const struct v8_state *state, struct v8_names **ret);

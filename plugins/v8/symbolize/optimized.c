@@ -152,7 +152,7 @@ static int read_optimized(struct v8_heap *heap, const struct v8_code_object *cod
 	return r;
 }
 
-/* What is said of it besides; it can be done without. */
+/* What is reported of it besides; it can be done without. */
 static int read_deopts(struct optimized *code)
 {
 	int r = read_safepoints(code->heap, code->object, &code->safepoints, &code->n_safepoints);
@@ -361,7 +361,7 @@ static bool count_common(const struct places *places, uint32_t pc, uint32_t *ret
 	const struct v8_position *before;
 	uint32_t n;
 
-	/* Behind the last is what was moved out of the way. */
+	/* After the last is what was moved out of the way. */
 	if (pc == NO_PC || !places->n_positions ||
 	    (int64_t)pc >= places->positions[places->n_positions - 1].code_off)
 		return false;
@@ -519,8 +519,8 @@ static bool is_outside(const struct optimized *code, int32_t place)
 
 /*
  * Where several functions may be called and all are inlined (JSInliningHeuristic, polymorphic), 6.2
- * forgets which inlined function the call is in: its place is outside of the one that it is said to
- * be in.
+ * forgets which inlined function the call is in: its place is outside of the one that it is
+ * reported to be in.
  */
 static int mend_callers(const struct places *places, struct v8_stack *stack)
 {
@@ -617,7 +617,7 @@ int v8_optimized_stack(struct v8_heap *heap, const struct v8_code_object *object
 	if (r == 0)
 		r = read_deopts(&code);
 	if (r == 0 && is_return) {
-		/* A lazily deoptimized frame returns to what deoptimizes it, behind all that has a
+		/* A lazily deoptimized frame returns to what deoptimizes it, after all that has a
 		 * position. */
 		off = v8_safepoint_return(heap->layout, object->is_maglev, code.safepoints,
 					  code.n_safepoints, off, &entry);

@@ -57,7 +57,7 @@ void v8_positions_init(struct v8_positions *positions, const struct v8_layout *l
 bool v8_positions_next(struct v8_positions *positions, struct v8_position *ret);
 
 struct v8_neighbours {
-	struct v8_position before, after; /* the last at or before an offset, the first behind it */
+	struct v8_position before, after; /* the last at or before an offset, the first after it */
 	bool has_before, has_after;
 };
 

@@ -54,7 +54,7 @@ static bool is_type(uint32_t flags, int32_t type)
 	return v8_has(type) && (flags & TYPE_MASK) == (uint32_t)type;
 }
 
-/* The counts, and by them the slots up to behind the locals. */
+/* The counts, and by them the slots up to after the locals. */
 static void skip_locals(struct reader *reader, uint32_t flags)
 {
 	const struct v8_layout *layout = reader->heap->layout;

@@ -6,7 +6,7 @@
  *	function's name and index | inferred name | start, end | outer scope
  *
  * each of them only where the flags or the counts say so, and in another order from 13.6 on, where
- * start and end are behind the counts.
+ * start and end are after the counts.
  */
 #ifndef V8_SCOPES_H
 #define V8_SCOPES_H

@@ -23,7 +23,7 @@
  */
 #define MAX_HOPS   16	      /* from a string to where its characters are */
 #define MAX_PIECES 1024	      /* of one text */
-#define MAX_DEPTH  64	      /* of pieces that wait behind another */
+#define MAX_DEPTH  64	      /* of pieces that wait after another */
 #define MAX_LENGTH (1u << 30) /* String::kMaxLength is 2^29 - 24 at most */
 #define UNITS	   256
 

@@ -152,7 +152,7 @@ static void skip_limits(struct bytes *bytes)
 		(void)get_leb(bytes);
 }
 
-/* "ref null ht" and "ref ht" have a heap type behind them. */
+/* "ref null ht" and "ref ht" have a heap type after them. */
 static void skip_type(struct bytes *bytes)
 {
 	uint8_t type = get_byte(bytes);
@@ -276,7 +276,7 @@ static int identify(struct v8_heap *heap, struct wire *wire)
 	return r < 0 ? r : mix_edge(heap, wire->at + wire->n - n, n, &wire->id);
 }
 
-/* The bytes are an OwnedVector behind a shared_ptr: a pointer to pointer and size. */
+/* The bytes are an OwnedVector after a shared_ptr: a pointer to pointer and size. */
 static int find_wire(struct v8_heap *heap, uint64_t native, struct wire *ret)
 {
 	uint64_t vector, words[2];
@@ -318,7 +318,7 @@ struct module {
 	uint32_t n_missed;  /* addresses in none of them */
 };
 
-/* What is larger is not kept, and would be made for each frame: functions behind those have no
+/* What is larger is not kept, and would be made for each frame: functions after those have no
  * name. */
 _Static_assert(MAX_CODES * sizeof(struct code) + 1024 <= V8_NAMES_MAX_LARGE,
 	       "tables of code are too large");

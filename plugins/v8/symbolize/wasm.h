@@ -5,7 +5,7 @@
  *	instance, or its trusted data ──► NativeModule ──► its codes (wasm/wasm-code-manager.h)
  *						       ──► the module's bytes: custom section "name"
  *
- * These are objects of C++: what is read is believed where the bytes begin as a module does, a
+ * These are objects of C++: what is read is trusted where the bytes begin as a module does, a
  * code's module is this one, and the address is in it.
  */
 #ifndef V8_WASM_H
@@ -15,7 +15,7 @@
 
 /*
  * "name" or "wasm-function[3]", as V8's stack traces have it. instance: without its tag. is_return:
- * pc is behind a call, which may be the last of a function, with other code behind it. What is
+ * pc is after a call, which may be the last of a function, with other code after it. What is
  * known of a module is kept: where its codes are, read anew when there is another, and its names.
  * -EBADMSG: not found.
  */

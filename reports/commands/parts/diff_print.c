@@ -205,7 +205,8 @@ static void print_power(FILE *out, const struct ep_movers *movers, const struct 
 		fprintf(out, ", none of one with %.1f %%\n", share * 100);
 }
 
-/* Per second, what was made dearer shows as nothing where the same work only took longer. */
+/* Per second, what was made more expensive shows as nothing where the same work only took longer.
+ */
 static void print_lengths(FILE *out, const struct ep_movers *movers, enum ep_movers_amount amount)
 {
 	double a = (double)ep_movers_sum(movers, EP_MOVERS_A).duration_ns;

@@ -26,7 +26,7 @@ struct ep_source_rules {
 
 struct ep_source {
 	char *path;	     /* where it was found */
-	struct ep_vec bytes; /* NUL behind them */
+	struct ep_vec bytes; /* NUL after them */
 	struct ep_vec lines; /* uint32_t: where each begins, line 1 first */
 	bool is_denied; /* a file that may be it is there and may not be read */
 };

@@ -83,7 +83,7 @@ void ep_top_view_fini(struct ep_top_view *view)
 
 /* --- keys ------------------------------------------------------------------------------------ */
 
-/* A wrong one is said, and the one before stays. */
+/* A wrong one is reported, and the one before stays. */
 static enum ep_top_action take_regex(struct ep_top_view *view)
 {
 	ep_cleanup(ep_view_filter_freep) struct ep_view_filter *filter = NULL;
@@ -209,7 +209,7 @@ static void describe_row(const struct ep_top_view *view, const struct ep_tally *
 		 ep_column_name(tally, row, true, name), where);
 }
 
-/* What has no room counts as the first text, which is "". */
+/* What has no space counts as the first text, which is "". */
 static int take_rows(struct ep_top_view *view, const struct ep_tally *tally, struct ep_vec *rows)
 {
 	const struct ep_tally_row *from;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folded stacks, as stackcollapse-*.pl, async-profiler (collapsed) and py-spy (raw) write them: a line is a
- * stack, root first, and a count:
+ * Folded stacks, as stackcollapse-*.pl, async-profiler (collapsed) and py-spy (raw) write them: a
+ * line is a stack, root first, and a count:
  *
  *	main;serve;read_[k] 17
  *
- * A frame's end may say what it is: _[k] kernel, _[j] of a JIT, _[0] interpreted, _[1] of a first JIT, _[i]
- * inlined into the frame before it, which then is one location with it. "name (file.x:12)" has a source line.
+ * A frame's end may say what it is: _[k] kernel, _[j] of a JIT, _[0] interpreted, _[1] of a first
+ * JIT, _[i] inlined into the frame before it, which then is one location with it. "name
+ * (file.x:12)" has a source line.
  *
- * A line that begins with '#' is a comment if a space follows or no count is at its end: a program may be named
- * "#cron". A space in front of '#' or of another space is none of the name: exporters/folded writes it, so that
- * such names are no comments, and keep their spaces.
+ * A line that begins with '#' is a comment if a space follows or no count is at its end: a program
+ * may be named "#cron". A space before '#' or of another space is none of the name:
+ * exporters/folded writes it, so that such names are no comments, and keep their spaces.
  *
- * Counts may be fractions. Then all of the file are in millionths, which the unit says, and what is left is
- * rounded; of counts so large that their sum would not fit, to whole ones.
+ * Counts may be fractions. Then all of the file are in millionths, which the unit says, and what is
+ * left is rounded; of counts so large that their sum would not fit, to whole ones.
  */
 #include "reports/read/reader.h"
 #include "reports/read/shared/kind.h"
@@ -59,7 +60,7 @@ static struct ep_piece trim_end(struct ep_piece piece)
 	return piece;
 }
 
-/* The word behind the last space; false when there is none. */
+/* The word after the last space; false when there is none. */
 static bool split(struct ep_piece line, struct ep_piece *ret_stack, struct ep_piece *ret_count)
 {
 	size_t at;
@@ -159,7 +160,10 @@ static char suffix_of(struct ep_piece frame)
 	return strchr("kji01", end[-2]) ? end[-2] : 0;
 }
 
-/* Behind the " (" whose parenthesis is not closed before `end`; NULL: none, or there is no name before it. */
+/*
+ * After the " (" whose parenthesis is not closed before `end`; NULL: none, or there is no name
+ * before it.
+ */
 static const char *find_open(const char *text, const char *end)
 {
 	size_t depth = 0;

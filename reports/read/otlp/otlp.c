@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads OTLP profiles: messages ProfilesData of opentelemetry-proto 1.10 and 1.11, one or several of them one
- * after the other, also each behind its length in 4 bytes as OpenTelemetry's collector writes them. Ours
- * (exporters/shared/otlp/file.h) become the batch that was written; of those of others what they say.
+ * after the other, also each after its length in 4 bytes as OpenTelemetry's collector writes them.
+ * Ours (exporters/shared/otlp/file.h) become the batch that was written; of those of others what
+ * they say.
  *
  * A message begins with its resources or with its dictionary, and all of it must be known before a sample can
- * be read. The next one begins where a second dictionary would, or resources behind the dictionary.
+ * be read. The next one begins where a second dictionary would, or resources after the dictionary.
  */
 #include "exporters/shared/proto/otlp_fields.h"
 #include "exporters/shared/otlp/file_names.h"
@@ -218,7 +219,7 @@ static bool begins_message(const uint8_t *data, size_t bytes)
 	       proto.at[0] == 0x0a && proto.at[1] == 0;
 }
 
-/* Of a message behind its length; 0: it is none. */
+/* Of a message after its length; 0: it is none. */
 static size_t prefixed_bytes(const uint8_t *data, size_t bytes)
 {
 	uint32_t len = bytes > PREFIX_BYTES ? be32toh(ep_get_u32(data)) : 0;

@@ -5,7 +5,7 @@
  *	otlp.c      the file: messages, who wrote them, their resources
  *	process.c   a resource is a process
  *	profile.c   Profiles and samples
- *	header.c    what is said of the whole
+ *	header.c    what is reported of the whole
  *	tables.c    the dictionary
  */
 #ifndef EP_READERS_OTLP_READING_H

@@ -38,7 +38,7 @@ struct otlp_tables {
 	struct ep_profile_builder *builder;
 	const uint8_t *data; /* of the file: elements are offsets into it */
 	char *why;	     /* EP_READ_WHY_BYTES */
-	bool is_ours;	     /* flags are said by attributes; else by what frames are called */
+	bool is_ours;	     /* flags are reported by attributes; else by what frames are called */
 	struct ep_vec elements[OTLP_N_TABLES];	 /* struct otlp_element, by field number - 1 */
 	struct ep_vec attributes;		 /* struct otlp_attribute */
 	struct ep_vec keys;			 /* per string: uint8_t, enum otlp_key + 1 */

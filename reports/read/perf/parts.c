@@ -13,7 +13,7 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* The word at the front; what is left of the line is behind it and its spaces. */
+/* The word at the front; what is left of the line is after it and its spaces. */
 static struct ep_piece take_word(struct ep_piece *rest)
 {
 	struct ep_piece word = {rest->text, 0};
@@ -107,8 +107,8 @@ static bool read_time(struct ep_piece word, struct script_head *head)
 }
 
 /*
- * The time, and "10000 cycles:u:" or "cycles:" behind it. One of the two numbers is there at least: else a period
- * that comes after ids of an unknown form would be an id.
+ * The time, and "10000 cycles:u:" or "cycles:" after it. One of the two numbers is there at least:
+ * else a period that comes after ids of an unknown form would be an id.
  */
 static bool read_event(struct ep_piece rest, struct script_head *head)
 {
@@ -140,7 +140,7 @@ static bool read_event(struct ep_piece rest, struct script_head *head)
 /*
  * perf's evsel prints "%s %7d/%-7d [%03d] %5lu.%09llu: %10lu %s: " (tools/perf/builtin-script.c,
  * perf_sample__fprintf_start), the name padded in front to 16 where there are no call chains. The name may have
- * spaces and numbers: it ends before the first word that is ids with the rest behind it.
+ * spaces and numbers: it ends before the first word that is ids with the rest after it.
  */
 bool script_head(struct ep_piece line, struct script_head *ret_head)
 {
@@ -241,8 +241,8 @@ bool script_frame(struct ep_piece line, struct script_frame *ret_frame)
 }
 
 /*
- * What perf prints for a source line (tools/perf/util/srcline.c): "app.c:12", with "(discriminator 3)" behind it,
- * or, where it knows none, "main+0x12" or "libx.so[1234]".
+ * What perf prints for a source line (tools/perf/util/srcline.c): "app.c:12", with "(discriminator
+ * 3)" after it, or, where it knows none, "main+0x12" or "libx.so[1234]".
  */
 bool script_source(struct ep_piece line)
 {

@@ -15,9 +15,10 @@
  *
  *	              dd    12 [001]  5.250000:      10000 cpu-clock:u:  4007f0 inner+0x1 (/usr/bin/prog)
  *
- * A name may be hex digits, and an address too: which line is which is told by their beginnings. A line with a
- * tab in front is a frame where a sample is open, any other is one only if it is no sample. Source lines, which
- * perf prints between frames with two spaces in front when it is asked to, are left out.
+ * A name may be hex digits, and an address too: which line is which is recognised by their
+ * beginnings. A line with a tab in front is a frame where a sample is open, any other is one only
+ * if it is no sample. Source lines, which perf prints between frames with two spaces in front when
+ * it is asked to, are left out.
  */
 #include "reports/read/perf/script.h"
 #include "reports/read/reader.h"
@@ -109,7 +110,7 @@ static const char *kind_of(const struct script_frame *frame, const char *source,
 
 	ep_piece_copy(frame->symbol, function, sizeof(function));
 	kind = ep_read_kind(&guess);
-	/* code that a JIT told perf of: /tmp/perf-12.map, jitted-12-3.so */
+	/* code that a JIT reported to perf: /tmp/perf-12.map, jitted-12-3.so */
 	return strcmp(kind, "native") == 0 && (strstr(path, "/perf-") || strstr(path, "jitted-"))
 		       ? "jit"
 		       : kind;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pprof profile while it is read. Its tables refer to what comes behind them in the file, and its samples
- * come first: so one pass notes where each element is, and an element is read when the first sample needs it.
+ * A pprof profile while it is read. Its tables refer to what comes after them in the file, and its
+ * samples come first: so one pass notes where each element is, and an element is read when the
+ * first sample needs it.
  *
  *	sample ─ location id ─► location ─ mapping id ─► mapping ─┐
  *	                             └─ function id ─► function ──┴─ index ─► string

@@ -142,7 +142,10 @@ static int note(struct pprof *p, uint32_t string, struct sample *sample)
 	return ep_read_stack_note(p->builder, name, &sample->stack);
 }
 
-/* The numbers of the locations, behind what is in p->stack: ids are decoded first, so that rows are looked up in a row. */
+/*
+ * The numbers of the locations, after what is in p->stack: ids are decoded first, so that rows are
+ * looked up in a row.
+ */
 static int list_numbers(struct pprof *p, struct ep_proto_field *field)
 {
 	bool is_direct = !p->locations.has_numbers;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A large file is read once: what is behind the reader is given back to the kernel as it goes, so that the file
- * and what it becomes are not in memory at the same time.
+ * A large file is read once: what is after the reader is given back to the kernel as it goes, so
+ * that the file and what it becomes are not in memory at the same time.
  */
 #ifndef EP_READERS_FORGET_H
 #define EP_READERS_FORGET_H

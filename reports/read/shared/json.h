@@ -54,7 +54,7 @@ struct ep_json ep_json_at(const struct ep_json *json, const uint8_t *at);
  * the file. */
 const uint8_t *ep_json_next_document(const struct ep_json *json);
 /*
- * What a reader returns whose builder said `r`: 0, an error of it, or -EBADMSG and in `why`, of
+ * What a reader returns whose builder reported `r`: 0, an error of it, or -EBADMSG and in `why`, of
  * EP_READ_WHY_BYTES, "byte 17: a number is expected".
  */
 int ep_json_end(const struct ep_json *json, int r, char *why);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text, line by line, without its ends: "\n" or "\r\n", or none of the last line. A byte order mark in front
- * of a line is no part of it: of the first one, and of files that were joined. What a piece of text became is
- * remembered, so that frames, which are there thousands of times, are taken apart once.
+ * Text, line by line, without its ends: "\n" or "\r\n", or none of the last line. A byte order mark
+ * before a line is no part of it: of the first one, and of files that were joined. What a piece of
+ * text became is remembered, so that frames, which are there thousands of times, are taken apart
+ * once.
  */
 #ifndef EP_READERS_LINES_H
 #define EP_READERS_LINES_H
@@ -30,7 +31,7 @@ static inline struct ep_text ep_text_of(const uint8_t *data, size_t bytes)
 	return (struct ep_text){.at = (const char *)data, .end = (const char *)data + bytes};
 }
 
-/* The next line; false behind the last one. */
+/* The next line; false after the last one. */
 static inline bool ep_text_next(struct ep_text *text, struct ep_piece *ret_line)
 {
 	const char *end;

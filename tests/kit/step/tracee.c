@@ -89,7 +89,7 @@ int tracee_stop(struct tracee *tracee)
 	if (ptrace(PTRACE_INTERRUPT, tracee->tid, NULL, NULL) < 0)
 		return -ESRCH;
 	r = wait_stop(tracee, WAIT_MS, &status);
-	while (r == 0 && signal_of(status)) { /* the interrupt comes behind it */
+	while (r == 0 && signal_of(status)) { /* the interrupt comes after it */
 		if (ptrace(PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)signal_of(status)) < 0)
 			return -ESRCH;
 		r = wait_stop(tracee, WAIT_MS, &status);

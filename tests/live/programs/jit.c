@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Code in anonymous memory that no language claims: a loop with a frame pointer, which calls back
- * into the program. Its address is all that can be said of it.
+ * into the program. Its address is all that can be reported of it.
  */
 #include "zoo.h"
 

@@ -107,7 +107,7 @@ static void assemble(uint8_t *code)
 	PUT("\x48\x89\xf8\x48\x89\xf7\xff\xd0\x49\xbb"); /* rax = rdi; rdi = rsi; call *%rax */
 	at = put_u64(at, top_addr);			 /* mov $side_top, %r11 */
 	PUT("\x49\x83\x2b\x08");			 /* subq $8, (%r11) */
-	kept_end = (uintptr_t)at - 3;			 /* behind the first byte of that */
+	kept_end = (uintptr_t)at - 3;			 /* after the first byte of that */
 	PUT("\x4d\x8b\x13\x49\x8b\x0a\x48\xb8"); /* rcx = **r11; mov $KEY, %rax */
 	at = put_u64(at, KEY);
 	PUT("\x48\x31\xc1\xff\xe1"); /* xor %rax, %rcx; jmp *%rcx */

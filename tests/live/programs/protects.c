@@ -13,7 +13,7 @@
 
 static size_t page;
 
-/* A file of zeros behind each page; executable ones are as if from a library. */
+/* A file of zeros after each page; executable ones are as if from a library. */
 static char *map_pages(size_t n)
 {
 	int fd = memfd_create("protects", MFD_CLOEXEC);

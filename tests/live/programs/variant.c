@@ -2,7 +2,7 @@
 /*
  * One of two programs that are linked with the same build id, or with none, and lie in one place:
  * the same functions by other names, at other addresses, with other frames. Burns as many
- * milliseconds of CPU time as it is told.
+ * milliseconds of CPU time as it is asked.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Children of vfork, 50 us each: its frame has nothing on the stack while the child is made, and
- * runs. It rests from time to time: nothing but vfork, 100 000 a second, makes a machine that is
+ * runs. It pauses from time to time: nothing but vfork, 100 000 a second, makes a machine that is
  * busy with other work lose records of the kernel, and whose the samples are is not known then.
  */
 #include "zoo.h"

@@ -5,7 +5,7 @@
  * STACK line, leaf first, is in ../stacks.py.
  *
  * Truth rests on three things: KEEP functions stay functions with their name and their own frame,
- * a BARRIER behind a call keeps it from becoming a jump, and the clock is read only about once a
+ * a BARRIER after a call keeps it from becoming a jump, and the clock is read only about once a
  * millisecond, so that samples outside the named stacks are far below the threshold.
  */
 #ifndef ZOO_H

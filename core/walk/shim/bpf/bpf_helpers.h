@@ -27,8 +27,10 @@ static long ep_steps_read(void *to, __u32 bytes, __u64 from);
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-/* Maps are told apart by how they are written, "&its_name", which the compiler folds. A chunk, the
- * value of an array of maps, is its own only entry. */
+/*
+ * Maps are distinguished by how they are written, "&its_name", which the compiler folds. A chunk,
+ * the value of an array of maps, is its own only entry.
+ */
 #define EP_STEPS_IS(map, name) (__builtin_strcmp(map, name) == 0)
 #define bpf_map_lookup_elem(map, key)                                                              \
 	(EP_STEPS_IS(#map, "&ep_chunks")  ? ep_steps_chunk((__u32) * (key))                        \

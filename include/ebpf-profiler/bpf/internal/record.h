@@ -15,7 +15,9 @@
 #define EP_RECORD_WORDS	 (EP_MAX_KERNEL + 1 + EP_MAX_WORDS)
 #define EP_LANGUAGE_WORDS 2048 /* of EP_MAX_WORDS kept for languages whose frames are marked */
 
-/* Languages of one process that are attached at the same time, and what is told of processes. */
+/*
+ * Languages of one process that are attached at the same time, and what is reported of processes.
+ */
 #define EP_MAX_LANGUAGES 4
 #define EP_MAX_STATES	 4096
 
@@ -51,26 +53,26 @@ enum ep_sample_flag {
 	EP_SAMPLE_RAW = 1 << 3, /* has target addresses that user space may be able to place, or frames
 				   that it will know more of; always sent with its frames */
 	EP_SAMPLE_REFRESH = 1 << 4, /* a language wants user space to look again: ep_ask_refresh */
-	EP_SAMPLE_YOUNG = 1 << 5, /* of a program in its first second since its fork or exec: keepers run */
+	EP_SAMPLE_YOUNG = 1 << 5, /* of a program in its first second: snapshot programs run */
 	EP_SAMPLE_ADDED = 1 << 6, /* ep_add_flags has been there: the hash is not that of the words alone */
-	EP_SAMPLE_KEEP = 1 << 7, /* keepers run, however old the program is: ep_ask_keep */
+	EP_SAMPLE_KEEP = 1 << 7, /* the same, however old the program is: ep_ask_keep */
 };
 
 /* How a language's program comes to run, and what it has to say. */
 enum ep_entered {
 	EP_NOT_ENTERED = 0, /* the native walk is done: push frames */
-	EP_GIVEN_BACK = 1,  /* said: not its code after all, native goes on (ep_give_back) */
+	EP_GIVEN_BACK = 1,  /* reported: not its code after all, native goes on (ep_give_back) */
 	EP_ENTERED = 2,	    /* unwind the code at pc */
 	EP_FAILED = 3,	    /* the native walk cannot go on, or has to guess: does the language know
 			     * where its next frame is? (EP_BPF_RESUMES) */
-	EP_RESUMED = 4,	    /* said: at next_pc (ep_resume) */
+	EP_RESUMED = 4,	    /* reported: at next_pc (ep_resume) */
 };
 
-/* Behind the registers of struct ep_walk. */
+/* After the registers of struct ep_walk. */
 struct ep_walk_core {
 	__u64 hash;
 	__u64 memo_tag;	  /* which remembered frames hold for this sample: memo.h */
-	__u32 rows;	  /* of the process, and behind them the codes of languages: rows.h */
+	__u32 rows;	  /* of the process, and after them the codes of languages: rows.h */
 	__u32 n_rows;	  /* 0: process not known */
 	__u32 entered;	  /* enum ep_entered */
 	__u32 pending;	  /* bit i: languages[i] has frames to push when native is done */
@@ -79,7 +81,7 @@ struct ep_walk_core {
 	__u16 states[EP_MAX_LANGUAGES]; /* index of its struct in ep_states, 0: no language */
 	__u16 left_at;	 /* words when a language was entered, and those of native frames since */
 	__u16 max_calls; /* tail calls after which nothing is entered any more */
-	__u16 keep_words;     /* of EP_MAX_WORDS, for languages whose frames come behind */
+	__u16 keep_words;     /* of EP_MAX_WORDS, for languages whose frames come after */
 	__u16 language_words; /* of languages that were entered: they take none of native frames' */
 	__u32 switches; /* to another stack of the thread: sp need not grow there, so they are counted */
 	__u32 memo_key; /* of ep_recall */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Not for languages, which find code by functions of ebpf-profiler/bpf/unwinder.h. Behind a
+ * Not for languages, which find code by functions of ebpf-profiler/bpf/unwinder.h. After a
  * process's rows, which the core searches, lie the ranges of each of its languages, sorted by
  * address. All of it is in chunks of memory that user space writes; a reference names a 4-byte word
  * of one of them:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The walk of managed frames (dotnet_unwind.bpf.c), compiled for user space, over the runtime that
- * unit/made_dotnet.h makes up. Frames are said as "KIND: WHERE OFFSET".
+ * unit/made_dotnet.h makes up. Frames are reported as "KIND: WHERE OFFSET".
  */
 #define EP_SHIM_OBJECT "test"
 #include "plugins/dotnet/dotnet_unwind.bpf.c"
@@ -29,7 +29,7 @@ static void put_unwind(uint32_t at, uint32_t prologue, uint32_t frame, const uin
 	memcpy(made.code + at + 4, slots, 2 * n);
 }
 
-/* A slot: behind which byte, what, with which number. */
+/* A slot: after which byte, what, with which number. */
 #define CODE(off, op, info) ((uint16_t)((off) | (op) << 8 | (info) << 12))
 /* push rbp; sub rsp, 20h; lea rbp, [rsp + 20h]: the last one has no code */
 static const uint16_t usual[] = {CODE(5, 2, 3), CODE(1, 0, 5)};
@@ -132,7 +132,7 @@ EP_TEST_WITH(what_is_remembered_is_of_a_process, begin, NULL)
 	assert_string_equal(walk(SP + 8, FP), "jit: code+40 2f\n");
 }
 
-/* Where it is interrupted in front of its first instruction, behind push rbp, and behind all of it. */
+/* Where it is interrupted before its first instruction, after push rbp, and after all of it. */
 EP_TEST_EACH(a_prologue_is_undone_as_far_as_it_was_done, int, i, 3)
 {
 	static const uint32_t offs[] = {0, 1, 0x20};
@@ -221,7 +221,7 @@ EP_TEST_WITH(codes_of_all_kinds_are_understood, begin, NULL)
 	assert_string_equal(walk(FP - 0x20 + 0x810, 0x1111), "jit: code+40 2f\n");
 }
 
-/* Codes that nobody has seen, or that cannot be read: rbp, and the frame behind says so. */
+/* Codes that nobody has seen, or that cannot be read: rbp, and the frame after says so. */
 EP_TEST_WITH(what_is_not_understood_is_a_guess, begin, NULL)
 {
 	static const uint16_t unknown[] = {CODE(1, 10, 0)};
@@ -257,7 +257,7 @@ EP_TEST_WITH(both_nibble_maps_are_read, begin, NULL)
 	assert_string_equal(walk(SP + 0x30, 0), "jit: code+380 7b3\n");
 }
 
-/* In the same 32 bytes, behind the address. */
+/* In the same 32 bytes, after the address. */
 EP_TEST_WITH(a_method_that_begins_later_is_another_one, begin, NULL)
 {
 	made_nibble(&made, 0x74);
@@ -279,7 +279,7 @@ EP_TEST_WITH(code_of_an_image_is_found_in_its_table, begin, NULL)
 	world_put(SP, 0x1111);
 	world_put(SP + 8, NATIVE);
 	assert_string_equal(walk(SP + 0x10, 0x1111), "r2r: image+400 f\n");
-	/* Behind it is nothing. */
+	/* After it is nothing. */
 	begin_sample(MADE_IMAGE + MADE_FUNCTION + 0x41, false);
 	world_run(dotnet_unwind);
 	assert_int_equal(REC->sample.error, WORLD_FIRST_ERROR + DOTNET_ERROR_CODE);
@@ -303,7 +303,7 @@ EP_TEST_WITH(the_last_of_many_functions_is_found, begin, NULL)
 	assert_string_equal(walk(SP + 8, FP), "r2r: image+400 f\n");
 }
 
-/* A resolve stub has pushed a word; what called it is behind a call. */
+/* A resolve stub has pushed a word; what called it is after a call. */
 EP_TEST_WITH(a_stub_has_its_return_address_at_rsp_or_above, begin, NULL)
 {
 	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
@@ -409,7 +409,7 @@ EP_TEST_WITH(one_run_looks_up_many_frames, begin, NULL)
 /* --- funclets -------------------------------------------------------------------------------------------- */
 
 #define FUNCLET	    (MADE_START + 0x80) /* of the first method: its second function */
-#define RUN_FUNCLET (NATIVE + 0x100)	/* remembered: the runtime, behind its call of a funclet */
+#define RUN_FUNCLET (NATIVE + 0x100)	/* remembered: the runtime, after its call of a funclet */
 
 /* The first method gets a funclet without a frame, whose handler or filter is at its start. */
 static void put_funclet(uint32_t handler)
@@ -631,7 +631,7 @@ EP_TEST_WITH(a_walk_without_rules_goes_on_behind_a_helper, begin, NULL)
 	check_resumed(MADE_START + 0x65, FRAME + 0xa8, 0x2222);
 }
 
-/* Not behind a call; below the stack; the chain's end; no thread of the runtime. */
+/* Not after a call; below the stack; the chain's end; no thread of the runtime. */
 EP_TEST_EACH(a_call_that_cannot_be_is_not_gone_on_at, int, i, 4)
 {
 	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};

@@ -136,7 +136,7 @@ EP_TEST(the_trip_is_walked_at_each_instruction)
 	check_row(rows, n, 1, 8, 0);
 	check_row(rows, n, 2, 16, -16);
 	check_row(rows, n, 32, 72 + 40, -16); /* the call */
-	check_row(rows, n, 37, 72 + 40, -16); /* and behind it */
+	check_row(rows, n, 37, 72 + 40, -16); /* and after it */
 	check_row(rows, n, 65, 8, 0);	      /* ret */
 	for (uint32_t max = 0; max < n; max++)
 		assert_int_equal(dotnet_helpers_trip_rows(TEXT, trip, sizeof(trip) - 1, rows, max), 0);

@@ -44,7 +44,7 @@ static void put_bounds(struct made_bytes *bounds, uint32_t source_bits)
 	}
 }
 
-/* Behind flags and what they say: `before` bytes, which are there already. */
+/* After flags and what they say: `before` bytes, which are there already. */
 static void put_info(struct made_bytes *info, bool is_packed)
 {
 	struct made_bytes bounds = {0};
@@ -221,7 +221,7 @@ EP_TEST(what_is_inlined_is_found_with_its_callers)
 	}
 }
 
-/* 11: what was inlined is behind bounds, variables, and PatchpointInfo. */
+/* 11: what was inlined is after bounds, variables, and PatchpointInfo. */
 EP_TEST(inlined_methods_of_11_are_behind_the_bounds)
 {
 	static const uint64_t methods[] = {0x1000, 0x2008, 0x7f0012345678, 0x4018};

@@ -439,7 +439,7 @@ static const struct dotnet_plain *put_large(void)
 	return dotnet_plain_put(bytes, DOTNET_PLAIN_BYTES, ep_clock_mono_ns());
 }
 
-/* In the image: a second entry, and the PDB deflated behind it. */
+/* In the image: a second entry, and the PDB deflated after it. */
 static void embed_pdb(void)
 {
 	const uint64_t image = MADE_IMAGE - MADE_DATA, pe = image + 0x80, at = image + 0xb00 + 28;

@@ -132,7 +132,10 @@ EP_TEST(a_long_text_is_cut)
 	}
 }
 
-/* Eight types in each other with names of 511 bytes: as much as there is room for, and each has its part. */
+/*
+ * Eight types in each other with names of 511 bytes: as much as there is space for, and each has
+ * its part.
+ */
 EP_TEST(names_of_types_have_a_bound)
 {
 	static uint8_t heap[0x800];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Probe of a file in which everything may be anything: what BPF is told of it keeps to its bounds.
+ * Probe of a file in which everything may be anything: what is published to BPF of it keeps to its
+ * bounds.
  *
  *	input	48 bytes of .go.buildinfo | for each name below: bytes of its code (2), 0: it is
  *		not there; its code

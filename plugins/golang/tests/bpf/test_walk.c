@@ -158,7 +158,7 @@ EP_TEST_WITH(asmcgocalls_words_may_be_old, begin, NULL)
 
 /* --- and on, in one run --- */
 
-/* systemstack, its caller, asmcgocall behind that on the same stacks, and the root. */
+/* systemstack, its caller, asmcgocall after that on the same stacks, and the root. */
 EP_TEST_WITH(several_changes_are_one_run, begin, NULL)
 {
 	put_goroutine(GOROUTINE + 0x200, 0, 0);

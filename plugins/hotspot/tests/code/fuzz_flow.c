@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as code: what is followed ends, every instruction that is said to be there is within,
- * has a rule, and looking twice gives the same.
+ * Any bytes as code: what is followed ends, every instruction that is reported to be there is
+ * within, has a rule, and looking twice gives the same.
  *
  *	input	start, offset | code
  */

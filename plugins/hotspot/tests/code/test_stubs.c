@@ -79,7 +79,7 @@ static void put_codelet(size_t at, size_t size, uint64_t name, const uint8_t *co
 	memcpy(world + CODELETS + at + 32, code, bytes);
 }
 
-/* A block of n segments of 128 bytes; code begins 128 bytes behind its CodeBlob. */
+/* A block of n segments of 128 bytes; code begins 128 bytes after its CodeBlob. */
 static void put_block(size_t at, size_t n, uint64_t name, const uint8_t *code, size_t bytes)
 {
 	size_t blob = BLOCKS + at + 16;
@@ -271,7 +271,7 @@ EP_TEST_WITH(what_changed_is_followed, begin, NULL)
 	struct hotspot_stubs *earlier = read_marked(), *again;
 	uint64_t code = WORLD_ADDR + BLOCKS + 128, codelet = WORLD_ADDR + CODELETS + 33;
 
-	world[BLOCKS + 128 + 47] ^= 1; /* padding behind the last stub */
+	world[BLOCKS + 128 + 47] ^= 1; /* padding after the last stub */
 	again = read_stubs(NULL, 0, earlier);
 	assert_int_equal(data_at(again, code + 16 + 4), data_at(whole, code + 16 + 4));
 	assert_int_equal(data_at(again, codelet), data_at(whole, codelet) ^ MARK);

@@ -4,7 +4,7 @@
  *
  *	input	records: va (4 bytes), value (8 bytes); some change the file, and all the process
  *
- * BPF relies on what it is told: bounds of slots and offsets, ranges that are disjoint.
+ * BPF relies on what it is given: bounds of slots and offsets, ranges that are disjoint.
  */
 #include "plugins/hotspot/tests/unit/made_up_vm.h"
 #include "tests/kit/fuzz.h"

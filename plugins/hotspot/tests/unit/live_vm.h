@@ -140,7 +140,7 @@ static inline void live_each_nmethod(struct live_vm *vm,
 			uint64_t blob = at + vm->layout.sizes[HOTSPOT_Z_block_bytes], word;
 			char name[64];
 
-			/* Behind the last block nothing was ever used, nor mapped. */
+			/* After the last block nothing was ever used, nor mapped. */
 			if (memory_read(&vm->memory, at, &word, sizeof(word)) < 0 || !word)
 				break;
 			length = live_field(vm, at, HOTSPOT_F_block_length);

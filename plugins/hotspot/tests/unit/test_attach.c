@@ -164,7 +164,7 @@ EP_TEST(nothing_is_refused_before_it_is_made)
 
 /* --- attach ----------------------------------------------------------------------------------- */
 
-/* What was told of a process after it was attached, after its interpreter has grown, and once
+/* What was reported of a process after it was attached, after its interpreter has grown, and once
  * more. */
 static void refresh_in_growth(struct made_up_vm *vm, uint32_t n_told[3])
 {
@@ -212,7 +212,7 @@ static void count_advice(void *arg, const char *found, const char *fix)
 	*(unsigned int *)arg += strstr(fix, "-XX:+DebugNonSafepoints") != NULL;
 }
 
-/* How often a user is told to set the flag. */
+/* How often a user is advised to set the flag. */
 static unsigned int advise(struct made_up_vm *vm)
 {
 	void *executable = NULL, *instance = NULL;

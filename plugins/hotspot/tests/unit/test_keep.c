@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the keeper sends of interpreted methods is what they are named by when nothing else of the
- * JVM is left. The program is compiled for user space, and looks at the VM that is made up;
- * replay_kept does the same over recorded ones.
+ * What the snapshot program sends of interpreted methods is what they are named by when nothing
+ * else of the JVM is left. The program is compiled for user space, and looks at the VM that is made
+ * up; replay_kept does the same over recorded ones.
  */
 #define EP_SHIM_OBJECT "hotspot_keep"
 #include "plugins/hotspot/hotspot_keep.bpf.c"

@@ -135,7 +135,7 @@ static void name_interpreted(const struct hotspot_nmethod *nmethod)
 	}
 }
 
-/* No bci of a scope is behind its method's bytecodes. */
+/* No bci of a scope is after its method's bytecodes. */
 static void check_scopes(const struct hotspot_nmethod *nmethod)
 {
 	for (uint32_t i = 0; i < nmethod->scopes.n_scopes; i++) {

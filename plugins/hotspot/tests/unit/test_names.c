@@ -164,7 +164,7 @@ EP_TEST(knows_no_scope_between_calls)
 
 #define NAMES_TEST(name, family, maps) EP_TEST_OF(name, struct fixture *fx, make(family, maps))
 
-/* The first debug point behind, not the one before, nor one at the very place. */
+/* The first debug point after, not the one before, nor one at the very place. */
 NAMES_TEST(looks_behind_where_interrupted, MADE_25, 6)
 {
 	struct ep_raw_frame frame = compiled(fx, 16, EP_FRAME_INTERRUPTED);
@@ -174,7 +174,7 @@ NAMES_TEST(looks_behind_where_interrupted, MADE_25, 6)
 	check(fx, 0, RUN, "Other.kt", 8);
 	frame.aux = MADE_CODE_OFF + 15;
 	check_asked(fx, &frame, RUN, "Main.kt", 11);
-	frame.aux = MADE_CODE_OFF + 210; /* behind it: a point without a scope */
+	frame.aux = MADE_CODE_OFF + 210; /* after it: a point without a scope */
 	check_asked(fx, &frame, RUN, "Main.kt", 10);
 	frame.aux = 3; /* before the code */
 	check_asked(fx, &frame, RUN, "Main.kt", 10);
@@ -199,7 +199,7 @@ NAMES_TEST(flags_what_is_a_guess, MADE_25, 6)
 	struct ep_raw_frame frame = compiled(fx, 100, EP_FRAME_INTERRUPTED);
 
 	assert_int_equal(ask(fx, &frame), 0);
-	assert_int_equal(fx->got.n, 3); /* apply only behind; run and inner before as well */
+	assert_int_equal(fx->got.n, 3); /* apply only after; run and inner before as well */
 	check(fx, 0, "com.example.Main$$Lambda.apply", GUESS("com.example.Main$$Lambda.apply(I)I"),
 	      NULL, 0);
 	check(fx, 1, INNER, "Main.kt", 301);

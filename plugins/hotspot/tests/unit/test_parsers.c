@@ -33,7 +33,7 @@ struct line_case {
 	uint32_t bci, line;
 };
 
-/* Not sorted, two lines for bci 8: exactly it is the first one's, behind it the last one's. */
+/* Not sorted, two lines for bci 8: exactly it is the first one's, after it the last one's. */
 EP_TEST(finds_lines)
 {
 	static const struct made_pair pairs[] = {{0, 100}, {8, 103}, {20, 90}, {8, 104}, {12, 200}};

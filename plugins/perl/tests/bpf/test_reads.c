@@ -70,7 +70,7 @@ EP_TEST_WITH(contexts_that_cannot_be_read_end_the_stack, begin_in_sub, NULL)
 	assert_string_equal(walk_at(3), "sub entry leaf 2: statement 3\nerror 100\n");
 }
 
-/* What it runs, or where: said by its kind alone, and never by what was read before. */
+/* What it runs, or where: reported by its kind alone, and never by what was read before. */
 EP_TEST_WITH(frames_that_cannot_be_read_say_so, begin_in_sub, NULL)
 {
 	put_cop(3, "(eval 12)");
@@ -113,7 +113,7 @@ EP_TEST_WITH(thousand_frames_are_whole, begin, NULL)
 	assert_true(world.n_runs <= EP_MAX_TAIL_CALLS);
 	for (at = world_say(say_frame); (at = strstr(at, "sub")); at++)
 		subs++;
-	assert_true(subs > 100); /* what the text has room for */
+	assert_true(subs > 100); /* what the text has space for */
 }
 
 /* --- what it reads ---------------------------------------------------------------------------- */

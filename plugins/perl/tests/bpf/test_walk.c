@@ -33,7 +33,7 @@ EP_TEST_WITH(sub_that_is_left_is_no_frame, begin, NULL)
 	assert_string_equal(walk_stack(), SUB_1);
 }
 
-/* It is at the statement that called it: before its first one, or behind its last one. */
+/* It is at the statement that called it: before its first one, or after its last one. */
 EP_TEST_WITH(statement_of_the_caller_is_not_its_own, begin, NULL)
 {
 	push_subs(2);
@@ -102,7 +102,7 @@ EP_TEST_WITH(files_and_texts_run, begin, NULL)
 					"file: line 20\n" MAIN);
 }
 
-/* For the keeper: later the same file may be elsewhere each time that it is loaded. */
+/* For the snapshot program: later the same file may be elsewhere each time that it is loaded. */
 EP_TEST_WITH(young_programs_say_where_a_files_name_is, begin, NULL)
 {
 	for (uint8_t flags = 0; flags <= EP_SAMPLE_YOUNG; flags += EP_SAMPLE_YOUNG) {

@@ -105,7 +105,7 @@ static inline uint64_t make_hek(struct made *made, const char *key, uint8_t flag
 	return addr;
 }
 
-/* HvAUX is behind the array of buckets, or in the body. */
+/* HvAUX is after the array of buckets, or in the body. */
 static inline uint64_t make_stash(struct made *made, const char *name)
 {
 	uint64_t hek = name ? make_hek(made, name, 0) : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the keeper sends of frames is what they are named by when nothing else of the process is
- * left. The program is compiled for user space, and looks at the interpreter that is made up.
+ * What the snapshot program sends of frames is what they are named by when nothing else of the
+ * process is left. The program is compiled for user space, and looks at the interpreter that is
+ * made up.
  */
 #define EP_SHIM_OBJECT "perl_keep"
 #include "plugins/perl/perl_keep.bpf.c"
@@ -37,8 +38,10 @@ static bool keep(void)
 	return kept_run(perl_keep) > 0;
 }
 
-/* By a symbolizer that has not seen anything, as the host asks it. False: all that was said stands
- * in. */
+/*
+ * By a symbolizer that has not seen anything, as the host asks it. False: all that was reported
+ * stands in.
+ */
 static bool name(const struct ep_raw_frame *frame)
 {
 	struct pl_namer namer = {

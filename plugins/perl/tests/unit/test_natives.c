@@ -136,7 +136,7 @@ EP_TEST(where_ways_meet_nothing_is_known)
 	struct made made = {0};
 
 	load_address(&made, RDX, FUNCTION_VA);
-	emit(&made, "\x74\x07", 2); /* je behind the next one */
+	emit(&made, "\x74\x07", 2); /* je after the next one */
 	load_address(&made, RDX, FUNCTION_VA + 0x10);
 	load_address(&made, RSI, put_text(&made, "A::b"));
 	call(&made);

@@ -22,7 +22,7 @@
 #define FUNCTIONS (HEAP + 0x6000)   /* 0x100 bytes each */
 #define CODES	  (HEAP + 0x10000)  /* 0x1000 bytes each: oplines */
 #define STACK	  (HEAP + 0x30000)
-#define GENERATORS (HEAP + 0x70000) /* 0x200 bytes each; their frames behind them */
+#define GENERATORS (HEAP + 0x70000) /* 0x200 bytes each; their frames after them */
 #define NATIVE	  0x7000000ull	    /* native stacks */
 #define FIBERS	  0x7800000ull	    /* contexts, and what their stacks are */
 #define RUNTIME	  0x600000ull

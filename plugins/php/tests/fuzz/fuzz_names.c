@@ -5,7 +5,7 @@
  *	input	64 bytes | struct head | memory, from IMAGE on, over and over again
  *
  * Each frame has the check that its parts have there: reading goes on. Strings whose hash is 0 are
- * believed.
+ * trusted.
  */
 #include "plugins/php/php_shared.h"
 #include "plugins/php/symbolize/names.h"

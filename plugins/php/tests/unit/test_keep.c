@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the keeper sends of frames is what they are named by when nothing else of the process is
- * left. The program is compiled for user space, and looks at the process that is made up.
+ * What the snapshot program sends of frames is what they are named by when nothing else of the
+ * process is left. The program is compiled for user space, and looks at the process that is made
+ * up.
  */
 #define EP_SHIM_OBJECT "php_keep"
 #include "plugins/php/php_keep.bpf.c"

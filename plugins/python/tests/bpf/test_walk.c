@@ -107,7 +107,7 @@ static uint64_t put_shim(uint64_t previous)
 	return frame;
 }
 
-/* State i of a thread, whose innermost frame this is, in front of the others of its interpreter. */
+/* State i of a thread, whose innermost frame this is, before the others of its interpreter. */
 static void put_thread(uint32_t i, uint32_t of, uint64_t id, uint64_t frame)
 {
 	__u64 next;

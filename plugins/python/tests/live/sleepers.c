@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sleepers LIBRARY N: N processes that look like CPython and only sleep (tests/kit/many.h). Each
- * has mapped LIBRARY at an address of its own, so that BPF is to be told something else of each.
+ * has mapped LIBRARY at an address of its own, so that something else of each is to be published to
+ * BPF.
  */
 #ifdef LIBRARY
 /* CPython 3.11, as plugins/python/probe.c knows it. */

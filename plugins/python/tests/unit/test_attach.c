@@ -141,7 +141,7 @@ EP_TEST(an_unknown_version_must_prove_itself_first)
 	py_detach(instance);
 }
 
-/* Whichever read fails: no warning, and what BPF is told is right or completed later. */
+/* Whichever read fails: no warning, and what is published to BPF is right or completed later. */
 EP_TEST(reads_may_fail)
 {
 	static const int failures[] = {-EFAULT, -ESRCH, -EPERM};

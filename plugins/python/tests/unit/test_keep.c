@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the keeper sends of code objects is what the symbolizer names them by, when nothing else of
- * the process is left. The program is compiled for user space.
+ * What the snapshot program sends of code objects is what the symbolizer names them by, when
+ * nothing else of the process is left. The program is compiled for user space.
  */
 #define EP_SHIM_OBJECT "python_keep"
 #include "plugins/python/python_keep.bpf.c"

@@ -8,8 +8,8 @@
  * First of some thousand code objects: their names and lines must be those that live.py says. Then
  * of code objects that come and go while they are named: function f_N on line N of N.py, at the
  * same addresses over and over. A name that comes out must fit together, and be that of the object
- * whose check was taken; everything else must be said to be gone. run_live.py does this with the
- * interpreters of this machine.
+ * whose check was taken; everything else must be reported to be gone. run_live.py does this with
+ * the interpreters of this machine.
  */
 #include "core/base/clock.h"
 #include "core/base/map.h"

@@ -111,7 +111,7 @@ EP_TEST(debug_offsets_that_make_no_sense_are_refused)
 	assert_int_equal(py_layout_from_debug(words, n, 4104, &offsets), -ENOTSUP); /* its size */
 	assert_int_equal(py_layout_from_debug(words, 300, 4096, &offsets), -ENOTSUP);
 	assert_int_equal(py_layout_from_debug(words, 16, 4096, &offsets), -ENODATA);
-	words[34] = 88; /* an instruction pointer behind the frame */
+	words[34] = 88; /* an instruction pointer after the frame */
 	assert_int_equal(py_layout_from_debug(words, n, 4096, &offsets), -ENOTSUP);
 	words[34] = UINT64_MAX;
 	assert_int_equal(py_layout_from_debug(words, n, 4096, &offsets), -ENOTSUP);

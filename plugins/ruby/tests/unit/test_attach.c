@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process from before its runtime has started on: what BPF is told, and when. The process is made
- * up. */
+/*
+ * A process from before its runtime has started on: what is published to BPF, and when. The process
+ * is made up.
+ */
 #include "plugins/ruby/ruby.h"
 #include "plugins/ruby/tests/unit/made_ruby.h"
 

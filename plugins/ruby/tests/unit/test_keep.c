@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the keeper sends of frames is what they are named by when nothing else of the process is
- * left. The program is compiled for user space, and looks at the process that is made up.
+ * What the snapshot program sends of frames is what they are named by when nothing else of the
+ * process is left. The program is compiled for user space, and looks at the process that is made
+ * up.
  */
 #define EP_SHIM_OBJECT "ruby_keep"
 #include "plugins/ruby/ruby_keep.bpf.c"
@@ -100,7 +101,7 @@ EP_TEST_EACH(what_is_kept_names_frames_of_each_release, size_t, i, MADE_RELEASES
 	expect(&frame, of("Long::Enough::To::Be::Elsewhere#+", "+"), "", 0);
 }
 
-/* Of a long table there is the beginning; behind it no line is right. */
+/* Of a long table there is the beginning; after it no line is right. */
 EP_TEST_EACH(what_is_kept_of_lines_is_right_or_none, size_t, i, MADE_RELEASES)
 {
 	static uint32_t starts[300], lines[300];

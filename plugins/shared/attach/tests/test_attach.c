@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process made of a few bytes, and a host that counts what it is told. */
+/* A process made of a few bytes, and a host that counts what it is given. */
 #include "plugins/shared/attach/attach.h"
 #include "tests/kit/host.h"
 #include "tests/kit/test.h"
@@ -307,7 +307,7 @@ EP_TEST(what_is_armed_is_proven_later)
 	assert_int_equal(host.n_ranges_set, 1);
 }
 
-/* Aside, another library may be there. Else a known release may be in doubt twice. */
+/* Aside, another library may be there. Else a known release may be uncertain twice. */
 EP_TEST(what_does_not_hold_is_refused_in_the_end)
 {
 	ep_autofree struct instance *inst = new_instance(true, -ENOTSUP, 0);
@@ -317,7 +317,7 @@ EP_TEST(what_does_not_hold_is_refused_in_the_end)
 	assert_string_equal(host.logged, "");
 	assert_int_equal(host.n_states, 10);
 	assert_int_equal(attach_arm(inst), EP_NOT_YET);
-	attach_prove_aside(inst); /* in doubt it is not asked for by the way */
+	attach_prove_aside(inst); /* where it is uncertain it is not asked for by the way */
 	assert_int_equal(host.n_states, 11);
 	assert_int_equal(attach_arm(inst), EP_NOT_YET);
 	assert_int_equal(attach_arm(inst), -ENOTSUP);

@@ -9,7 +9,7 @@
 #include "tests/kit/test.h"
 
 #define START 0x10000u
-#define BYTES 0x2000u /* two pages, and nothing behind them */
+#define BYTES 0x2000u /* two pages, and nothing after them */
 
 struct world {
 	uint8_t bytes[BYTES];

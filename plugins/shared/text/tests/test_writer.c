@@ -65,7 +65,7 @@ EP_TEST(pairs_are_one_character)
 	}
 }
 
-/* Never a byte behind the buffer, never half a character. */
+/* Never a byte after the buffer, never half a character. */
 EP_TEST(what_does_not_fit_is_said)
 {
 	static const struct {
@@ -121,7 +121,7 @@ EP_TEST(bytes_of_utf8)
 		{"\xc0\x80", REPLACED REPLACED},	     /* overlong */
 		{"\xe0\x80\xaf", REPLACED REPLACED REPLACED},
 		{"\xed\xa0\x80", REPLACED},		     /* a surrogate */
-		{"\xf4\x90\x80\x80", REPLACED},	     /* behind the last character */
+		{"\xf4\x90\x80\x80", REPLACED},	     /* after the last character */
 		{"\xff" "a\x80", REPLACED "a" REPLACED},
 		{"\xc3(", REPLACED "("},
 	};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as code, for languages that use all hooks or none: following it ends after bounded
- * work, every instruction that is said to be there is within the code, lists are empty, and looking
- * twice gives the same.
+ * work, every instruction that is reported to be there is within the code, lists are empty, and
+ * looking twice gives the same.
  *
  *	input	flags | offset | code; flags: 1: calls are entered, 2: they may not return,
  *		4: meet always says "lost"

@@ -40,7 +40,7 @@ static size_t parse_line(const char *line, uint8_t bytes[32])
 	if (n > 1 && bytes[0] == 0x8f &&
 	    (bytes[1] & 0x1f) >= 8) /* XOP: of some AMD processors; no runtime's code has it */
 		return 0;
-	/* objdump takes fwait as a prefix of what is behind it. */
+	/* objdump takes fwait as a prefix of what is after it. */
 	return n > 1 && bytes[0] == 0x9b ? 0 : n;
 }
 

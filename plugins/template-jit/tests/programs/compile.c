@@ -154,7 +154,7 @@ static void put_epilogue(struct maker *m)
 {
 	add_sp(m, m->frame_bytes);
 	PUT(m, "\xc3");			/* ret */
-	set_depth(m, m->frame_bytes);	/* of what comes behind it */
+	set_depth(m, m->frame_bytes);	/* of what comes after it */
 }
 
 static void put_burn(struct maker *m)
@@ -236,7 +236,7 @@ static void put_filler(struct maker *m)
 	uint32_t bytes = 12000 + jit_random(40000);
 
 	_Static_assert(12000 + 40000 + 4096 < MAX_CODE_BYTES, "there is room for it");
-	PUT(m, "\xe9"); /* jmp behind it */
+	PUT(m, "\xe9"); /* jmp after it */
 	put_u32(m, bytes);
 	memset(m->code + m->n, 0x90, bytes);
 	m->n += bytes;
@@ -331,7 +331,7 @@ static struct jit_block head_of(const struct maker *m, enum jit_block_kind kind)
 	return head;
 }
 
-/* What is behind the last ret is no instruction, and has no entry. */
+/* What is after the last ret is no instruction, and has no entry. */
 static struct jit_block *finish(struct maker *m, enum jit_block_kind kind, enum jit_place place)
 {
 	struct jit_block head, *block;
@@ -403,7 +403,7 @@ static void put_entry_stub(struct maker *m)
 static void put_call_stub(struct maker *m)
 {
 	sub_sp(m, 8);
-	PUT(m, "\x4c\x8d\x15\x09\0\0\0"); /* lea behind the call(%rip), %r10 */
+	PUT(m, "\x4c\x8d\x15\x09\0\0\0"); /* lea after the call(%rip), %r10 */
 	PUT(m, "\x4d\x89\x17");		  /* mov %r10, anchor.pc(%r15) */
 	PUT(m, "\x49\x89\x67\x08");	  /* mov %rsp, anchor.sp(%r15) */
 	PUT(m, "\xff\xd0");		  /* call *%rax */

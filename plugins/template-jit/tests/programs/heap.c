@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where blocks of code lie: two heaps with a map of their units, and single pages. A heap is
- * searched from behind the block that was placed last, so that it grows to its end before space is
+ * searched from after the block that was placed last, so that it grows to its end before space is
  * used again. One thread at a time changes it.
  */
 #include "runtime.h"

@@ -13,7 +13,7 @@
  *
  * Prints the stacks there can be, as tests/kit/stacks.py reads them. JIT_KEEP_MS in the
  * environment: for how many milliseconds at least a block that is no longer used stays readable; 0
- * without it. JIT_REST_MS: so long it rests before it burns, for a profiler to be attached.
+ * without it. JIT_REST_MS: so long it pauses before it burns, for a profiler to be attached.
  *
  *	cc -O2 -fomit-frame-pointer -D_GNU_SOURCE -Wall -Wextra -pthread -o jit *.c
  */
@@ -183,7 +183,7 @@ FUNCTION(middle, 20, 7, {JIT_BURN, 21, NULL}, {JIT_INLINE, 22, &twist});
 FUNCTION(glue, 50, 8, {JIT_CALL, 51, &middle});
 FUNCTION(outer, 10, 9, {JIT_INLINE, 11, &glue});
 
-/* turns: bounce ─► C ─► bounce ─► C ─► ... bounce ─► C, and behind that busy */
+/* turns: bounce ─► C ─► bounce ─► C ─► ... bounce ─► C, and after that busy */
 FUNCTION(busy, 110, 10, {JIT_BURN, 111, NULL});
 FUNCTION(bounce, 100, 11, {JIT_NATIVE, 101, &callback_native}, {JIT_LAST, 102, NULL},
 	 {JIT_CALL, 103, &busy});

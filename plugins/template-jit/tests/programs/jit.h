@@ -38,7 +38,7 @@
  *	    (sp points here)
  *	lower addresses
  *
- * The pc of an interrupted instruction is looked up as it is. A return address is behind a call,
+ * The pc of an interrupted instruction is looked up as it is. A return address is after a call,
  * which may be the last instruction of its scope or line: look up the byte before it.
  *
  * What a frame is called. A jit_pc names a scope and a line in it. Each scope but [0] is a function
@@ -61,7 +61,7 @@
  *	              ▲ anchor {0, 0}   │              ▲ anchor 1        │                        ▲
  *	              └─ saved here     └─ anchor 1 ───┘ saved here      └─ anchor 2, in the thread
  *
- * So a walk that begins in C2 and cannot pass no_rules goes on at anchor 2; when it is behind g
+ * So a walk that begins in C2 and cannot pass no_rules goes on at anchor 2; when it is after g
  * and its entry_stub and cannot pass C, at the anchor saved in that frame, not at the thread's. An
  * anchor whose sp is 0 is none: sp is written last when one is set, and first when it is taken
  * away.

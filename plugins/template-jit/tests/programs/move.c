@@ -13,7 +13,7 @@
  *
  * Where the mover then sees another epoch, the thread has passed its place since the mover read n:
  * it had no frame of the block then. What it has entered since, it entered by an entry that it
- * read behind its locked instruction, and so behind the mover's store: the new block. When that
+ * read after its locked instruction, and so after the mover's store: the new block. When that
  * holds for all threads the block has no frame left, and never will have one.
  */
 #include "runtime.h"

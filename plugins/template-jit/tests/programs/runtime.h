@@ -72,7 +72,7 @@ extern struct jit_program jit_program;
 enum jit_place { JIT_IN_HEAP_0, JIT_IN_HEAP_1, JIT_IN_PAGE };
 
 void jit_heaps_init(void);
-/* NULL: full. In a page there is room for JIT_PAGE_BYTES. */
+/* NULL: full. In a page there is space for JIT_PAGE_BYTES. */
 struct jit_block *jit_place_new(enum jit_place place, uint32_t bytes);
 enum jit_place jit_place_of(const struct jit_block *block);
 /* Overwrites all of it. `keep_page`: a page may be used again, else it is unmapped. */
@@ -82,7 +82,7 @@ void jit_heap_decommit(void);
 
 /* --- compile.c: one thread at a time --- */
 
-/* NULL: no room for it. Nobody calls it yet. */
+/* NULL: no space for it. Nobody calls it yet. */
 struct jit_block *jit_compile(const struct jit_function *function, enum jit_place place);
 void jit_make_stubs(void);
 uint32_t jit_random(uint32_t below);
@@ -96,7 +96,7 @@ extern long (*jit_enter)(struct jit_thread *thread, uint64_t entry, long argumen
 extern struct jit_thread jit_threads[JIT_MAX_THREADS];
 /* Adds all functions that the program calls. */
 void jit_functions_add(struct jit_function *const *functions, size_t n);
-/* A function goes to a place, if there is room; its old block is freed when it can be. */
+/* A function goes to a place, if there is space; its old block is freed when it can be. */
 void jit_move(size_t function, enum jit_place place);
 enum jit_place jit_place_now(size_t function);
 void jit_free_unused(bool keep_pages);

@@ -4,7 +4,7 @@
  *
  *	input	version: major, minor; records: where (4 bytes: what, offset), value (8 bytes)
  *
- * BPF relies on what it is told: slots below rbp, ranges that are disjoint.
+ * BPF relies on what it is given: slots below rbp, ranges that are disjoint.
  */
 #include "plugins/v8/tests/attach/made_v8.h"
 #include "tests/kit/fuzz.h"

@@ -59,7 +59,7 @@ struct made_v8 {
 	uint8_t heap[MADE_HEAP_BYTES], code[MADE_CODE_BYTES];
 	bool has_heap, has_blob;
 	bool runs_nothing; /* the file is mapped to be read alone */
-	uint64_t heap_extent; /* of the heap's mapping: behind its page are zeros */
+	uint64_t heap_extent; /* of the heap's mapping: after its page are zeros */
 	const char *heap_name;
 	struct v8_state state;
 };
@@ -71,7 +71,7 @@ static inline void made_put(uint8_t *bytes, size_t off, uint64_t word)
 	memcpy(bytes + off, &word, sizeof(word));
 }
 
-/* What is behind the heap's page is zeros. */
+/* What is after the heap's page is zeros. */
 static inline int made_read(void *arg, uint64_t addr, void *buf, size_t bytes)
 {
 	struct made_v8 *v8 = arg;
@@ -178,7 +178,7 @@ static inline void made_put_heap(struct made_v8 *v8, const struct v8_layout *lay
 	}
 }
 
-/* What an interpreted frame of 6.8 returns to is 16 bytes behind `off`. */
+/* What an interpreted frame of 6.8 returns to is 16 bytes after `off`. */
 static inline void made_put_trampoline(struct made_v8 *v8, size_t off)
 {
 	static const uint8_t code[] = {0x4b, 0x8b, 0x0c, 0xdf, 0xff, 0xd1, 0x4c, 0x8b, 0x75,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as a builtin's code: following it ends, every instruction that is said to be there is
- * within, and looking twice gives the same.
+ * Any bytes as a builtin's code: following it ends, every instruction that is reported to be there
+ * is within, and looking twice gives the same.
  *
  *	input	flags: bit 0: in a frame | code
  */

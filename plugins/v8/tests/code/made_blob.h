@@ -41,7 +41,7 @@ struct made_file {
 	enum made_layout layout;
 	unsigned int flags;
 	uint64_t metadata_va, data_va, code_va, pointer_va;
-	uint64_t zeros;	     /* so many are said to be behind each section */
+	uint64_t zeros;	     /* so many are reported to be after each section */
 	uint64_t read_bytes, n_reads; /* so far */
 	uint32_t offs[MADE_BUILTINS], sizes[MADE_BUILTINS]; /* of code, by id */
 	char names[MADE_BUILTINS][64];
@@ -50,7 +50,7 @@ struct made_file {
 static const char *const made_names[MADE_SECTIONS] = {".text", ".rodata", ".data.rel.ro",
 						      ".rela.dyn"};
 
-/* Far from each other: behind each there may be zeros. */
+/* Far from each other: after each there may be zeros. */
 static inline uint64_t made_va(unsigned int section)
 {
 	return 0x400000 + ((uint64_t)section << 44);

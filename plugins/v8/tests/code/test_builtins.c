@@ -155,7 +155,7 @@ EP_TEST(another_number_of_names_is_refused)
 	assert_int_equal(read_made(&builtins), -ENODATA);
 }
 
-/* A section may say that it is larger than the file: what is behind that reads as zeros. */
+/* A section may say that it is larger than the file: what is after that reads as zeros. */
 EP_TEST(endless_sections_are_not_read_to_their_end)
 {
 	struct v8_builtins *builtins;
@@ -208,7 +208,7 @@ EP_TEST(rows_are_few)
 	v8_builtins_free(NULL);
 }
 
-/* Those behind one that is too large have rows all the same. */
+/* Those after one that is too large have rows all the same. */
 EP_TEST(one_that_is_too_large_has_no_rows)
 {
 	struct v8_builtins *builtins;

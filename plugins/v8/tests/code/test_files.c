@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define SKIP		77
-/* percent of the bytes of builtins: 12 and 14 have tables behind the code */
+/* percent of the bytes of builtins: 12 and 14 have tables after the code */
 #define MIN_RULED	92
 /* percent: where stacks are switched, and where deoptimization writes one anew */
 #define MAX_UNKNOWN 0.5

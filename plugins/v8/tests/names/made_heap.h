@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A heap that is made here, of any version: objects are laid out as that one's layout says, one
- * behind the other, each with a map that says what it is.
+ * after the other, each with a map that says what it is.
  *
  *	BASE			the map of maps, then all else
  *	BASE + CODE_AT		code, as its alignment wants it

@@ -381,7 +381,7 @@ VERSION_TEST(places_baseline_code)
 		code = data;
 	}
 	put64(heap, world->f, layout->sfi_data, code);
-	frame = frame_of(heap, V8_FRAME_COMPILED, world->f, start + 25, 0); /* behind the third */
+	frame = frame_of(heap, V8_FRAME_COMPILED, world->f, start + 25, 0); /* after the third */
 	assert_named(world, &frame, F_RETURN);
 	frame.words[2] = start + 45;
 	assert_named(world, &frame, F_CALL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the keeper sends of functions is what the symbolizer names them by, when nothing else of the
- * process is left. The program is compiled for user space, over a heap that is made.
+ * What the snapshot program sends of functions is what the symbolizer names them by, when nothing
+ * else of the process is left. The program is compiled for user space, over a heap that is made.
  */
 #define EP_SHIM_OBJECT "v8_keep"
 #include "plugins/v8/v8_keep.bpf.c"
@@ -211,7 +211,7 @@ EP_TEST(long_names_are_no_names)
 	}
 }
 
-/* Nonsense wherever the keeper looks. */
+/* Nonsense wherever the snapshot program looks. */
 EP_TEST(what_is_sent_is_bounded)
 {
 	for (uint32_t i = 0; i < 2000; i++) {

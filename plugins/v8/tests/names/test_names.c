@@ -330,7 +330,7 @@ VERSION_TEST(finds_class_by_its_scope)
 	method.literal = 5;
 	made.scope.name = one_byte(heap, "Shape");
 	infos[3] = 0;
-	/* A second constructor: whose the method is cannot be said. */
+	/* A second constructor: whose the method is cannot be known. */
 	made.scope.outer = method.scope.outer = new_scope(heap, &class_scope);
 	infos[7] = new_function(heap, &made) | 2;
 	infos[8] = new_function(heap, &made) | 2;
@@ -418,7 +418,7 @@ VERSION_TEST(reads_strings)
 	assert_text(&heap, other_string(made, EXTERNAL | ONE_BYTE, 2, 0x1000,
 					ab - V8_TAG + (uint32_t)made->layout.string_chars),
 		    64, "ab");
-	/* What is hostile: a slice behind the end, rings, a string without its data. */
+	/* What is hostile: a slice after the end, rings, a string without its data. */
 	v8_heap_forget(&heap);
 	assert_int_equal(v8_string_read(&heap, other_string(made, SLICED | ONE_BYTE, 3, ab,
 							    smi(1)), buf, 64), -EBADMSG);
@@ -505,7 +505,7 @@ VERSION_TEST(names_code_by_its_kind)
 }
 
 /*
- * A name of 2^40 pieces, each behind strings that only lead on, all in pages that are kept in the
+ * A name of 2^40 pieces, each after strings that only lead on, all in pages that are kept in the
  * same place: it ends after so many reads, and others are named as before.
  */
 VERSION_TEST(reads_no_more_than_it_may)

@@ -20,7 +20,7 @@ static const uint8_t tail[] = {
 #define NAMES_AT   (WIRE_BYTES - 8) /* "one" */
 
 #define CODE_START 0x7000000000ull
-#define CODE_BYTES 0x40u /* of each: one is behind the other */
+#define CODE_BYTES 0x40u /* of each: one is after the other */
 
 struct made_module {
 	struct made_heap heap;
@@ -162,7 +162,7 @@ EP_TEST(names_functions_by_their_code)
 	assert_int_equal(n, N_VERSIONS - 2);
 }
 
-/* Behind the last call of a function there is nothing of it, and a wrapper may begin, which is no
+/* After the last call of a function there is nothing of it, and a wrapper may begin, which is no
  * function. */
 EP_TEST(names_no_function_behind_its_code)
 {

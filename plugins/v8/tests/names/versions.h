@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layouts of the V8s that the plugin knows, of files that publish nothing, and what BPF is told
- * of them. */
+/* The layouts of the V8s that the plugin knows, of files that publish nothing, and what
+ * is published to BPF of them. */
 #ifndef TEST_V8_VERSIONS_H
 #define TEST_V8_VERSIONS_H
 

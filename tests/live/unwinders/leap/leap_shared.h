@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* See tests/live/programs/leap.c for what is behind these. */
+/* See tests/live/programs/leap.c for what is after these. */
 #ifndef LEAP_SHARED_H
 #define LEAP_SHARED_H
 
@@ -8,7 +8,7 @@
 struct leap_state {
 	__u64 code_start, code_end;
 	__u64 kept_start, kept_end; /* in here the newest entry of the side stack is ours */
-	__u64 top_addr;		    /* of the pointer behind the newest entry */
+	__u64 top_addr;		    /* of the pointer after the newest entry */
 	__u64 key;
 	__u64 heap_start, heap_end;
 	__u64 mode; /* enum leap_mode */

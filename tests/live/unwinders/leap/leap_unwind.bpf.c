@@ -12,7 +12,7 @@ EP_UNWINDER();
 
 struct leap_scratch {
 	__u64 sequence;
-	__u64 top; /* behind the newest entry that has not been used; 0: not read yet */
+	__u64 top; /* after the newest entry that has not been used; 0: not read yet */
 };
 EP_SCRATCH(struct leap_scratch)
 

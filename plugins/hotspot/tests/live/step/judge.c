@@ -10,7 +10,7 @@ static bool is_right(const struct sample *sample, const struct shadow_caller *tr
 		return true;
 	if (sample->within && sample->walked.caller == sample->within)
 		return true;
-	/* A replaced return address, while it is replaced: either may be said. */
+	/* A replaced return address, while it is replaced: either may be reported. */
 	return truth->fate == FATE_PATCHED && sample->now && sample->walked.caller == sample->now;
 }
 

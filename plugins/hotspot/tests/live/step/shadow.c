@@ -174,7 +174,7 @@ static int step_return(struct shadow *shadow, uint64_t slot, const struct blob *
 	return 0;
 }
 
-/* MacroAssembler::call_VM calls what is behind the next instruction, to have a pc of its own. */
+/* MacroAssembler::call_VM calls what is after the next instruction, to have a pc of its own. */
 static int step_call(struct shadow *shadow, uint64_t return_addr, const struct blob *blob)
 {
 	const struct user_regs_struct *regs = &shadow->tracee->regs;

@@ -143,7 +143,7 @@ struct sample {
 	bool is_counted;		/* the bar is for it */
 	uint32_t caller;		/* in shadow->callers */
 	uint64_t pc, sp, start, now;	/* now: what was in the slot at that moment; 0: unknown */
-	uint64_t within; /* where the interpreter called a piece of itself: may be said as well */
+	uint64_t within; /* where the interpreter called a piece of itself: may be named too */
 	struct walked walked;
 	uint8_t code[2 * STEP_CODE_BYTES]; /* before pc, and from it on */
 };
