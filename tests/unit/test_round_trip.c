@@ -181,7 +181,7 @@ EP_TEST(times_that_nobody_knew_do_not_come_back)
 	assert_int_equal(again->sample_time_first[again->n_samples], 0);
 }
 
-/* An image of a process is reported from the one before it with the same id. */
+/* An image of a process is distinguished from the one before it with the same id. */
 EP_TEST(two_processes_with_one_id_come_back)
 {
 	struct ep_batch *again = firefox_again(two_processes("native", 7, "server", 7, "shell"));
