@@ -584,9 +584,15 @@ static void top_fini(struct top *top)
 	ep_closep(&top->keys_fd);
 }
 
-/* Standard output has the tables. */
-static enum ep_exit check_outputs(const struct ep_args *args)
+/* Options of record that would do nothing here. */
+static enum ep_exit check_args(const struct ep_args *args)
 {
+	if (args->min_complete || args->min_named) {
+		fprintf(stderr, "ebpf-profiler: top --%s: a table that moves has no end to be judged at; use record\n",
+			args->min_complete ? "min-complete" : "min-named");
+		return EP_EXIT_USAGE;
+	}
+	/* Standard output has the tables. */
 	for (size_t i = 0; i < args->outputs.n; i++) {
 		if (strcmp(args->outputs.list[i].path, "-") != 0)
 			continue;
@@ -600,7 +606,7 @@ int ep_cmd_top(const struct ep_args *args)
 {
 	static struct top top;
 	char renamed[EP_CHOSEN_TEXT_BYTES];
-	enum ep_exit status = check_outputs(args);
+	enum ep_exit status = check_args(args);
 
 	if (status != EP_EXIT_OK)
 		return status;

@@ -256,6 +256,12 @@ class Top(Case):
         self.assertEqual(self.status("--", "/nonexistent/program"), 127)
         self.assertEqual(self.status("-d", "500ms", "--", "sleep", "30"), 0)  # we ended it
 
+    def test_what_is_judged_at_an_end_is_refused(self):
+        for option in ("--min-complete", "--min-named"):
+            result = run("top", option, "99", "-d", "500ms", stdin=subprocess.DEVNULL)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(f"top {option}: ", result.stderr)
+
 
 class Agent(Case):
     def write_config(self, interval, keep):

@@ -46,22 +46,6 @@ static int set_what(void *arg, const struct ep_cli_option *option, const char *f
 	return 0;
 }
 
-/* "0.5", "2", "2%": in steps of 0.01 % */
-static int set_least(void *arg, const struct ep_cli_option *option, const char *value, char *error)
-{
-	struct ep_report_args *args = arg;
-	char *end;
-	double percent = strtod(value, &end);
-
-	(void)option;
-	end += *end == '%';
-	if (end == value || *end != '\0' || !(percent >= 0 && percent <= 100))
-		return ep_cli_fail(
-			error, "--min takes per cent from 0 to 100, like 0.5, not '%.64s'", value);
-	args->report.least_10000 = (uint32_t)(percent * 100 + 0.5);
-	return 0;
-}
-
 static int set_order(void *arg, const struct ep_cli_option *option, const char *value, char *error)
 {
 	struct ep_report_args *args = arg;
@@ -111,8 +95,9 @@ static const struct ep_cli_option options[] = {
 	 .help = "of a table: self (if nothing is said) or total"},
 	{"limit", 'n', EP_CLI_NUMBER, AT(report.rows), 0, MAX_ROWS, .value = "ROWS",
 	 .help = "so many rows; 0: all", .takes = "a number of rows, 0 for all"},
-	{"min", 0, EP_CLI_SET, .value = "PCT", .set = set_least,
-	 .help = "of trees: leave out what has less than this share: 0.5"},
+	{"min", 0, EP_CLI_PERCENT, AT(report.least_10000), .value = "PCT",
+	 .help = "of trees: leave out what has less than this share: 0.5",
+	 .takes = "per cent from 0 to 100, like 0.5"},
 	{"json", 0, EP_CLI_FLAG, AT(report.json), .help = "the same as JSON, without a limit"},
 	{.kind = EP_CLI_INCLUDE, .include = ep_view_options},
 	{0},
