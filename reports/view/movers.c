@@ -210,6 +210,7 @@ static void sum_samples(struct adding *adding)
 	struct ep_movers_sum *sum = &adding->movers->sums[adding->side];
 
 	snprintf(sum->unit, sizeof(sum->unit), "%s", EP_HAS(batch, weight_unit) ? batch->weight_unit : "nanoseconds");
+	snprintf(sum->type, sizeof(sum->type), "%s", batch->sample_type);
 	sum->duration_ns += batch->duration_ns;
 	for (uint32_t i = 0; i < batch->n_samples; i++) {
 		uint64_t weight = ep_batch_weight_ns(batch, i);

@@ -67,6 +67,7 @@ enum ep_mover_fate ep_mover_fate(const struct ep_mover *mover);
 struct ep_movers_sum {
 	uint64_t count, weight, duration_ns;
 	char unit[32]; /* of weights: "nanoseconds" */
+	char type[32]; /* of samples: "cpu"; of several files the last one's */
 };
 
 int ep_movers_new(const struct ep_movers_options *options, struct ep_movers **ret_movers);

@@ -426,6 +426,12 @@ class Convert(Case):
                                      "endValue": 1.0, "samples": stacks, "weights": [0.01] * len(stacks)}]}, file)
         self.assertEqual(self.rows(self.at("spy")), self.rows(self.path))
         self.assertEqual(self.json(self.at("spy"))["weight"], self.json(self.path)["weight"])
+        # The format does not say whether its time is a CPU's.
+        self.assertIn(": 1.00 s of time\n", run("report", self.at("spy")).stdout)
+        self.assertIn(": 1.00 s of CPU time\n", run("report", self.path).stdout)
+        both = run("diff", self.at("spy"), self.path).stdout
+        self.assertRegex(both, r"(?m)^A: .*, 1\.00 s of time$")
+        self.assertRegex(both, r"(?m)^B: .*, 1\.00 s of CPU time$")
         out = self.at("out.pb.gz")
         self.assertEqual(run("convert", self.at("spy"), "-o", out).returncode, 0)
         self.assertEqual(self.shares(out), Report.WANTED)

@@ -93,6 +93,10 @@ def facts_and_quality(bench):
     holds(b.text("#quality"), "98.07 % complete", "86.05 % fully named", "3 samples (0.15 %)", "profiler 0.55 %, BPF 0.21 %")
     holds(b.js("document.querySelector('#quality [title]').title"), "1.92 % no unwind rule")
     equal(b.complaints(), [], "complaints")
+    for sample_type, time in (("cpu", "CPU time"), ("samples", "time"), ("wall", "wall")):
+        said = messages.small()
+        said.facts.update({"ebpf_profiler.sample_type": sample_type, "ebpf_profiler.weight_unit": "nanoseconds"})
+        holds(bench.open(said.message()).text("#facts").replace("\u202f", ""), f"10.51 s of {time}")
 
 
 @case

@@ -80,6 +80,12 @@ class App {
 		return unit === 'bytes' ? 'bytes' : shown(facts['ebpf_profiler.sample_type'] || type || 'samples', 40);
 	}
 
+	// Which time it is: a type that is not said is that of pages before types were.
+	timeName() {
+		const type = this.profile.sides[0].facts['ebpf_profiler.sample_type'] || 'cpu';
+		return type === 'cpu' ? 'CPU time' : type === 'samples' ? 'time' : shown(String(type), 40);
+	}
+
 	weight(value) {
 		return weightText(this.unitName, value);
 	}

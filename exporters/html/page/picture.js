@@ -50,7 +50,7 @@ class SvgPicture {
 
 	head() {
 		const {app, rows, leftOut} = this, height = SVG_TOP + rows * SVG_ROW + SVG_BOTTOM, width = SVG_WIDTH + 2 * SVG_LEFT;
-		const title = [app.title, ...this.chosen, ...(app.unitName === 'time' ? ['CPU time'] : [])].join(', ');
+		const title = [app.title, ...this.chosen, ...(app.unitName === 'time' ? [app.timeName()] : [])].join(', ');
 		const status = app.isDiff ? 'red: more of it, blue: less' : leftOut ? `${counted(leftOut, 'box').replace(/xs$/, 'xes')} ${leftOut === 1 ? 'is' : 'are'} too narrow to be shown` : '';
 		return `<?xml version="1.0" encoding="UTF-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">

@@ -176,7 +176,7 @@ App.prototype.factsOf = function (side) {
 	if (rate)
 		facts.push(`${rate} Hz`);
 	if (this.weight(all) !== facts[0])
-		facts.push(this.unitName === 'time' ? `${this.weight(all)} of CPU time` : this.weight(all));
+		facts.push(this.unitName === 'time' ? `${this.weight(all)} of ${this.timeName()}` : this.weight(all));
 	facts.push(length ? `in ${duration(length)}` : 'duration unknown');
 	if (cpus)
 		facts.push(counted(cpus, 'CPU'));

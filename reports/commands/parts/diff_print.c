@@ -3,6 +3,7 @@
 #include "core/base/clock.h"
 #include "core/cli/parts/text.h"
 #include "reports/commands/parts/json.h"
+#include "reports/commands/parts/weight.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -65,7 +66,8 @@ static void print_side(FILE *out, const char *letter, const char *title, struct 
 	if (sum.duration_ns)
 		fprintf(out, " in %.1f s", (double)sum.duration_ns / (double)EP_NS_PER_SEC);
 	if (strcmp(sum.unit, "nanoseconds") == 0)
-		fprintf(out, ", %.2f s of CPU time", (double)sum.weight / (double)EP_NS_PER_SEC);
+		fprintf(out, ", %.2f s of %s", (double)sum.weight / (double)EP_NS_PER_SEC,
+			ep_text_fit(ep_weight_of_type(sum.type), 64, buf));
 	fprintf(out, "\n");
 }
 

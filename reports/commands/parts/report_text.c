@@ -80,7 +80,8 @@ static int say_totals(const struct ep_report *report, const struct ep_quality *q
 		r = ep_vec_printf(text, " on %s", ep_text_fit(batch->host_name, 64, buf));
 	ep_weight_text(batch, quality->weight, weight, sizeof(weight));
 	if (r == 0 && ep_weight_is_time(batch))
-		r = ep_vec_printf(text, ": %s of CPU time", weight);
+		r = ep_vec_printf(text, ": %s of %s", weight,
+				  ep_text_fit(ep_weight_of_type(batch->sample_type), 64, buf));
 	else if (r == 0)
 		r = ep_vec_printf(text, ": %s %s of %s", weight,
 				  ep_text_fit(ep_weight_unit(batch), 64, buf), batch->sample_type);

@@ -17,6 +17,13 @@ bool ep_weight_is_time(const struct ep_batch *batch)
 	return strcmp(ep_weight_unit(batch), "nanoseconds") == 0;
 }
 
+const char *ep_weight_of_type(const char *sample_type)
+{
+	if (strcmp(sample_type, "cpu") == 0)
+		return "CPU time";
+	return !sample_type[0] || strcmp(sample_type, "samples") == 0 ? "time" : sample_type;
+}
+
 const char *ep_weight_text(const struct ep_batch *batch, uint64_t weight, char *buf, size_t size)
 {
 	double seconds = (double)weight / (double)EP_NS_PER_SEC;
