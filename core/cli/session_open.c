@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/log.h"
 #include "core/cli/commands.h"
-#include "core/cli/parts/doctor.h"
+#include "core/cli/parts/explain.h"
 #include "core/config/config.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ enum ep_exit ep_cmd_open_session(const struct ep_session_options *options,
 
 	if (r == 0)
 		return EP_EXIT_OK;
-	status = ep_doctor_explain(attempt_of(stage), r, sentence, sizeof(sentence));
+	status = ep_explain(attempt_of(stage), r, sentence, sizeof(sentence));
 	fprintf(stderr, "ebpf-profiler: %s\nrun: ebpf-profiler doctor\n", sentence);
 	return status;
 }

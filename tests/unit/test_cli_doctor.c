@@ -2,6 +2,7 @@
 /* Machines as directories with a few files of /proc and /sys; what is tried is tried for real. */
 #include "core/cli/parts/check.h"
 #include "core/cli/parts/doctor.h"
+#include "core/cli/parts/explain.h"
 #include "tests/kit/test.h"
 
 #include <sys/wait.h>
@@ -217,23 +218,23 @@ EP_TEST(failures_are_explained_with_a_fix)
 {
 	char text[512];
 
-	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_MAP, -EPERM, text, sizeof(text)),
+	assert_int_equal(ep_explain(EP_ATTEMPT_MAP, -EPERM, text, sizeof(text)),
 			 EP_EXIT_PERMISSION);
 	assert_non_null(strstr(text, "a BPF map cannot be created: "));
 	assert_non_null(strstr(text, "; "));
-	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_PERF, -EACCES, text, sizeof(text)),
+	assert_int_equal(ep_explain(EP_ATTEMPT_PERF, -EACCES, text, sizeof(text)),
 			 EP_EXIT_PERMISSION);
-	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_PROGRAM, -ENOSYS, text, sizeof(text)),
+	assert_int_equal(ep_explain(EP_ATTEMPT_PROGRAM, -ENOSYS, text, sizeof(text)),
 			 EP_EXIT_KERNEL);
-	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_BTF, -ENOENT, text, sizeof(text)),
+	assert_int_equal(ep_explain(EP_ATTEMPT_BTF, -ENOENT, text, sizeof(text)),
 			 EP_EXIT_KERNEL);
 	assert_string_equal(text, "the kernel's type information cannot be read: "
 				  "/sys/kernel/btf/vmlinux is absent or incomplete (No such file "
 				  "or directory); boot a kernel with CONFIG_DEBUG_INFO_BTF");
-	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_PERF, -EMFILE, text, sizeof(text)),
+	assert_int_equal(ep_explain(EP_ATTEMPT_PERF, -EMFILE, text, sizeof(text)),
 			 EP_EXIT_FAILED);
 	assert_non_null(strstr(text, "ulimit -n"));
-	assert_int_equal(ep_doctor_explain(EP_ATTEMPT_ATTACH, -EBUSY, text, sizeof(text)),
+	assert_int_equal(ep_explain(EP_ATTEMPT_ATTACH, -EBUSY, text, sizeof(text)),
 			 EP_EXIT_FAILED);
 	assert_non_null(strstr(text, "ebpf-profiler doctor"));
 }

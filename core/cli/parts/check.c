@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define KNOWN_PARANOID 2 /* the kernel's own default, kernel/events/core.c */
@@ -136,12 +137,9 @@ static int read_paranoid(const struct ep_check_env *env)
 	return level;
 }
 
-void ep_check_env_read(const struct ep_doctor_options *options, struct ep_check_env *ret_env)
+void ep_check_env_read(const char *root, struct ep_check_env *ret_env)
 {
-	*ret_env = (struct ep_check_env){
-		.options = options,
-		.root = options->root ? options->root : "",
-	};
+	*ret_env = (struct ep_check_env){.root = root ? root : ""};
 	read_version(ret_env);
 	ret_env->caps = read_caps(ret_env);
 	ret_env->perf_paranoid = read_paranoid(ret_env);

@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Private to the doctor: the facts that checks share, and the table of checks. */
+/* What a check finds; the facts that checks share, and the tables of checks, which the doctor runs. */
 #ifndef EP_CLI_CHECK_H
 #define EP_CLI_CHECK_H
 
-#include "core/cli/parts/doctor.h"
+#include "core/base/util.h"
+#include "core/cli/parts/exit.h"
+
+enum ep_check_status {
+	EP_CHECK_OK,
+	EP_CHECK_INFO, /* a fact, neither good nor bad */
+	EP_CHECK_WARN, /* profiling works, something is worse or will be */
+	EP_CHECK_FAIL, /* profiling cannot work */
+};
+
+struct ep_check_result {
+	enum ep_check_status status;
+	enum ep_exit blame; /* of a failure: EP_EXIT_PERMISSION, EP_EXIT_KERNEL, EP_EXIT_FAILED */
+	char detail[256];   /* what was found and what it means */
+	char fix[256];	    /* what to type; "" when there is nothing to do */
+};
 
 struct ep_kernel_version {
 	unsigned int major, minor, patch;
@@ -11,8 +26,9 @@ struct ep_kernel_version {
 
 /* Read once, before the checks. */
 struct ep_check_env {
-	const struct ep_doctor_options *options;
 	const char *root;		  /* prefix of /proc and /sys, "" for none */
+	const char *plugin_dir;		  /* NULL: not checked */
+	uint64_t memory_bytes;		  /* the limit that will apply; 0: not checked */
 	char release[96];		  /* as uname -r says */
 	struct ep_kernel_version version; /* upstream's, which is not always that of the release */
 	uint64_t caps;			  /* effective capabilities, a bit each */
@@ -27,7 +43,8 @@ struct ep_check {
 extern const struct ep_check ep_privilege_checks[], ep_kernel_checks[], ep_machine_checks[];
 extern const size_t ep_n_privilege_checks, ep_n_kernel_checks, ep_n_machine_checks;
 
-void ep_check_env_read(const struct ep_doctor_options *options, struct ep_check_env *ret_env);
+/* All but what is 0 or NULL to begin with. root: NULL for none. */
+void ep_check_env_read(const char *root, struct ep_check_env *ret_env);
 static inline bool ep_check_has_cap(const struct ep_check_env *env, int cap)
 {
 	return env->caps >> cap & 1;

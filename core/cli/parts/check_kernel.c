@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel is and what it really does: features are tried, not guessed from a version. */
 #include "core/cli/parts/check.h"
+#include "core/cli/parts/explain.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -61,7 +62,7 @@ static void check_machine(const struct ep_check_env *env, struct ep_check_result
 static void explain_failure(struct ep_check_result *ret, enum ep_attempt attempt, int err)
 {
 	char text[512];
-	enum ep_exit blame = ep_doctor_explain(attempt, err, text, sizeof(text));
+	enum ep_exit blame = ep_explain(attempt, err, text, sizeof(text));
 	char *fix = strstr(text, "; ");
 
 	if (fix)

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,7 +28,7 @@ static bool read_available(const struct ep_check_env *env, uint64_t *ret_bytes)
 
 static void check_memory(const struct ep_check_env *env, struct ep_check_result *ret)
 {
-	uint64_t available, limit = env->options->memory_bytes;
+	uint64_t available, limit = env->memory_bytes;
 	char size[32];
 
 	ep_format_bytes(limit, size, sizeof(size));
@@ -95,7 +96,7 @@ static unsigned int count_plugins(DIR *dir)
 
 static void check_plugins(const struct ep_check_env *env, struct ep_check_result *ret)
 {
-	const char *path = env->options->plugin_dir;
+	const char *path = env->plugin_dir;
 	struct stat st = {0};
 	unsigned int n;
 	DIR *dir = path ? opendir(path) : NULL;

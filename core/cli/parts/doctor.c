@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/cli/parts/doctor.h"
-#include "core/cli/parts/check.h"
 #include "core/cli/parts/text.h"
 
 #include <bpf/libbpf.h>
@@ -136,7 +135,9 @@ enum ep_exit ep_doctor_run(const struct ep_doctor_options *options, FILE *out)
 	libbpf_print_fn_t before = libbpf_set_print(print_nothing);
 	struct ep_check_env env;
 
-	ep_check_env_read(options, &env);
+	ep_check_env_read(options->root, &env);
+	env.plugin_dir = options->plugin_dir;
+	env.memory_bytes = options->memory_bytes;
 	run_checks(&report, &env, ep_kernel_checks, ep_n_kernel_checks);
 	run_checks(&report, &env, ep_privilege_checks, ep_n_privilege_checks);
 	run_checks(&report, &env, ep_machine_checks, ep_n_machine_checks);

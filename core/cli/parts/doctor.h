@@ -7,24 +7,9 @@
 #ifndef EP_CLI_DOCTOR_H
 #define EP_CLI_DOCTOR_H
 
-#include "core/base/util.h"
-#include "core/cli/parts/exit.h"
+#include "core/cli/parts/check.h"
 
 #include <stdio.h>
-
-enum ep_check_status {
-	EP_CHECK_OK,
-	EP_CHECK_INFO, /* a fact, neither good nor bad */
-	EP_CHECK_WARN, /* profiling works, something is worse or will be */
-	EP_CHECK_FAIL, /* profiling cannot work */
-};
-
-struct ep_check_result {
-	enum ep_check_status status;
-	enum ep_exit blame; /* of a failure: EP_EXIT_PERMISSION, EP_EXIT_KERNEL, EP_EXIT_FAILED */
-	char detail[256];   /* what was found and what it means */
-	char fix[256];	    /* what to type; "" when there is nothing to do */
-};
 
 /* Where rows are reported that are no checks of the machine. */
 struct ep_doctor_rows {
@@ -49,19 +34,5 @@ struct ep_doctor_options {
  * EP_EXIT_PERMISSION or EP_EXIT_FAILED, the first of them that some check was blamed on.
  */
 enum ep_exit ep_doctor_run(const struct ep_doctor_options *options, FILE *out);
-
-enum ep_attempt {
-	EP_ATTEMPT_MAP,	    /* creating a BPF map */
-	EP_ATTEMPT_PROGRAM, /* loading a BPF program */
-	EP_ATTEMPT_ATTACH,  /* attaching one */
-	EP_ATTEMPT_PERF,    /* perf_event_open */
-	EP_ATTEMPT_BTF,	    /* reading the kernel's BTF */
-};
-
-/*
- * "WHAT: WHY (ERRNO); FIX" for a negative errno that an attempt ended with, without a newline.
- * Returns the exit status that says so: EP_EXIT_PERMISSION, EP_EXIT_KERNEL or EP_EXIT_FAILED.
- */
-enum ep_exit ep_doctor_explain(enum ep_attempt attempt, int err, char *buf, size_t size);
 
 #endif

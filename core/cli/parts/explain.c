@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* "WHAT cannot be done: WHY; FIX": the doctor splits at "; ", users read it whole. */
+#include "core/cli/parts/explain.h"
 #include "core/base/log.h"
 #include "core/cli/parts/check.h"
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const whats[] = {
@@ -79,13 +81,12 @@ static struct reason explain_errno(const struct ep_check_env *env, enum ep_attem
 	return (struct reason){EP_EXIT_FAILED, "the kernel said no", "run: ebpf-profiler doctor"};
 }
 
-enum ep_exit ep_doctor_explain(enum ep_attempt attempt, int err, char *buf, size_t size)
+enum ep_exit ep_explain(enum ep_attempt attempt, int err, char *buf, size_t size)
 {
-	static const struct ep_doctor_options none = {0};
 	struct ep_check_env env;
 	struct reason reason;
 
-	ep_check_env_read(&none, &env);
+	ep_check_env_read(NULL, &env);
 	reason = explain_errno(&env, attempt, err);
 	snprintf(buf, size, "%s: %s (%s); %s", whats[attempt], reason.why, ep_strerror(err),
 		 reason.fix);
