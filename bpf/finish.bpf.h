@@ -4,6 +4,7 @@
 #define EP_BPF_FINISH_H
 
 #include "bpf/send.bpf.h"
+#include "bpf/uretprobe.bpf.h"
 
 #define COPY_WORDS (sizeof(struct ep_copy) / 8)
 #define PAGE_WORDS (EP_COPY_PAGE_BYTES / 8)
@@ -85,6 +86,7 @@ static __always_inline void add_copy(struct ep_core_record *rec)
 			break;
 	}
 	rec->copy.bytes = pages * EP_COPY_PAGE_BYTES;
+	restore_returns(rec, at + COPY_WORDS, rec->copy.addr, (__u64)pages * PAGE_WORDS);
 	add_other_stack(rec, at + COPY_WORDS + pages * PAGE_WORDS);
 	__builtin_memcpy(copy, &rec->copy, sizeof(*copy));
 	rec->sample.copy_bytes = sizeof(*copy) + rec->copy.bytes + rec->copy.other_bytes;

@@ -78,4 +78,28 @@ static __always_inline void leave_trampoline(struct ep_core_record *rec)
 	rec->no_trampoline = walk->pc;
 }
 
+/*
+ * The same in a copy of the stack, `words` of it from addr on: its walk is late, and user space does not see what the kernel
+ * keeps for the task. `at` is where the copy begins in rec->words.
+ */
+static __always_inline void restore_returns(struct ep_core_record *rec, __u64 at, __u64 addr, __u64 words)
+{
+	__u64 utask = get_utask(), instance, word;
+
+	if (!utask)
+		return;
+	instance = read_kernel_u64(utask + ep_config.utask_returns_off);
+	for (__u32 i = 0; i < EP_MAX_RETURNS && instance; i++) {
+		word = (read_kernel_u64(instance + ep_config.return_stack_off) - addr) >> 3;
+		if (word < words) {
+			word += at;
+			EP_OPAQUE(word);
+			/* Other words: a function that was left by longjmp is still in the list. */
+			if (word < EP_RECORD_WORDS && !(rec->words[word] & (EP_PAGE_BYTES - 1)))
+				rec->words[word] = read_kernel_u64(instance + ep_config.return_addr_off);
+		}
+		instance = read_kernel_u64(instance + ep_config.return_next_off);
+	}
+}
+
 #endif

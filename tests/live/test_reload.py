@@ -87,6 +87,7 @@ class Reload(Case):
 
     def test_with_a_mistake_nothing_changes(self):
         there = agent.Agent(self)
+        self.assertTrue(wait_until(lambda: "output: pprof: " in there.log()), there.log())  # the last line of a start
         for text, said in (("freq = 0", "freq must be a number from 1 to 10000"), ("freq = 98\nfrq = 3", "unknown key 'frq'")):
             with open(agent.write_config(self.dir, freq=98), "r+", encoding="utf-8") as file:
                 config = file.read().replace("freq = 98", text)
