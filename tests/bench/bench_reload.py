@@ -35,7 +35,7 @@ class Reloaded(measure.Agent):
         freq = 999 if number % 3 == 0 else 998
         chosen = '[filter]\ncomm = ["!no-such-program"]\n' if number % 3 == 1 else ""
         return (f'[sampling]\nfreq = {freq}\n[plugins]\nenable = ["pprof"]\ndir = "{measure.PLUGINS}"\n{chosen}'
-                f'[[exporter]]\ntype = "pprof"\ninterval = "1h"\nkeep = 100000\ndirectory = "{self.output}"\n')
+                f'[[exporter]]\ntype = "pprof"\ninterval = "20s"\nkeep = 100000\ndirectory = "{self.output}"\n')
 
     def change(self, number):
         with open(os.path.join(self.directory.name, "profiler.toml"), "w", encoding="utf-8") as file:
