@@ -69,7 +69,7 @@ static int make_options(const struct ep_module *module, const char *type, const 
 	return r;
 }
 
-/* Of the options that exporters have for it. */
+/* Options that exporters have for this output. */
 static char *find_place(const struct ep_options *options)
 {
 	static const char *const names[] = {"directory", "path", "endpoint"};

@@ -94,7 +94,7 @@ static const struct {
 	 "-f takes one of " FORMATS ", not 'foldde': did you mean folded?"},
 	{"record -o - -o -", "-o '-' is there twice: leave one out"},
 	{"record -o a.pb.gz -o a.pb.gz", "-o 'a.pb.gz' is there twice: leave one out"},
-	{"record -a --", "no command behind '--': leave it out, or add one"},
+	{"record -a --", "no command after '--': leave it out, or add one"},
 	{"doctor now", "'now' is one word too many: see --help"},
 	{"doctor --jsn", "unknown option --jsn: did you mean --json?"},
 };

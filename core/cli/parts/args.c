@@ -33,7 +33,7 @@ static int set_filter(void *arg, const struct ep_cli_option *option, const char 
 	return r;
 }
 
-/* Of capture and dump: -p PID, -t TID,TID.. */
+/* Options of capture and dump: -p PID, -t TID,TID.. */
 static int set_ids(void *arg, const struct ep_cli_option *option, const char *value, char *error)
 {
 	struct ep_args *args = arg;
@@ -363,13 +363,13 @@ static int take_command(struct ep_args *args, struct ep_word_list *words)
 		args->child_argv = words->list;
 	else if (words->has_dashes)
 		return ep_cli_fail(args->error,
-				      "no command behind '--': leave it out, or add one");
+				      "no command after '--': leave it out, or add one");
 	if (args->child_argv && !words->has_dashes)
 		hint_at_options(args, args->child_argv);
 	return 0;
 }
 
-/* What goes together, and what a command cannot do without. */
+/* Which options exclude each other, and which ones a command requires. */
 static int check(struct ep_args *args)
 {
 	const struct ep_syntax *syntax = args->command->syntax;

@@ -233,7 +233,7 @@ static const struct ep_output_format *format_of(const struct ep_summary_info *in
 	return info->formats ? info->formats[i] : ep_output_format_of(info->files[i]);
 }
 
-/* Of a program in a language whose lines are known: where in them. */
+/* For a program in a language whose lines are known: how to see the lines. */
 static void print_next_lines(FILE *out, const struct ep_summary_info *info, const char *language)
 {
 	char buf[EP_TEXT_BYTES * 4];
