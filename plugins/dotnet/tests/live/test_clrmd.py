@@ -41,6 +41,8 @@ class Compare(unittest.TestCase):
 
     def test_threads_of_both(self):
         self.assertEqual(check_clrmd.read_clrmd("THREAD\t7\nFRAME\t1f\t0\tA.B(Int32)\nFRAME\t0\t0\tFrame\n"), {7: ["A.B"]})
+        self.assertEqual(check_clrmd.read_clrmd("THREAD\t7\nFRAME\t1f\t8\t\nFRAME\t2f\t9\tA.B()\nTHREAD\t8\n"),
+                         {7: ["A.B"], 8: []})
         self.assertEqual(check_clrmd.read_own("thread 7 x\ndotnet  B  ?  A.B(int)\nnative  libc  f\n"), {7: ["A.B"]})
 
 
